@@ -40,8 +40,8 @@ from solvers import make_risk
 from structsvm import Solution
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Quality
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.status import Quality
 from structsvm.weights import Free, Nonnegative, WeightSpace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))

@@ -103,6 +103,11 @@ class ClusteringOracle(Oracle):
         ----------
         starts : sequence of integer arrays of shape (T,)
             Labels; partitions into another number of clusters than K are merged or split first.
+
+        Raises
+        ------
+        OracleError
+            When a start labels another number of samples, and as :meth:`maximize`.
         """
         T = objective.n_samples
         self.refuse(constraint, T)

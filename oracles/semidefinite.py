@@ -113,7 +113,13 @@ class SemidefiniteOracle(Oracle):
     def relax(
         self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
     ) -> SemidefiniteSolution:
-        """Solve the program itself and certify its bound; errors are those of :meth:`maximize`."""
+        """Solve the program itself and certify its bound.
+
+        Raises
+        ------
+        OracleError
+            When there are too many samples, and as :meth:`maximize`.
+        """
         import cvxpy as cp
 
         T, K = objective.n_samples, constraint.n_clusters

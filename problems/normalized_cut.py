@@ -39,7 +39,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.solution import Quality
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_bad_seed, refuse_unlisted
 from structsvm.support.progress import stage

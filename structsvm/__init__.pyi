@@ -20,5 +20,5 @@ from structsvm.problems.change_point import ChangePoint as ChangePoint
 from structsvm.problems.clustering import Clustering as Clustering
 from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut
 from structsvm.solution import Solution as Solution
-from structsvm.solution import Status as Status
+from structsvm.status import Status as Status
 from structsvm.support.lazy import __version__ as __version__

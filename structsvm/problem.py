@@ -16,7 +16,8 @@ import numpy as np
 
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Quadratic, Regularizer
-from structsvm.solution import Quality, Solution
+from structsvm.solution import Solution
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, hook, promises
 from structsvm.support.plain import counted, shown

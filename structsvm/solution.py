@@ -1,70 +1,16 @@
-"""How a run ended, what an answer certifies, and what a solver returns."""
+"""What a solver returns: plain, frozen values."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from typing import Any
 
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
 __all__ = ["History", "HistoryEntry", "Solution", "SupportLabelling", "relative_gap"]
-
-
-class Quality(Enum):
-    """What an oracle's answer certifies; the value is the sentence a person reads.
-
-    Examples
-    --------
-    >>> from structsvm.partitions import Quality
-    >>> print(Quality.EXACT.value)
-    the maximum over all labellings
-    """
-
-    EXACT = "the maximum over all labellings"
-    RELAXATION = "the maximum of a relaxation: an upper bound over labellings"
-    HEURISTIC = "a good labelling: a lower bound only"
-
-
-class Status(Enum):
-    """How a solver ended; the value is the sentence a person reads.
-
-    Examples
-    --------
-    >>> from structsvm import Status
-    >>> Status.OPTIMAL.converged, Status.MAX_SECONDS.converged
-    (True, False)
-    >>> print(Status.MAX_SECONDS.value)
-    stopped after max_seconds before the tolerance was reached
-    """
-
-    OPTIMAL = "optimal within the tolerance: the certified relative gap is at most tol"
-    MAX_ITER = "stopped at max_iter before the tolerance was reached: raise max_iter or tol"
-    MAX_SECONDS = "stopped after max_seconds before the tolerance was reached"
-    MAX_CALLS = "stopped after max_calls oracle calls before the tolerance was reached"
-    INTERRUPTED = "interrupted: the best iterate is returned"
-    STALLED = "stalled: no labelling violates its cut, and the master cannot be more accurate"
-    MASTER_FAILED = "stopped because the master failed: the best iterate is returned"
-    RELAXED = (
-        "optimal for the oracle's relaxation, whose value bounds the true objective from above"
-    )
-    HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
-    CONTRADICTED = "the bounds cross: a heuristic oracle found less than there is"
-    STATIONARY = "stationary within the tolerance: a local minimum of a nonconvex objective"
-    NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
-
-    @property
-    def converged(self) -> bool:
-        """Whether the solver reached its tolerance, as far as its oracle allows."""
-        return self in (
-            Status.OPTIMAL,
-            Status.RELAXED,
-            Status.HEURISTIC,
-            Status.STATIONARY,
-            Status.NOTHING_TO_LEARN,
-        )
 
 
 def relative_gap(lower: float, upper: float, null: float) -> float:

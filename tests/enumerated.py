@@ -9,7 +9,7 @@ import numpy as np
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
-from structsvm.solution import Quality
+from structsvm.status import Quality
 from structsvm.weights import WeightSpace
 
 

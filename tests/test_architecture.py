@@ -18,7 +18,7 @@ HOUSE = House(ROOT)
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"errors", "storage", "support"},
+    {"errors", "status", "storage", "support"},
     {"regularizers", "solution", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},

@@ -22,10 +22,10 @@ from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Status
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.status import Status
 from structsvm.weights import PSD
 
 LOCAL = {"threads": Threads(2), "processes": Processes(2), "auto": Auto(2)}

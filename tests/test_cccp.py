@@ -13,11 +13,11 @@ from structsvm.graphs.graph import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.regularizers import Custom, Separable, SquaredNorm
-from structsvm.solution import Status
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.status import Status
 from structsvm.weights import PSD, Nonnegative, Product
 
 

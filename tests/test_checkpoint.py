@@ -18,13 +18,13 @@ from structsvm.errors import CheckpointError, OracleError, OracleWarning, Settin
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.regularizers import Custom, SquaredNorm
-from structsvm.solution import Quality, Status
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import identity
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Memory
+from structsvm.status import Quality, Status
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.weights import PSD
 

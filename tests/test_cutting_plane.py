@@ -25,7 +25,6 @@ from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
-from structsvm.solution import Quality, Status
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane, Damping
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
@@ -33,6 +32,7 @@ from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of, separate_share
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 FULL = (PSD(3), SquaredNorm(0.3))

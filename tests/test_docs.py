@@ -34,7 +34,7 @@ DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 THINGS = public_things()
-OTHERS = ("errors", "model_selection", "problem", "solution", "weights")
+OTHERS = ("errors", "model_selection", "problem", "solution", "status", "weights")
 """Rooms of the generic structured SVM, of its errors and results, and of choosing."""
 PUBLIC = {*ROOMS, *(f"structsvm.{room}" for room in OTHERS)}
 

@@ -10,10 +10,10 @@ from enumerated import Listed, listed_risk, objective, optimum
 from structsvm.errors import OracleWarning, SettingsError
 from structsvm.problem import Separation
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
-from structsvm.solution import Quality, Status
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 CONES = {

@@ -21,8 +21,8 @@ from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.simplex_qp import maximize_on_simplices
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
-from structsvm.solution import Status
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Free, Nonnegative, Product
 

@@ -21,8 +21,8 @@ from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
-from structsvm.solution import Quality
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.status import Quality
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,12 +10,12 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import SettingsError
 from structsvm.regularizers import SquaredNorm, Trace
-from structsvm.solution import Status
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.status import Status
 from structsvm.weights import PSD
 
 STOPPING = Stopping(tol=1e-3, max_iter=2000)

@@ -17,12 +17,13 @@ from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
-from structsvm.solution import Status, relative_gap
+from structsvm.solution import relative_gap
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.status import Status
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 FINE, COARSE = Stopping(1e-6, 400), Stopping(3e-2, 2000)

@@ -34,7 +34,7 @@ from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.solution import Status
+from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, finite, some_of
 

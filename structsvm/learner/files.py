@@ -32,7 +32,8 @@ from structsvm.partitions.plugins import (
 )
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem
-from structsvm.solution import History, HistoryEntry, Solution, Status, SupportLabelling
+from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
+from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, Unstorable, Unstored
 from structsvm.support.lazy import __version__

@@ -34,7 +34,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.problem import RegularizedRisk, Risk
-from structsvm.solution import HistoryEntry, Solution, Status
+from structsvm.solution import HistoryEntry, Solution
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked

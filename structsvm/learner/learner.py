@@ -57,8 +57,9 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
-from structsvm.solution import Solution, Status
+from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.interrupts import Interrupts

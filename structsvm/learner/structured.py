@@ -23,10 +23,11 @@ from structsvm.parallel import Backend, backend_from
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk
 from structsvm.regularizers import Regularizer, check_lam
-from structsvm.solution import Solution, Status
+from structsvm.solution import Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
+from structsvm.status import Status
 from structsvm.storage.codec import refuse_unstored
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below

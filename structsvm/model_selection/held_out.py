@@ -26,8 +26,8 @@ from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import Baseline, Candidate
-from structsvm.solution import Status
 from structsvm.solvers.planes import Memory
+from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings

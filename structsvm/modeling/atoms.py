@@ -15,8 +15,8 @@ from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
 from structsvm.masters.working_set import Cut
-from structsvm.solution import Quality
 from structsvm.solvers.planes import Planes
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.contract import hook

@@ -28,9 +28,10 @@ from structsvm.modeling.restricted import (
 )
 from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
 from structsvm.parallel import Backend, backend_from
-from structsvm.solution import History, HistoryEntry, Quality, Status
+from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
+from structsvm.status import Quality, Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 

@@ -18,11 +18,12 @@ from structsvm.modeling.rewriting import Held, Rewritten, first, lasting, violat
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import Outline
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Quality, Solution, Status
+from structsvm.solution import Solution
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
 from structsvm.solvers.planes import PlaneCache, Planes, weakest
 from structsvm.solvers.run import CutRun
 from structsvm.solvers.stopping import BudgetSpentError
+from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import Free

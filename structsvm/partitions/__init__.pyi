@@ -26,4 +26,4 @@ from structsvm.partitions.problem import Baseline as Baseline
 from structsvm.partitions.problem import Candidate as Candidate
 from structsvm.partitions.problem import Comparison as Comparison
 from structsvm.partitions.problem import PartitionProblem as PartitionProblem
-from structsvm.solution import Quality as Quality
+from structsvm.status import Quality as Quality

@@ -16,7 +16,7 @@ from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.solution import Quality as Quality
+from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.contract import Contract, asked, hook, overrides
 from structsvm.support.plain import read_only, shown

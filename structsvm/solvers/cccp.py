@@ -10,10 +10,10 @@ import numpy as np
 from structsvm.errors import LearningError, SettingsError
 from structsvm.problem import Outline
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Status
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.run import Descent
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
 
 logger = logging.getLogger("structsvm")

@@ -12,8 +12,9 @@ import numpy as np
 
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
-from structsvm.solution import History, HistoryEntry, Quality, Solution, Status, relative_gap
+from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes
+from structsvm.status import Quality, Status
 from structsvm.storage.codec import check_fields
 from structsvm.support.arrays import Floats
 

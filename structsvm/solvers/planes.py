@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.masters.working_set import Cut, Labelling, Labellings, as_objects
 from structsvm.problem import RegularizedRisk
-from structsvm.solution import Quality
+from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints
 
 RANKS = list(Quality)

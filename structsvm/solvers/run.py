@@ -22,12 +22,13 @@ from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import CompositeRisk, Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solution import Quality, Solution, Status, SupportLabelling
+from structsvm.solution import Solution, SupportLabelling
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
 from structsvm.solvers.checkpoint import SAME, Checkpoint, Saved
 from structsvm.solvers.planes import Memory, PlaneCache, Planes
 from structsvm.solvers.separation import blocks_of, separate_one, separate_share, truth_sizes
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
+from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 

@@ -16,8 +16,8 @@ import numpy as np
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.masters.working_set import Labellings
 from structsvm.problem import Problem, RegularizedRisk, Separation
-from structsvm.solution import Quality
 from structsvm.solvers.planes import Planes, weakest
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.contract import asked, culprit

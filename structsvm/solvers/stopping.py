@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.solution import HistoryEntry, Status
+from structsvm.solution import HistoryEntry
+from structsvm.status import Status
 from structsvm.support.checks import refuse_below
 
 

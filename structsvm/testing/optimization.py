@@ -14,8 +14,8 @@ from structsvm.masters.base import Master, Request, acceptable
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, Regularized, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.solution import Quality
 from structsvm.solvers.base import Solver
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import shown
 from structsvm.testing.separation import SCALES

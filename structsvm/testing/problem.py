@@ -25,7 +25,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Trace
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Quality
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import shown

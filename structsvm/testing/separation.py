@@ -13,13 +13,13 @@ import numpy as np
 
 from structsvm.errors import PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
-from structsvm.solution import Quality
 from structsvm.solvers.separation import (
     check_feature,
     check_first_answer,
     check_loss,
     unchanged,
 )
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import shown

@@ -12,10 +12,10 @@ from cli_kit import TRAIN
 import structsvm
 from structsvm.learner.files import load
 from structsvm.masters.auto import master_from
-from structsvm.solution import Status
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.status import Status
 
 
 class TestFit:
