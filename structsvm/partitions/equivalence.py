@@ -349,7 +349,8 @@ class KeptPartition:
     @property
     def n_bytes(self) -> int:
         """What it takes to send it to another process."""
-        return self.values.nbytes
+        bits = -(-self.n_samples // 8)
+        return min(self.values.nbytes, bits) if self.is_contiguous else self.values.nbytes
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeptPartition):
@@ -359,6 +360,19 @@ class KeptPartition:
     def __hash__(self) -> int:
         return hash(self._key)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes it travels in T bits at most."""
+        if self.n_bytes == self.values.nbytes:
+            return KeptPartition, (self.values, self.is_contiguous)
+        is_end = np.zeros(self.n_samples, dtype=np.bool_)
+        is_end[self.values - 1] = True
+        return _from_bits, (np.packbits(is_end), self.n_samples)
+
     @property
     def _key(self) -> tuple[bool, str, bytes]:
         return self.is_contiguous, self.values.dtype.str, self.values.tobytes()
+
+
+def _from_bits(packed: NDArray[np.uint8], n_samples: int) -> KeptPartition:
+    ends = np.flatnonzero(np.unpackbits(packed, count=n_samples)) + 1
+    return KeptPartition(_frozen(ends.astype(np.int32)), True)

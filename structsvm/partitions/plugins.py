@@ -5,9 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
-from functools import lru_cache
-from importlib import metadata
-from importlib.metadata import EntryPoint, EntryPoints
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
@@ -39,11 +37,6 @@ class Plugin:
     """Names and default values, None for one that has to be given."""
     error: str | None = None
     """Why it cannot be used; None if it can."""
-
-
-@lru_cache
-def entry_points(group: str) -> EntryPoints:
-    return metadata.entry_points(group=group)
 
 
 def problem_names() -> list[str]:

@@ -23,7 +23,7 @@ class TestFit:
         code, out, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert (code, out) == (0, "")
         assert "learned from 4 recordings of 200 samples" in err
-        assert "optimal within the tolerance. Objective between " in err
+        assert "optimal within the tolerance: " in err
         assert f"saved in {tmp_path / 'm'}" in err
         learner = load(tmp_path / "m")
         assert learner.baselines_.keys() >= {"untrained", "pca", "rca"}

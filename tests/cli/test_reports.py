@@ -321,7 +321,6 @@ def test_tables_of_segments_are_no_recordings(run, recordings):
     code, out, err = run("predict m.structsvm", recordings)
     assert (code, len(out.splitlines())) == (0, 2)
     assert "skipped: p0_segments.csv, p1_segments.csv" in err
-    assert "skipped" not in err
 
 
 def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
@@ -373,8 +372,9 @@ def counted(monkeypatch):
         return found
 
     def standardised(self, X):
-        counts["standardised"] += 1
-        return standardise(self, X)
+        before, found = counts["standardised"], standardise(self, X)
+        counts["standardised"] = before + 1
+        return found
 
     def standardised_together(self, Xs):
         before, found = counts["standardised"], standardise_all(self, Xs)
