@@ -92,7 +92,7 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse --split where nothing can be split, and beside what it chooses."""
+    """Refuse --split for a problem without parts, or together with options that it chooses."""
     refuse_split(args.split, args.problem, problem)
     typed = {"metric": args.metric, "lam": args.lam} | assigned(args)
     for name, usual in (("metric", "full"), ("lam", None), ("regularizer", "squared")):

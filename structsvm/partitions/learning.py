@@ -165,7 +165,7 @@ class MetricObjective(Objective, Problem):
         return kept.matrix
 
     def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
-        """``(X^T M X, -Tr M) / T``, the feature map of the problem in place of the first."""
+        """``(X^T M X, -Tr M) / T``; a feature map of the problem takes the place of ``X^T M X``."""
         phi = self.partition.feature_map
         slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
         return self.join(slope, -y.n_clusters) / x.n_samples

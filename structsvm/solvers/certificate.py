@@ -87,7 +87,7 @@ class Certificate:
             self.catch(f"sample {evaluation.caught}", "the true one")
 
     def catch(self, whose: str, better: str) -> None:
-        """Trust no oracle any more: one said that nothing is better than what is worse."""
+        """Treat all oracles as heuristic from now on: one has claimed a maximum that is none."""
         self.qualities.add(Quality.HEURISTIC)
         self.certified_upper = np.inf
         if self.caught is None:

@@ -42,6 +42,7 @@ def check_oracle(
     contiguous: bool = False,
     family: Family | None = None,
     unknown_k: bool = True,
+    negative_signs: bool = True,
 ) -> None:
     """Check that an oracle satisfies its contract, on many small questions.
 
@@ -61,6 +62,8 @@ def check_oracle(
         samples that it searches. Where there is none, the oracle has to raise OracleError.
     unknown_k : bool
         Whether it answers without a number of clusters.
+    negative_signs : bool
+        Whether it takes objectives with negative signs.
 
     Raises
     ------
@@ -87,7 +90,7 @@ def check_oracle(
         if question.constraint.n_clusters is None and not unknown_k:
             K = int(rng.integers(1, T + 1))
             question = replace(question, constraint=Constraint(n_clusters=K))
-        if number % 5 == 0:
+        if negative_signs and number % 5 == 0:
             signs = rng.choice([-1.0, 1.0], question.objective.Z.shape[1])
             question = replace(question, objective=replace(question.objective, signs=signs))
         questions.append((question, partitions(T)))
