@@ -133,7 +133,7 @@ class ClusteringOracle(Oracle):
     def _race(
         self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints
     ) -> Ints:
-        """The best partition that moves reach; after a few sweeps only the best candidates go on."""
+        """The best partition that moves reach; after a few sweeps only the leaders go on."""
         few = min(HEAT, self.max_sweeps)
         heats = [improve(objective, start, fixed, order, few) for start in starts]
         leaders = sorted(heats, key=objective.value, reverse=True)[:FINALISTS]

@@ -17,10 +17,8 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
-from scipy.sparse.csgraph import bellman_ford
 
 from structsvm.data.gaps import has_gaps
 from structsvm.data.samples import centred
@@ -184,9 +182,14 @@ class PathHinge(Atom):
 
     def numeric(self, values: Any) -> Any:
         gains, n = np.asarray(values[0], dtype=float).ravel(), int(self.heads.max()) + 1
-        lengths = sp.csr_array((-gains[self.edges], (self.tails, self.heads)), shape=(n, n))
-        best = -bellman_ford(lengths, indices=0)[-1]
-        return np.asarray(max(0.0, best - gains[self.truth].sum()))
+        order = np.argsort(self.heads, kind="stable")  # an edge leads to a later node
+        first = np.searchsorted(self.heads[order], np.arange(n + 1))
+        best = np.full(n, -np.inf)
+        best[0] = 0.0
+        for node in range(1, n):
+            to = order[first[node] : first[node + 1]]
+            best[node] = np.max(best[self.tails[to]] + gains[self.edges[to]], initial=-np.inf)
+        return np.asarray(max(0.0, best[-1] - gains[self.truth].sum()))
 
     def _grad(self, values: Any) -> list[Any]:
         return [None]
