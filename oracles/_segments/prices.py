@@ -34,6 +34,13 @@ from structsvm.support.compiled import compiled, inner
 
 TOGETHER = 8
 """Prices that are searched side by side."""
+ENOUGH = 1.001
+"""Times a price at which one segment is best: from here on it is so by more than rounding.
+
+Below the price at which every boundary pays, divided by this, every boundary does likewise.
+"""
+BEYOND_ROUNDING = 1e-9
+"""The share of the scatter that is more than the rounding of a score."""
 
 
 def price_path(Z: Floats, prices: Floats) -> list[Ints]:
@@ -70,13 +77,39 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
     gains = np.empty((T + 1, n_groups, LANES))
     _write_gains(table, gains)
     F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
+    batch, rounding = np.empty(TOGETHER), np.empty(TOGETHER)
+    places = np.empty(TOGETHER, np.int64)
     scatter = scatter_of(Z, mean)
-    for begin in range(0, prices.size, TOGETHER):
-        batch = prices[begin : begin + TOGETHER]
-        rounding = ROUNDING * (r + OVERHEAD) * (scatter + 2.0 * T * batch)
-        _scan_all(gains, batch, rounding, F, previous)
-        for j in range(batch.size):
-            counts[begin + j] = trace_back(previous[j], ends[begin + j])
+    least = BEYOND_ROUNDING * scatter
+    all_below, one_above = 0.0, np.inf  # prices at which every boundary pays, and none does
+    n = 0
+    for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
+        k = _outwards(prices.size, step)
+        if prices[k] <= 0.0 or ENOUGH * prices[k] <= all_below:
+            for t in range(T + 1):
+                ends[k, t] = t
+            counts[k] = T
+        elif prices[k] >= ENOUGH * one_above:
+            ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
+        else:
+            batch[n], places[n], n = prices[k], k, n + 1
+        if n == TOGETHER or (n > 0 and step == prices.size - 1):
+            for j in range(n):
+                rounding[j] = ROUNDING * (r + OVERHEAD) * (scatter + 2.0 * T * batch[j])
+            _scan_all(gains, batch[:n], rounding, F, previous)
+            for j in range(n):
+                counts[places[j]] = trace_back(previous[j], ends[places[j]])
+                if counts[places[j]] == 1:
+                    one_above = min(one_above, batch[j])
+                elif counts[places[j]] == T and batch[j] >= least:
+                    all_below = max(all_below, batch[j])
+            n = 0
+
+
+@inner()
+def _outwards(n: int, step: int) -> int:
+    """The places from 0 to n - 1, beginning in the middle: n // 2, n // 2 - 1, n // 2 + 1, ..."""
+    return n // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
 
 
 @inner()
