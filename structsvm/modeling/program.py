@@ -195,10 +195,7 @@ class ProgramRun(CutRun):
 
     def _asked(self, w: Floats) -> Planes:
         """One plane for each group, in the user's variables, from every oracle."""
-        seconds = np.inf
-        if self.oracle_calls > 0:
-            calls = self.oracle_calls + self.n_samples
-            seconds = self.stopping.seconds_left(self.certificate.seconds, calls)
+        seconds = self.seconds_left(self.n_samples)
         points = [matrix @ w + offset for matrix, offset in self._maps]
         parameters = [tuple(p.value for p in h.atom.parameters_of_oracle) for h in self.held]
         answers = self.session.map(ask, (points, parameters, time.time() + seconds))

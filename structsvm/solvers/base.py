@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from os import PathLike
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
@@ -138,19 +139,15 @@ class Solver(ABC):
         return risk
 
 
+@dataclass
 class _Loop:
     """History, file and end of a run, looked after behind each step."""
 
-    def __init__(
-        self,
-        run: AnyRun,
-        stopping: Stopping,
-        checkpoint: Checkpoint | None,
-        callback: Callback | None,
-    ) -> None:
-        self.run, self.stopping = run, stopping
-        self.checkpoint, self.callback = checkpoint, callback
-        self.last: Step | None = None
+    run: AnyRun
+    stopping: Stopping
+    checkpoint: Checkpoint | None
+    callback: Callback | None
+    last: Step | None = None
 
     def done(self, step: Step) -> None:
         run, self.last = self.run, step
@@ -173,10 +170,10 @@ class _Loop:
 
     def keep(self, now: bool) -> None:
         """Write the state after the last step into the checkpoint, if there is one."""
-        step = self.last
-        if self.checkpoint is not None and step is not None:
-            certificate = self.run.certificate
-            self.checkpoint.keep(certificate, lambda: self.run.saved_after(step), now)
+        run, file, step = self.run, self.checkpoint, self.last
+        if file is not None and step is not None and (now or file.is_due):
+            arrays = run.arrays_after(step)
+            file.write(run.certificate, arrays, run.oracle_calls, step.stalled)
 
     def status_after(self, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,7 +19,6 @@ from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
 from structsvm.solvers.certificate import Certificate
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import TakenError, alone_on, unwritable
-from structsvm.storage.codec import check_fields
 from structsvm.storage.fingerprint import fingerprint
 
 Arrays = dict[str, NDArray[Any]]
@@ -36,16 +34,6 @@ SAME = 1e-9
 ANEW = "give another file to start again"
 
 logger = logging.getLogger("structsvm")
-
-
-@dataclass(frozen=True, eq=False)
-class Saved:
-    """Content of a file: the state of a solver, and what it has cost."""
-
-    arrays: Arrays
-    """The solver's own state."""
-    oracle_calls: int
-    stalled: bool
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -80,8 +68,11 @@ class Checkpoint:
                 "end, or give another file"
             ) from error
 
-    def restore(self, certificate: Certificate) -> Saved | None:
-        """Put the certificate in the state of the file, if there is one; the solver's own state."""
+    def restore(self, certificate: Certificate) -> tuple[Arrays, int, bool] | None:
+        """Put the certificate in the state of the file, if there is one.
+
+        The arrays of the solver, the oracle calls so far, and whether it had stalled.
+        """
         if not self.path.exists():
             return None
         header, arrays = read_state(self.path)
@@ -90,9 +81,8 @@ class Checkpoint:
             other = [name for name, mark in self.identity.items() if found.get(name) != mark]
             if not other:
                 certificate.restore(header["certificate"], arrays.pop("best", None))
-                saved = Saved(arrays, header["oracle_calls"], header["stalled"])
-                check_fields(Saved, vars(saved))
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+                saved = arrays, int(header["oracle_calls"]), bool(header["stalled"])
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise CheckpointError(
                 f"{self.path}: no checkpoint of this version: {error!r}; {ANEW}"
             ) from error
@@ -101,7 +91,7 @@ class Checkpoint:
                 f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data and "
                 f"settings to resume from it, or {ANEW}"
             )
-        logger.info("going on from %s, after %d oracle calls", self.path, saved.oracle_calls)
+        logger.info("going on from %s, after %d oracle calls", self.path, saved[1])
         return saved
 
     def refuse(self, loss: float, before: float) -> NoReturn:
@@ -115,20 +105,23 @@ class Checkpoint:
             f"and was {before:.6g}: give the same problem to resume from it, or {ANEW}"
         )
 
-    def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
-        """Write the state, unless that was done a moment ago and it need not be ``now``."""
-        if not now and time.monotonic() < self._written + EVERY:
-            return
-        saved = state()
+    @property
+    def is_due(self) -> bool:
+        """Whether the last writing was more than a moment ago."""
+        return time.monotonic() >= self._written + EVERY
+
+    def write(
+        self, certificate: Certificate, state: Mapping[str, Any], oracle_calls: int, stalled: bool
+    ) -> None:
         # Labellings are objects of any type: a run that goes on does without those found before.
-        arrays = {name: a for name, a in saved.arrays.items() if not a.dtype.hasobject}
+        arrays = {name: a for name, a in state.items() if not a.dtype.hasobject}
         if certificate.best is not None:
             arrays["best"] = certificate.best
         header = {
             "identity": self.identity,
             "certificate": certificate.header(),
-            "oracle_calls": saved.oracle_calls,
-            "stalled": saved.stalled,
+            "oracle_calls": oracle_calls,
+            "stalled": stalled,
         }
         try:
             CHECKPOINT.write(self.path, header, arrays)

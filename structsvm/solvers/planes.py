@@ -119,11 +119,7 @@ def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> l
 
 def weakest(qualities: Iterable[Quality]) -> Quality:
     """The weakest of several qualities."""
-    found = Quality.EXACT
-    for quality in qualities:
-        if quality is not found and RANKS.index(quality) > RANKS.index(found):
-            found = quality
-    return found
+    return max(qualities, key=RANKS.index, default=Quality.EXACT)
 
 
 class PlaneCache:

@@ -24,9 +24,9 @@ from structsvm.problem import CompositeRisk, Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution, SupportLabelling
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
-from structsvm.solvers.checkpoint import SAME, Checkpoint, Saved
+from structsvm.solvers.checkpoint import SAME, Checkpoint
 from structsvm.solvers.planes import Memory, PlaneCache, Planes
-from structsvm.solvers.separation import blocks_of, separate_one, separate_share, truth_sizes
+from structsvm.solvers.separation import blocks_of, separate_one, separate_share, truth_size
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
@@ -48,6 +48,8 @@ class AnyRun:
 
     certificate: Certificate
     stopping: Stopping
+    n_samples: int
+    """Number of functions that oracles know."""
     parts: Sequence[Any]
     """Parts of the data, which the workers of a backend hold."""
     session: Session
@@ -65,9 +67,9 @@ class AnyRun:
         return False
 
     @hook
-    def saved_after(self, step: Step) -> Saved:
-        """Return the content of a file after a step."""
-        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
+    def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
+        """The arrays from which a run goes on after a step."""
+        return step.state()
 
     @hook
     def remember(self, step: Step) -> None:
@@ -78,13 +80,20 @@ class AnyRun:
         """The best weight with its certificate."""
         return self.certificate.solution(status, self.oracle_calls)
 
+    def seconds_left(self, calls: int) -> float:
+        """The seconds left for so many more oracle calls, of which the first N are always made.
+
+        BudgetSpentError if there are none.
+        """
+        if self.oracle_calls < self.n_samples:
+            return np.inf
+        return self.stopping.seconds_left(self.certificate.seconds, self.oracle_calls + calls)
+
 
 class CutRun(AnyRun, ABC):
     """Base of runs for the cutting-plane method: of a risk, or of a program of cvxpy."""
 
     outline: Outline
-    n_samples: int
-    """Number of functions that oracles know."""
     dim: int
     form: Quadratic | None = None
     """Omega, where masters other than conic ones apply."""
@@ -191,10 +200,10 @@ class Run(CutRun):
         saved = checkpoint.restore(self.certificate)
         if saved is None:
             return False
-        self.saved = self.state = saved.arrays
-        self.oracle_calls, self.is_started = saved.oracle_calls, True
-        self._refute(checkpoint, saved.arrays)
-        return saved.stalled
+        arrays, self.oracle_calls, stalled = saved
+        self.saved, self.state, self.is_started = arrays, arrays, True
+        self._refute(checkpoint, arrays)
+        return stalled
 
     def _refute(self, checkpoint: Checkpoint, state: Mapping[str, NDArray[Any]]) -> None:
         """Ask the oracles at the weights of a file: they have to find the losses that it has.
@@ -315,7 +324,7 @@ class Run(CutRun):
         if cache is not None and cache.capacity == 0:
             cache = None
         each = groups if cache is None else np.arange(self.n_samples)
-        deadline = time.time() + self._budget(self.n_samples)
+        deadline = time.time() + self.seconds_left(self.n_samples)
         answers = self.session.map_shares(separate_share, (w, each, deadline))
         found = [planes for planes in answers if planes is not None]
         calls = sum(planes.calls for planes in found)
@@ -334,7 +343,7 @@ class Run(CutRun):
 
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
         """Call the oracle of one sample, here: intercept and slope of its plane."""
-        self._budget(1)
+        self.seconds_left(1)
         block = next(block for block in self.parts if i <= block.samples[-1])
         found = separate_one(block, w, np.arange(self.n_samples), i - block.samples[0])
         self.oracle_calls += found.calls
@@ -353,13 +362,7 @@ class Run(CutRun):
     @cached_property
     def _truths(self) -> Floats:
         """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
-        return np.asarray(np.add.reduce(self.session.map_shares(truth_sizes, self.dim)))
-
-    def _budget(self, calls: int) -> float:
-        """The seconds left for so many more oracle calls."""
-        if self.oracle_calls < self.n_samples:
-            return np.inf
-        return self.stopping.seconds_left(self.certificate.seconds, self.oracle_calls + calls)
+        return np.asarray(np.add.reduce(self.session.map(truth_size, self.dim)))
 
 
 def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
@@ -430,7 +433,7 @@ class Descent(AnyRun):
     """
 
     def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
-        self.risk, self.stopping = risk, stopping
+        self.risk, self.stopping, self.n_samples = risk, stopping, risk.n_samples
         self.parts = [risk.part([i]) for i in range(risk.n_samples)]
         self.certificate = Certificate(floor=-np.inf)
         self.certificate.bound = "none: the objective is not convex"
@@ -449,12 +452,11 @@ class Descent(AnyRun):
         """The objective and its gradient; a new best weight if it is lower than all before."""
         key, omega = w.tobytes(), self.omega
         if key not in self._seen:
-            if self._seen:
-                self._seconds_left()
+            self.seconds_left(self.n_samples)
             self._seen[key] = self._losses(w)
         if key not in self._counted:  # at a weight losses count once
             self._counted.add(key)
-            self.oracle_calls += self.risk.n_samples
+            self.oracle_calls += self.n_samples
         losses, gradient = self._seen[key]
         objective = losses + self.risk.penalty(w)
         if not np.isfinite(self.certificate.null):
@@ -471,7 +473,7 @@ class Descent(AnyRun):
         """Restore the evaluations that a file holds, if there is one; never at its end."""
         saved = checkpoint.restore(Certificate(-np.inf))
         if saved is not None:
-            ws, losses, gradients = (saved.arrays[key] for key in ("ws", "losses", "gradients"))
+            ws, losses, gradients = (saved[0][key] for key in ("ws", "losses", "gradients"))
             for w, loss, gradient in zip(ws, losses, gradients, strict=True):
                 self._seen[w.tobytes()] = float(loss), gradient
             now, before = self._losses(ws[-1])[0], float(losses[-1])
@@ -479,13 +481,12 @@ class Descent(AnyRun):
                 checkpoint.refuse(now, before)
         return False
 
-    def saved_after(self, step: Step) -> Saved:
-        arrays = {
+    def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
+        return {
             "ws": np.array([np.frombuffer(key) for key in self._seen]),
             "losses": np.array([loss for loss, _ in self._seen.values()]),
             "gradients": np.array([slope for _, slope in self._seen.values()]),
         }
-        return Saved(arrays, self.oracle_calls, step.stalled)
 
     def solution(self, status: Status) -> Solution:
         """The best weight, and how far one projected gradient step of length 1 moves there."""
@@ -499,16 +500,11 @@ class Descent(AnyRun):
 
         BudgetSpentError when nothing is left for an evaluation.
         """
-        seconds, most = self._seconds_left(), self.stopping.max_calls
-        if most is None:
-            return replace(stopping, max_seconds=min(stopping.max_seconds, seconds))
-        calls = min(stopping.max_calls or most, most - self.oracle_calls)
+        seconds = max(self.seconds_left(self.n_samples), LEAST_SECONDS)
+        most, calls = self.stopping.max_calls, stopping.max_calls
+        if most is not None:
+            calls = min(calls or most, most - self.oracle_calls)
         return replace(stopping, max_seconds=min(stopping.max_seconds, seconds), max_calls=calls)
-
-    def _seconds_left(self) -> float:
-        """The seconds left for another evaluation; BudgetSpentError if it is one too many."""
-        calls = self.oracle_calls + self.risk.n_samples
-        return max(self.stopping.seconds_left(self.certificate.seconds, calls), LEAST_SECONDS)
 
 
 def _loss(part: CompositeRisk, w: Floats) -> tuple[float, Floats]:

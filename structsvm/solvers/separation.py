@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -256,7 +256,7 @@ class Block:
             kept = self._called("kept", sample, answer.y)
             if kept is not None and getattr(kept, "n_bytes", 0) <= MOST_BYTES:
                 labellings = ((sample, kept, loss, 1.0),)
-        return sample, answer.quality, omega, phi, self._truth(j, dim), loss, slack, labellings
+        return sample, answer.quality, omega, phi, self.truth(j, dim), loss, slack, labellings
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
@@ -270,19 +270,13 @@ class Block:
             with asked(self.problem, method, f"sample {sample}"):
                 raise
 
-    def _truth(self, j: int, dim: int) -> Floats:
+    def truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
         truth = self._feature(j, self.ys[j], dim)
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
-
-    def truth_size(self, dim: int) -> Floats:
-        total = np.zeros(dim)
-        for j, omega in enumerate(self.sample_weight.tolist()):
-            total += omega * np.abs(self._truth(j, dim))
-        return total
 
 
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
@@ -303,48 +297,41 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
     ]
 
 
-def separate_share(blocks: Iterable[Block], question: Question) -> list[Planes | None]:
+def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes | None]:
     """Separate all samples of some blocks of a risk: the planes of each block, one for each group.
 
-    None of a block for which there was no time. Blocks are taken when they are needed: other
-    threads may take theirs from the same iterator.
+    None of a block for which there was no time.
     """
     w, groups, deadline = question
-    blocks = iter(blocks)
-    taken = [*islice(blocks, 1)]
-    if not taken:
-        return []
-    first, w = taken[0], read_only(w)
-    known = first.first_answer(w) if time.time() <= deadline else []
-
-    def samples() -> Iterator[tuple[Any, Any]]:
-        yield from zip(first.xs[len(known) :], first.ys[len(known) :], strict=True)
-        for block in blocks:
-            taken.append(block)
-            yield from zip(block.xs, block.ys, strict=True)
-
-    answers = chain(known, first.problem.separate_all(w, samples()))
+    problem, w = blocks[0].problem, read_only(w)
+    known = blocks[0].first_answer(w) if time.time() <= deadline else []
+    samples = chain.from_iterable(zip(block.xs, block.ys, strict=True) for block in blocks)
+    answers = chain(known, problem.separate_all(w, islice(samples, len(known), None)))
     planes: list[Planes | None] = []
-    waiting: list[list[Row]] = [[]]
-    k = 0  # the block of the next answer
-    while time.time() <= deadline:
-        try:
-            answer = next(answers, None)
-        except Exception as error:
-            # What failed of many at once is raised when all of them are answered one by one.
-            asked = taken[k].samples[len(waiting[-1])] if k < len(taken) else taken[-1].samples[-1]
-            raise_named(first.problem, error, asked)
-        if answer is None:
+    waiting: list[list[Row]] = []
+    for block in blocks:
+        rows: list[Row] = []
+        while len(rows) < len(block.xs) and time.time() <= deadline:
+            answer = _next(answers, problem, block.samples[len(rows)])
+            rows.append(block.row(len(rows), answer, w.size))
+        if len(rows) < len(block.xs):
             break
-        waiting[-1].append(taken[k].row(len(waiting[-1]), answer, w.size))
-        if len(waiting[-1]) == len(taken[k].xs):
-            k += 1
-            if sum(map(len, waiting)) * w.size >= NUMBERS_AT_ONCE:
-                planes += planes_of(waiting, w, groups)
-                waiting = []
-            waiting.append([])
-    planes += planes_of(waiting[:-1], w, groups)
-    return planes + [None] * (len(taken) - k) + [None for _ in blocks]
+        waiting.append(rows)
+        if sum(map(len, waiting)) * w.size >= NUMBERS_AT_ONCE:
+            planes += planes_of(waiting, w, groups)
+            waiting = []
+    else:  # what failed of many at once is raised when all of them are answered one by one
+        _next(answers, problem, blocks[-1].samples[-1])
+    planes += planes_of(waiting, w, groups)
+    return planes + [None] * (len(blocks) - len(planes))
+
+
+def _next(answers: Iterator[Separation], problem: Problem, sample: int) -> Any:
+    """The next answer; None where there are no more."""
+    try:
+        return next(answers, None)
+    except Exception as error:
+        raise_named(problem, error, sample)
 
 
 def separate_one(block: Block, w: Floats, groups: Ints, j: int) -> Planes:
@@ -356,9 +343,12 @@ def separate_one(block: Block, w: Floats, groups: Ints, j: int) -> Planes:
     return planes_of([[block.row(j, answer, w.size)]], w, groups)[0]
 
 
-def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
-    """``sum_i omega_i |phi(x_i, y_i)|`` over the samples of each block, (d,)."""
-    return [block.truth_size(dim) for block in blocks]
+def truth_size(block: Block, dim: int) -> Floats:
+    """``sum_i omega_i |phi(x_i, y_i)|`` over the samples of a block, (d,)."""
+    total = np.zeros(dim)
+    for j, omega in enumerate(block.sample_weight.tolist()):
+        total += omega * np.abs(block.truth(j, dim))
+    return total
 
 
 def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[Planes]:
