@@ -25,6 +25,13 @@ from structsvm.support.contract import hook, overrides
 # ---- segmentations whose segments keep a rule: the rule is all there is to write
 
 
+SEGMENTS = Traits(
+    contiguous=True,
+    candidates=("untrained", "rca", "olda", "diagonal", "full"),
+    baselines=("pca", "rca", "olda"),
+)
+
+
 class SegmentProblem(PartitionProblem):
     """Base of segmentation problems: a subclass declares the allowed segments.
 
@@ -48,7 +55,7 @@ class SegmentProblem(PartitionProblem):
     @property
     @hook
     def traits(self) -> Traits:
-        return Traits(contiguous=True)
+        return SEGMENTS
 
     @hook
     def decoder(self, sample: Sample) -> Oracle:
@@ -201,8 +208,8 @@ class ChangePoint(SegmentProblem):
 
     @cached_property
     def traits(self) -> Traits:
-        traits = Traits(
-            contiguous=True,
+        traits = replace(
+            SEGMENTS,
             given_k=self.segment_count == "known",
             learns_price=self.penalty == "learned",
             kappa=self.kappa,

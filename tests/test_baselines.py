@@ -22,6 +22,8 @@ def test_each_by_its_name():
         assert metric.factor.shape[0] == 4
     with pytest.raises(SettingsError, match=r"of this problem is one of .*'lda'.*, got 'lfda'"):
         tuned_metrics.fit("lfda", *labelled)
+    with pytest.raises(SettingsError, match="clusters of a table have no neighbours: use lda"):
+        tuned_metrics.fit("olda", *labelled)
 
 
 def test_pca_is_not_fooled_by_few_clusters():

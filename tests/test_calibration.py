@@ -1,7 +1,10 @@
 """The price of a cluster: calibrated by decoding, and paths of prices."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from sequential_cases import random_samples, random_truth
 
 from structsvm import ChangePoint, EquivalenceMatrix
@@ -64,6 +67,42 @@ def test_rca_whitens_within_segments(rng):
     np.testing.assert_allclose(
         identity @ identity.T * (1 / (identity @ identity.T)[0, 0]), np.eye(3)
     )
+
+
+def test_olda_solves_the_eigenproblem_of_neighbouring_segments(rng):
+    """The factor is that of the generalised eigenvectors, each by the root of its eigenvalue."""
+    pairs = [sample(rng, P=3) for _ in range(4)]
+    Xs, truths = [Z for Z, _ in pairs], [M for _, M in pairs]
+    metric = tuned_metrics.fit("olda", PROBLEM, [Sample(X) for X in Xs], truths, shrinkage=0.2)
+    within, between = np.zeros((3, 3)), np.zeros((3, 3))
+    for X, M in zip(Xs, truths, strict=True):
+        segments = np.split(X, M.breakpoints[:-1])
+        within += sum(len(s) * np.cov(s.T, bias=True) for s in segments) / sum(map(len, Xs))
+        for s, t in pairwise(segments):
+            mean = np.vstack([s, t]).mean(axis=0)
+            for one in (s, t):
+                between += len(one) * np.outer(one.mean(axis=0) - mean, one.mean(axis=0) - mean)
+    shrunk = 0.8 * within + 0.2 * np.trace(within) / 3 * np.eye(3)
+    values, vectors = eigh(between, shrunk)
+    np.testing.assert_allclose(metric.matrix, vectors * values @ vectors.T, rtol=1e-9)
+
+
+def test_olda_sees_changes_and_not_what_varies_within_segments(rng):
+    """A direction of noise that is as large as the changes, and levels that drift slowly."""
+    noise = np.array([1.0, 1.0]) / np.sqrt(2)
+
+    def draw():
+        Z, truth = sample(rng, P=2, jump=0.0)
+        levels = np.where(truth.labels % 2, 3.0, -3.0)[:, None] * np.array([1.0, -1.0])
+        return Sample(Z + levels + 9 * rng.normal(size=(50, 1)) * noise), truth
+
+    samples, truths = zip(*(draw() for _ in range(12)), strict=True)
+    mean = {}
+    for name in ("untrained", "olda"):
+        metric = tuned_metrics.fit(name, PROBLEM, samples[:6], truths[:6])
+        rest = zip(samples[6:], truths[6:], strict=True)
+        mean[name] = np.mean([partition_loss(M, PROBLEM.partition(x, metric)) for x, M in rest])
+    assert mean["olda"] == 0 < mean["untrained"]
 
 
 def test_pca_keeps_the_leading_directions(rng):

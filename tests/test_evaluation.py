@@ -73,7 +73,7 @@ class TestScores:
     def test_plain_values(self, learner):
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
         baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
-        names = ["learned", "untrained", "pca", "rca", *baselines]
+        names = ["learned", "untrained", "pca", "rca", "olda", *baselines]
         assert list(plain) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]

@@ -37,14 +37,14 @@ def tuned():
 
 def test_named_states_bring_classifiers_of_samples_and_of_boundaries(tuned):
     learner, _, _ = tuned
-    assert list(learner.baselines_) == ["untrained", "pca", "rca", *QUICK]
+    assert list(learner.baselines_) == ["untrained", "pca", "rca", "olda", *QUICK]
     assert learner.baselines_["frame-logistic"].classes_.tolist() == ["rest", "turn", "walk"]
 
 
 def test_evaluate_compares_with_them_and_names_them(tuned):
     learner, Xs, ys = tuned
     found = evaluate(learner, Xs, ys)
-    assert list(found.scores)[:4] == ["learned", "untrained", "pca", "rca"]
+    assert list(found.scores)[:5] == ["learned", "untrained", "pca", "rca", "olda"]
     assert {"fixed-times", *QUICK} <= found.scores.keys()
     assert next(iter(found.verdict.contrasts)) == "untrained"
     assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])

@@ -12,7 +12,7 @@ from structsvm.data.sample import Sample, all_derived, sum_of_each
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening
-from structsvm.partitions.metric import Metric
+from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
 from structsvm.support.progress import stage
@@ -46,24 +46,42 @@ def fit(
     weights : array of shape (N,), optional
         A weight of 2 stands for a sample that is there twice.
     **settings
-        Of the metric of that name, such as ``shrinkage``.
+        Of the metric of that name: ``shrinkage`` of those in closed form.
 
     Raises
     ------
     SettingsError
-        When no metric has that name.
+        When no metric has that name, or for "olda" if clusters are no segments.
     """
     if name == "untrained":
         return problem.learning.untrained(samples, truths, weights, **settings)
     if name == "pca":
         return _pca(problem, samples, truths, weights, **settings)
     if name in OWN:
-        factor = OWN[name](samples, truths, weights, **settings)
+        factor = closed_form(name, problem, samples, truths, weights, **settings)
         return problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
     found = problem.comparison.baseline(name, samples, truths, weights)
     if found is None:
         raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
     return found
+
+
+def closed_form(
+    name: str,
+    problem: PartitionProblem,
+    samples: Samples,
+    truths: Truths,
+    weights: Floats | None = None,
+    **settings: Any,
+) -> Floats:
+    """The factor of one of :data:`OWN`, (P, r), whose price is calibrated then."""
+    traits = problem.traits
+    if name == "olda" and not traits.contiguous:
+        raise SettingsError(
+            f"olda compares neighbouring segments, and {traits.words.part}s of a "
+            f"{traits.words.whole} have no neighbours: use lda"
+        )
+    return OWN[name](samples, truths, weights, **settings)
 
 
 def _pca(
@@ -100,6 +118,27 @@ def _lda(
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
 
 
+def _olda(
+    samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 0.5
+) -> Floats:
+    """Ordinal linear discriminant analysis (McFee and Ellis, ICASSP 2014): ``B = C^-1 S C^-1``.
+
+    S is the scatter between neighbouring segments, and C the covariance of RCA: less shrunk, B
+    depends on directions in which few labels happen to vary little.
+    """
+    whitening = _rca(samples, truths, weights, shrinkage)
+    arrays = [x.data for x in samples]
+    between = sum_of_each("measuring the samples", _of_changes, arrays, truths, weights=weights)
+    return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
+
+
+def _of_changes(X: Floats, M: EquivalenceMatrix) -> Floats:
+    """The scatter of the means of each two neighbouring segments from their common one, (P, P)."""
+    sizes = M.sizes
+    jumps = np.diff(M.project(X) / np.sqrt(sizes)[:, None], axis=0)
+    return np.asarray((jumps.T * (sizes[:-1] * sizes[1:] / (sizes[:-1] + sizes[1:]))) @ jumps)
+
+
 def _scatter(X: Floats) -> Floats:
     deviations = X - X.mean(axis=0)
     return np.asarray(deviations.T @ deviations)
@@ -113,6 +152,6 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
     return M.gram(X)
 
 
-OWN: dict[str, Callable[..., Floats]] = {"rca": _rca, "lda": _lda}
-"""The factor of each, whose price is calibrated then."""
+OWN: dict[str, Callable[..., Floats]] = {"rca": _rca, "lda": _lda, "olda": _olda}
+"""The factor of each in closed form."""
 NAMES = ("untrained", "pca", *OWN)

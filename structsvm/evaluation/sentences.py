@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm.partitions.problem import CONSENSUS
-
-ACRONYMS = frozenset({"pca", "rca", "lda"})
-"""Names of metrics that sentences write in capitals."""
+from structsvm.partitions.problem import ACRONYMS, CONSENSUS
 
 WORDS = {
     "untrained": "the untrained metric",

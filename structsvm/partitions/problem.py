@@ -46,6 +46,9 @@ from structsvm.support.contract import Contract, asked, hook, hooks_of, promises
 CONSENSUS = "consensus"
 """Name of the consensus of a learned metric and classifiers."""
 
+ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
+"""Names of metrics that people read in capitals."""
+
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
 """Baselines that do not look at samples: nothing pays that is not better than these."""
 
@@ -133,7 +136,7 @@ class Candidate:
         return self.baseline if isinstance(self.baseline, Baseline) else None
 
     def __str__(self) -> str:
-        name = "RCA" if self.name == "rca" else self.name
+        name = self.name.upper() if self.name in ACRONYMS else self.name
         return name if self.lam is None else f"{name}, lam={self.lam:g}"
 
     @property

@@ -67,6 +67,7 @@ class TestEvaluate:
             "untrained",
             "pca",
             "rca",
+            "olda",
             "equal-segments",
             "fixed-times",
             "boundary-logistic",
@@ -86,7 +87,7 @@ class TestEvaluate:
         assert (code, err) == (0, "")
         report = json.loads(out)
         baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
-        names = ["learned", "untrained", "pca", "rca", *baselines]
+        names = ["learned", "untrained", "pca", "rca", "olda", *baselines]
         assert list(report) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
