@@ -19,6 +19,7 @@ from structsvm.graphs.graph import (
     FeatureGraph,
     NodeLabels,
     jaccard_distance,
+    limit_in_words,
     node_codes,
     node_labels,
     node_names,
@@ -274,6 +275,8 @@ class CutLearning(Learning):
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(NOTHING_TO_CUT)
+        if limit := self.problem.comparison.limit(truths):
+            warn(limit, DataWarning)
 
     def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
         """Return the scale of each feature at which learning starts, (P, P)."""
@@ -374,6 +377,9 @@ class CutComparison(Comparison):
         if isinstance(guess, NodeLabels):  # the truth itself
             return 0.0 if given_k else 1.0
         return -partition_loss(truth, guess) if given_k else region_rand(truth, guess)
+
+    def limit(self, truths: Sequence[Any]) -> str:
+        return limit_in_words([truth for truth in truths if isinstance(truth, NodeLabels)])
 
     def scores(
         self, truth: Any, guess: EquivalenceMatrix, tolerance: int

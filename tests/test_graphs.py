@@ -1,5 +1,8 @@
 """Graphs from networkx, adjacency matrices and images, and labels of their nodes."""
 
+from collections.abc import Iterator
+from itertools import product
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -9,13 +12,14 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import (
     FeatureGraph,
     GraphOfImage,
+    NodeLabels,
     as_graph,
     from_adjacency,
     from_image,
     from_networkx,
     node_labels,
 )
-from structsvm.graphs.graph import jaccard_distance, node_codes, region_rand
+from structsvm.graphs.graph import jaccard_distance, limit_in_words, node_codes, region_rand
 from structsvm.graphs.images import pixel_edges
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
@@ -286,3 +290,50 @@ def test_labels_that_do_not_fit(y, message):
         node_labels(y, from_networkx(path()))
     with pytest.raises(DataError, match="by name need a networkx graph"):
         node_labels({0: 1}, FeatureGraph(np.ones((2, 1))))
+
+
+# ---- what no partition of superpixels can do
+
+
+def every_loss(truth: NodeLabels) -> Iterator[float]:
+    """The losses of all partitions of a few nodes into no more parts than there are labels."""
+    for labels in product(range(truth.n_clusters), repeat=truth.n_samples):
+        yield partition_loss(truth, EquivalenceMatrix.from_labels(labels))
+
+
+def random_truth(rng, T, K, mixed):
+    counts = rng.multinomial(30, rng.dirichlet([mixed] * K, size=T)).astype(float)
+    return NodeLabels(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)
+
+
+@pytest.mark.parametrize(("T", "K"), [(7, 2), (6, 3)])
+def test_no_partition_of_the_nodes_is_better_than_the_least_loss(rng, T, K):
+    found = [random_truth(rng, T, K, mixed) for mixed in (0.1, 0.3, 1.0) for _ in range(4)]
+    found = [truth for truth in found if truth.counts.any(axis=0).all()]
+    excess = [truth.least_loss - min(every_loss(truth)) for truth in found]
+    assert min(excess) > -1e-9
+    assert np.median(excess) < 1e-9  # a search, which seldom stays above
+    assert max(excess) < 0.2
+
+
+def thin_lines(size=48):
+    """Bright cells between dark lines of two pixels, and the label map of both."""
+    y, x = np.mgrid[:size, :size]
+    cells = (y % 12 > 1) & (x % 12 > 1)
+    return np.where(cells, 0.8, 0.2), cells.astype(int)
+
+
+def test_superpixels_that_cannot_follow_the_masks_are_told():
+    image, mask = thin_lines()
+    coarse, fine = (
+        node_labels(mask, from_image(image, settings))
+        for settings in (
+            GraphOfImage(n_superpixels=16, compactness=1000.0),
+            GraphOfImage(nodes="pixels"),
+        )
+    )
+    assert fine.least_loss == pytest.approx(0.0)
+    assert coarse.least_loss > 0.9
+    assert not limit_in_words([fine, fine])
+    assert "cannot follow" in limit_in_words([coarse, coarse])
+    assert not limit_in_words([])

@@ -173,6 +173,7 @@ class Evaluation:
             every if numbers is None else numbers,
             grouped=grouped,
             measure=problem.comparison.measure(truths[0]),
+            limit=problem.comparison.limit(truths),
             **about,
         )
         return cls(

@@ -56,6 +56,9 @@ class Verdict:
     """Recordings that are copies of others; they do not count again."""
     seen: int = 0
     """Recordings that the metric was learned from, copies included: they are not held out."""
+    limit: str = ""
+    """What no partition of the items can do, in a sentence, such as to follow masks by
+    superpixels that are too large for them; "" for nothing."""
     question: str = ""
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
     cross_validated: bool = False
@@ -186,9 +189,8 @@ class Verdict:
         *others, last = [str(self.contrasts[name]) for name in unique]
         against = f"{', '.join(others)}, and {last}" if others else last
         loss = f"the {self.measure} of the learned metric is {self.loss:.2g}"
-        return " ".join(
-            [f"On {self._samples_in_words()}, {loss}: {against}.", *self.notes, *self._advice()]
-        )
+        figures = f"On {self._samples_in_words()}, {loss}: {against}."
+        return " ".join(filter(None, (self.limit, figures, *self.notes, *self._advice())))
 
     def __str__(self) -> str:
         """The answer, the figures, what to do, and the question."""
@@ -198,7 +200,8 @@ class Verdict:
         """Plain values, ready for JSON; what is not a number becomes None."""
         names = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
         plain = {
-            name: getattr(self, name) for name in (*names, "named", "use", "copies", "question")
+            name: getattr(self, name)
+            for name in (*names, "named", "use", "copies", "limit", "question")
         }
         return plain | {
             "baseline": None if self.baseline is None else self.baseline.baseline,

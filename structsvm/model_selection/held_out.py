@@ -221,6 +221,7 @@ class HeldOut:
             best=self.best.name,
             words=split.words,
             measure=data.problem.comparison.measure(data.truths[0]),
+            limit=data.problem.comparison.limit(data.truths),
             question=split.question,
         )
 

@@ -218,6 +218,11 @@ class Comparison(Contract):
         """Difference of the agreement from that of the truth itself."""
         return float(self.agreement(truth, truth) - self.agreement(truth, guess))
 
+    @hook
+    def limit(self, truths: Sequence[EquivalenceMatrix]) -> str:
+        """What no partition of the items can do, and the way out, in a sentence; "" for nothing."""
+        return ""
+
     def measure(self, truth: EquivalenceMatrix) -> str:
         """Name of the disagreement."""
         return "loss" if self.agreement(truth, truth) == 0 else "disagreement"
