@@ -111,9 +111,10 @@ class NewtonMaster(Master):
         self, risk: Regularized, cuts: WorkingSet, omega: Quadratic, request: Request
     ) -> MasterSolution:
         """Strongly convex problems around the best weight, ever less bound to it."""
-        w = np.zeros(risk.space.dim) if request.start is None else request.start
+        null = np.zeros(risk.space.dim)
+        w = null if request.start is None else request.start
         alpha = multipliers = cuts.multipliers
-        worth = _restricted_value(risk, cuts, np.zeros(risk.space.dim))
+        worth = risk.penalty(null) + float(cuts.group_values(null).sum())
         radius = max(float(np.linalg.norm(w)), 0.03 * worth / omega.linear.max())
         weight = max(0.03 * worth / max(radius**2, 1e-300), 1e-300)
         upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
@@ -123,7 +124,7 @@ class NewtonMaster(Master):
             near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
             found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
             alpha = found.alpha
-            value = _restricted_value(risk, cuts, found.w)
+            value = risk.penalty(found.w) + float(cuts.group_values(found.w).sum())
             if value < upper:
                 upper, w = value, found.w
             shrunk = alpha * risk.regularizer.max_scale(alpha @ cuts.slopes, risk.space)
@@ -140,11 +141,6 @@ class NewtonMaster(Master):
         if not gap <= acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
         return MasterSolution(w, multipliers, "proximal newton")
-
-
-def _restricted_value(risk: Regularized, cuts: WorkingSet, w: Floats) -> float:
-    """The objective of the restricted problem."""
-    return risk.penalty(w) + float(cuts.group_values(w).sum())
 
 
 @dataclass(frozen=True)
