@@ -91,7 +91,7 @@ class TestSloppyMasters:
         class Flaky(Master):
             def solve(self, risk, cuts, request):
                 answer = NewtonMaster().solve(risk, cuts, request)
-                if len(cuts) < 10:
+                if len(cuts) < 13:
                     return answer
                 if failure == "raises":
                     raise MasterError("out of luck")
@@ -102,7 +102,7 @@ class TestSloppyMasters:
         risk = listed_risk(*FULL, n_samples=3, n_labels=60, seed=6)
         solution = CuttingPlane(Stopping(1e-9, 100), master=Flaky()).solve(risk)
         assert solution.status is Status.MASTER_FAILED
-        assert solution.upper < solution.null
+        assert 0 < solution.lower
         assert_around(solution, optimum(risk))
 
     def test_a_weight_that_breaks_the_constraints_is_no_answer(self):

@@ -27,7 +27,6 @@ from structsvm.masters.base import (
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.simplex_qp import FEW, maximize_on_simplices
 from structsvm.masters.working_set import WorkingSet
-from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats
@@ -96,13 +95,12 @@ class NewtonMaster(Master):
         omega = risk.quadratic
         if omega is None or not self.handles(risk):
             raise MasterError("newton handles squared norms and traces, without extra constraints")
-        with single_threaded():
-            if request.proximal is None and omega.curvature.min() <= 0:
-                return self._proximal_point(risk, cuts, omega, request)
-            if (near := request.proximal) is not None:
-                omega = near.added_to(omega)
-            restricted = _Restricted(cuts, risk.space, omega)
-            found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
+        if request.proximal is None and omega.curvature.min() <= 0:
+            return self._proximal_point(risk, cuts, omega, request)
+        if request.proximal is not None:
+            omega = request.proximal.added_to(omega)
+        restricted = _Restricted(cuts, risk.space, omega)
+        found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
         if not found.relative_gap <= acceptable(request.tol):
             raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
         return MasterSolution(found.w, found.alpha, "newton", is_projected=True)
