@@ -94,11 +94,10 @@ class WorkingSet:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold the cuts of another working set and nothing else."""
         self._keys, self._labellings = [], []
-        unknown = [None] * len(state["groups"])
+        unknown = as_objects([None] * len(state["groups"]))
         columns = [state[name] for name in ("groups", "intercepts", "slopes")]
-        columns.append(state.get("labellings", unknown))
-        for group, intercept, slope, found in zip(*columns, strict=True):
-            cut = Cut(int(group), float(intercept), slope, found)
+        for *plane, found in zip(*columns, state.get("labellings", unknown), strict=True):
+            cut = Cut(int(plane[0]), float(plane[1]), plane[2], found)
             self._append(cut, _key(cut))
         self._idle[: len(self)] = state["idle"]
         self._multipliers[: len(self)] = state["multipliers"]

@@ -163,8 +163,10 @@ class Run(CutRun):
         self.session = SerialSession(self.parts)
         self._best_cuts: tuple[tuple[ActiveCut, ...], int, tuple[Any, ...] | None] | None = None
         """Cuts that prove the lower bound, the number of their groups, and duals."""
-        way = () if risk.start is None else BACKTRACKS
-        self._starts = [risk.null + part * (risk.start - risk.null) for part in way]
+        self._starts: list[Floats] = []
+        """The start of the risk, and two weights on the way back from it to the null weight."""
+        if risk.start is not None:
+            self._starts = [risk.null + part * (risk.start - risk.null) for part in BACKTRACKS]
 
     def groups(self, slack: str) -> Ints:
         each = np.arange(self.n_samples)
