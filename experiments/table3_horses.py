@@ -124,7 +124,7 @@ def learners(setting: Setting) -> dict[str, MetricLearnerCV]:
     plain = replace(problem, objective_kind="plain")
 
     def chosen(problem: NormalizedCut, metric: str) -> MetricLearnerCV:
-        return MetricLearnerCV(problem, ("untrained", metric), rule="min", random_state=0)
+        return MetricLearnerCV(problem, ("untrained", metric), random_state=0)
 
     return {
         "learned, the paper's objective": chosen(plain, "full"),

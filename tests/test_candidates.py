@@ -57,15 +57,14 @@ class Counting(RecordingTransformer):
         return np.array([*input_features, *input_features], dtype=object)
 
 
-def test_the_menu_begins_with_what_is_tuned_then_fitted_then_learned():
+def test_the_menu_has_the_order_of_preference_with_every_strength():
     own = Candidate("own", 0.3, {"metric": "full", "whiten": 0.2})
     baseline = Candidate("frames", baseline=FRAMES)
     found = menu(["full", own, "rca", baseline, "diagonal", "untrained"], [0.1, 1.0])
     assert [str(c) for c in found] == [
-        *("untrained", "RCA", "frames", "diagonal, lam=1", "diagonal, lam=0.1"),
-        *("full, lam=1", "full, lam=0.1", "own, lam=0.3"),
+        *("full, lam=1", "full, lam=0.1", "own, lam=0.3", "RCA", "frames"),
+        *("diagonal, lam=1", "diagonal, lam=0.1", "untrained"),
     ]
-    assert [c.kind for c in found] == ["", "", "", *["diagonal"] * 2, *["full"] * 2, "own"]
 
 
 def test_two_candidates_of_one_name_are_refused():
@@ -75,11 +74,11 @@ def test_two_candidates_of_one_name_are_refused():
 
 def test_features_of_a_candidate_are_learned_again_with_it(data):
     lags = Candidate("lags", settings={"metric": "diagonal", "features": Lags((-1, 0, 1))})
-    found = search("diagonal", lags, rule="min").fit(*data)
-    assert [c.name for c in found.candidates_] == ["untrained", *["diagonal"] * 2, *["lags"] * 2]
+    found = search(lags, "diagonal").fit(*data)
+    assert [c.name for c in found.candidates_] == ["untrained", *["lags"] * 2, *["diagonal"] * 2]
     means = dict(zip(map(str, found.candidates_), found.cv_results_["mean_criterion"], strict=True))
-    best = min(list(means)[1:], key=means.get)
-    assert best.startswith("lags")
+    of_lags = [name for name in means if name.startswith("lags")]
+    assert min(of_lags, key=means.get) == f"lags, lam={found.best_lam_:g}"
     assert str(found.best_estimator_.features) == str(Lags((-1, 0, 1)))
     assert found.best_estimator_.metric_.factor.shape[0] == 12
 
@@ -116,7 +115,7 @@ def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
 
 def test_a_baseline_is_chosen_and_predicts(data):
     Xs, ys = data
-    found = search(Candidate("frames", baseline=FRAMES), "diagonal", rule="min", choose_from="all")
+    found = search(Candidate("frames", baseline=FRAMES), "diagonal", choose_from="all")
     found.fit(Xs, ys)
     assert found.best_candidate_ == "frames"
     alone = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(Xs, ys)
@@ -145,6 +144,28 @@ SCORES = Candidate(
 BOUNDS = Candidate(
     "bounds", baseline=Baseline("bounds", BoundaryClassifier("logistic", widths=(3,)))
 )
+
+
+def test_names_are_asked_for_where_labels_have_them(data):
+    """A metric that names nothing is not taken, unless it is the default or nothing else names."""
+    Xs, ys = data
+    frames = Candidate("frames", baseline=FRAMES)
+    found = search("diagonal", SCORES, frames, cv=3, choose_from="all").fit(Xs, ys)
+    results = found.cv_results_
+    right = dict(zip(results["candidate"], results["mean_accuracy"], strict=True))
+    assert np.isnan([right["untrained"], right["diagonal"]]).all()
+    assert {found.best_candidate_} <= {"untrained", "scores", "frames"}
+    held_out = []
+    for k in range(3):
+        train, test = np.flatnonzero(found.fold_ != k), np.flatnonzero(found.fold_ == k)
+        model = FrameClassifier("logistic", Lags((-1, 0, 1)))
+        model.fit([Xs[i] for i in train], [ys[i] for i in train], groups=found.fold_[train])
+        held_out += [np.mean(y == NAMES) for y in model.predict_states([Xs[i] for i in test])]
+    assert right["frames"] == pytest.approx(np.mean(held_out))
+    best = max(right["frames"], right["scores"])
+    assert f"most samples were named right by frames, {best:.0%}." in str(found.verdict_)
+    nameless = search("diagonal").fit(Xs, ys)
+    assert "named right" not in str(nameless.verdict_)
 
 
 def test_what_is_best_of_all_gives_its_own_names_or_those_of_the_learned_scores(data):

@@ -147,7 +147,7 @@ JOINT = Candidate("consensus", joins=(("frames",), ("absent", "edges")))
 def search_of(*more: Candidate, **settings) -> MetricLearnerCV:
     baselines = [Candidate(name, baseline=Baseline(name, model)) for name, model in members()[1:]]
     settings = {"cv": 2, "lams": (0.1, 1.0), "random_state": 0} | settings
-    return MetricLearnerCV(candidates=["untrained", "diagonal", *baselines, *more], **settings)
+    return MetricLearnerCV(candidates=[*more, "untrained", "diagonal", *baselines], **settings)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def wide(noisy):
     joint = replace(JOINT, joins_metrics=(("diagonal",), ("lags",), ("absent",)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
-        return search_of(Candidate("lags", settings=lags), joint).fit(*noisy)
+        return search_of(joint, Candidate("lags", settings=lags)).fit(*noisy)
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 10")
@@ -310,11 +310,11 @@ def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
     Xs, ys = [X.copy() for X in noisy[0]], noisy[1]
     Xs[0][0, 0] = 60.0
     once = Candidate("once", baseline=Baseline("once", FailsOnce("logistic")))
-    search = search_of(once, Candidate("consensus", joins=(("once",), ("edges",))), cv=3)
+    search = search_of(Candidate("consensus", joins=(("once",), ("edges",))), once, cv=3)
     with pytest.warns(DataWarning, match="once is not compared"):
         search.fit(Xs, ys)
     assert search.best_estimator_.consensus_ == ()
-    again = search_of(once, Candidate("consensus", joins=(("once", "frames"), ("edges",))), cv=3)
+    again = search_of(Candidate("consensus", joins=(("once", "frames"), ("edges",))), once, cv=3)
     with pytest.warns(DataWarning, match="once is not compared"):
         again.choose(Xs, ys)
     results = again.cv_results_

@@ -102,7 +102,7 @@ def test_partial_labels_are_learned_from():
     [
         {"cv": 2, "random_state": 4},
         {"cv": GroupKFold(3)},
-        {"rule": "min", "n_clusters": "true", "standardize": "training"},
+        {"n_clusters": "true", "standardize": "training"},
     ],
     ids=["shuffled", "splitter", "number of segments"],
 )

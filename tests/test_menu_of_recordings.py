@@ -16,7 +16,9 @@ from structsvm.problems import ChangePoint
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
-PLAIN = ("untrained", "rca", "olda", "diagonal", "full")
+TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
+SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
+CONTEXT, MOMENTS = ("lags-diagonal", "lags-full"), "moments-diagonal"
 CLASSIFIERS = ["equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -29,47 +31,37 @@ def recordings(n, seed=0, noise=0.8):
 
 def menu_of(labels, features=None, T=30):
     samples = [Sample(np.zeros((T, 2)))] * len(labels)
-    return candidates_of_recordings(samples, labels, features, PLAIN)
+    return candidates_of_recordings(samples, labels, features, (*TUNED, *LEARNED))
 
 
 def names_of(labels, features=None, T=30):
     return [candidate.name for candidate in menu_of(labels, features, T)]
 
 
-def test_names_of_states_bring_scores_and_classifiers():
+def test_names_of_states_bring_a_consensus_scores_and_classifiers():
     found = names_of([NAMES] * 4)
-    scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
-    assert found == [
-        *PLAIN,
-        *CLASSIFIERS,
-        "consensus",
-        "lags-diagonal",
-        "lags-full",
-        "moments-diagonal",
-        *scored,
-    ]
+    assert found == ["consensus", *SCORED, *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 
 
-def test_change_points_bring_context_and_the_boundary_classifier():
+def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
     found = names_of([[8, 18, 30]] * 4)
-    context = ["lags-diagonal", "lags-full", "moments-diagonal", "boundaries-diagonal"]
-    assert found == [*PLAIN, "equal-segments", "boundary-boosting", *context]
+    learned = ["boundaries-diagonal", *CONTEXT, *LEARNED, MOMENTS]
+    assert found == [*learned, "equal-segments", "boundary-boosting", *TUNED]
 
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     samples = [Sample(np.zeros((30, 2)))] * 4
     found = ChangePoint().comparison.candidates(samples, [NAMES] * 4, parts=True)
-    scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
-    assert [c.name for c in found] == [*PLAIN[:3], *CLASSIFIERS, "consensus", *scored]
+    assert [c.name for c in found] == [*SCORED, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.
     found = ChangePoint().comparison.candidates(samples[:3], [NAMES] * 3, parts=True)
     few = [candidate.name for candidate in found]
-    context = ["lags-diagonal", "lags-full", "moments-diagonal"]
-    assert few == [*PLAIN, *CLASSIFIERS, "consensus", *context]
+    assert few == [*CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
-    assert names_of([np.repeat(["a", "b"], 2)] * 4, T=4) == [*PLAIN, *CLASSIFIERS, "consensus"]
+    short = names_of([np.repeat(["a", "b"], 2)] * 4, T=4)
+    assert short == ["consensus", *LEARNED, *CLASSIFIERS, *TUNED]
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 

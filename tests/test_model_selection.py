@@ -147,7 +147,7 @@ def test_the_verdict_leaves_the_choice_to_the_other_folds(fitted):
     honest = np.empty(8)
     for k in range(4):
         here = fitted.fold_ == k
-        column = chosen(fitted.criterion_[~here, 2:], np.arange((~here).sum()), "one_se")
+        column = chosen(fitted.criterion_[~here, 2:], np.arange((~here).sum()), ["diagonal"] * 2)
         honest[here] = fitted.losses_[here, 2 + column]
     gains = fitted.losses_[:, 0] - honest
     contrast = fitted.verdict_.untrained
@@ -202,7 +202,7 @@ def test_told_the_number_of_segments(data):
         ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
         ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
         ({"n_clusters": 3}, "n_clusters must be one of"),
-        ({"rule": "best"}, "rule must be one of"),
+        ({"choose_from": "best"}, "choose_from must be one of"),
     ],
 )
 def test_settings_that_make_no_sense(data, settings, message):

@@ -60,7 +60,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     learner = MetricLearner(Clustering()).fit(X[::2], Y[::2])
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
-    assert len(found.samples) == 6
+    assert len(found.samples) == 10
     assert "was clustered separately" in found.verdict.question
     assert found.learned["loss"] < found.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
@@ -80,8 +80,8 @@ def test_equal_rows_are_in_one_group():
 
 def test_what_cannot_be_split(learner):
     n = fewest_rows(Y)
-    few = np.arange(0, 150, 7)[: n - 4]
-    with pytest.raises(DataError, match="of which none can be held out: 24 different rows are the"):
+    few = np.arange(0, 150, 15)[: n - 4]
+    with pytest.raises(DataError, match="of which none can be held out: 12 different rows are the"):
         evaluate(learner, X[few], Y[few], split="auto")
     both = MetricLearner(Clustering()).fit([X[::2], X[1::2]], [Y[::2], Y[1::2]])
     with pytest.raises(DataError, match="learned from this table and 1 more"):

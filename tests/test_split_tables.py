@@ -42,15 +42,19 @@ def rows_of(split):
     return [{tuple(row) for row in X.tolist()} for X in split.held_out.arrays]
 
 
-def test_groups_of_rows_are_disjoint_and_learned_from_the_rest():
-    X, y = table(3, 60)
-    split = split_rows(read((X, NAMES[y])), 5, 0)
-    assert len(split) == len(split.held_out) == 5
-    assert sorted(np.concatenate([rows for _, rows in split.pieces])) == list(range(60))
-    for held, training in zip(rows_of(split), split.training, strict=True):
+@pytest.mark.parametrize(("cv", "T", "parts"), [(5, 60, 10), (3, 60, 10), (3, 24, 4), (5, 12, 2)])
+def test_groups_of_rows_are_disjoint_and_learned_from_the_rest(cv, T, parts):
+    """As many groups as there are rows for, though fewer folds."""
+    X, y = table(3, T)
+    split = split_rows(read((X, NAMES[y])), cv, 0)
+    assert len(split) == min(cv, parts)
+    assert len(split.held_out) == parts
+    assert sorted(np.concatenate([rows for _, rows in split.pieces])) == list(range(T))
+    for k, training in enumerate(split.training):
+        held = set().union(*(rows_of(split)[i] for i in split.test(k)))
         (rest,) = training.arrays
         assert held.isdisjoint(map(tuple, rest.tolist()))
-        assert len(rest) + len(held) == 60
+        assert len(rest) + len(held) == T
         assert set(training.given[0]) == {"ash", "elm", "fir"}
     assert all(truth.n_clusters == 3 for truth in split.held_out.truths)
 
@@ -59,9 +63,9 @@ def test_the_rows_of_several_tables_are_split_alike():
     (X, y), (Z, z) = table(3, 60), table(2, 40, seed=1)
     Z[:5] = X[:5]  # the same rows in both tables are held out together
     split = split_rows(read((X, y), (Z, z)), 5, 0)
-    assert [table for table, _ in split.pieces] == [0, 1] * 5
-    assert split.fold.tolist() == sorted(2 * list(range(5)))
-    assert split.units.tolist() == list(range(10))
+    assert [table for table, _ in split.pieces] == [0, 1] * 10
+    assert split.fold.tolist() == sorted(4 * list(range(5)))
+    assert split.units.tolist() == list(range(20))
     for k, training in enumerate(split.training):
         held = set().union(*(rows_of(split)[i] for i in split.test(k)))
         for rest in training.arrays:
@@ -87,7 +91,7 @@ def test_whole_clusters_are_held_out_two_or_more_at_a_time():
 def test_a_single_table_is_enough(split):
     X, y = table(4, 80, spread=3.0)
     found = quietly(search(split=split, cv=2), X, NAMES[y])
-    assert found.losses_.shape[0] == {"rows": 2, "clusters": 6}[split]
+    assert found.losses_.shape[0] == {"rows": 10, "clusters": 6}[split]
     assert found.best_estimator_.question_ == split
     evaluate(found, [X + 1], [NAMES[y]])
     words = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -45,13 +45,13 @@ LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
 
 SCORED: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...] = (
-    ("scores", {"frame-boosting"}, (StateScores,)),
-    ("boundaries", {"boundary-boosting"}, (BoundaryScores,)),
     (
         "scores-boundaries",
         {"frame-boosting", "boundary-boosting"},
         (StateScores, BoundaryScores),
     ),
+    ("scores", {"frame-boosting"}, (StateScores,)),
+    ("boundaries", {"boundary-boosting"}, (BoundaryScores,)),
 )
 """Names of the candidates that see what classifiers say, beside lags: the classifiers that have to
 apply, and the features."""
@@ -59,6 +59,9 @@ apply, and the features."""
 STRONG = (1.0, 0.2)
 """Strengths of the regularizer of full metrics of lags, which have many parameters: smaller ones
 did worse on people held out, and took half of the time of the menu."""
+
+STRONGEST = (1.0,)
+"""That of metrics of scores: with five recordings weaker ones did worse, with 95 no better."""
 
 FEWEST = 4
 """Recordings from which scores are learned: of those that are learned from while a fold is held
@@ -92,18 +95,38 @@ def candidates_of_recordings(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """Return the candidates of recordings: metrics with and without context, and classifiers."""
+    """Return the candidates of recordings in the order of preference, the default first.
+
+    That is the consensus for names of states, and for change points a metric: that of boundary
+    scores, or the first that applies. The order was measured on people held out (docs/results.md).
+    """
     plain = [named_candidate(name) for name in names]
+    tuned = [candidate for candidate in plain if not candidate.is_learned]
+    learned = [candidate for candidate in plain if candidate.is_learned]
     baselines = {one.name: one for one in baselines_of_recordings(samples, labels, features)}
-    found = [Candidate(name, baseline=baselines[name]) for name in CHOSEN_FROM if name in baselines]
+    fitted = [
+        Candidate(name, baseline=baselines[name]) for name in CHOSEN_FROM if name in baselines
+    ]
+    joint = []
     if all(any(name in baselines for name in kind) for kind in JOINED):
-        found.append(Candidate(CONSENSUS, joins=JOINED, joins_metrics=JOINED_METRICS))
-    if features is not None or min(sample.n_samples for sample in samples) <= LONGEST:
-        return plain + found
-    lags = Lags()
+        joint = [Candidate(CONSENSUS, joins=JOINED, joins_metrics=JOINED_METRICS)]
+    if features is None and min(sample.n_samples for sample in samples) > LONGEST:
+        scores = len(samples) >= FEWEST
+        learned = [*_with_context(learned, baselines if scores else {})]
+    return [*joint, *learned, *fitted, *tuned]
+
+
+def _with_context(plain: Sequence[Candidate], classifiers: Collection[str]) -> list[Candidate]:
+    """Learned metrics of what classifiers say beside lags, of lags, and of columns alone."""
+    lags, diagonal = Lags(), named_candidate("diagonal").settings
+    scored = [
+        Candidate(f"{name}-diagonal", settings={**diagonal, "features": sees}, lams=STRONGEST)
+        for name, needs, kinds in SCORED
+        if needs <= set(classifiers)
+        for sees in [Union(lags, *(kind() for kind in kinds))]
+    ]
+    found = []
     for candidate in plain:
-        if not candidate.is_learned:
-            continue
         settings: dict[str, Any] = {**candidate.settings, "features": lags}
         path: tuple[float, ...] = ()
         if candidate.name == "full":
@@ -111,22 +134,16 @@ def candidates_of_recordings(
             settings |= {"features": Chain(lags, Components()), "standardize": None}
             path = STRONG
         found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path))
-    diagonal = named_candidate("diagonal").settings
     # Changes of spread and shape, which no mean of columns or lags shows.
-    seen: dict[str, RecordingTransformer] = {"moments": HermiteMoments()}
-    if len(samples) >= FEWEST:
-        for name, needs, kinds in SCORED:
-            if needs <= baselines.keys():
-                seen[name] = Union(lags, *(kind() for kind in kinds))
-    for name, sees in seen.items():
-        found.append(Candidate(f"{name}-diagonal", settings={**diagonal, "features": sees}))
-    return plain + found
+    moments = Candidate("moments-diagonal", settings={**diagonal, "features": HermiteMoments()})
+    return [*scored, *found, *plain, moments]
 
 
 def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
-    """Keep only those learned candidates that see scores, if there are any."""
+    """Keep single candidates; of those that are learned only such as see scores, if any do."""
     scored = {f"{name}-diagonal" for name, _, _ in SCORED} & {candidate.name for candidate in found}
-    return [c for c in found if not (scored and c.is_learned) or c.name in scored]
+    single = [candidate for candidate in found if not candidate.joins]
+    return [c for c in single if not (scored and c.is_learned) or c.name in scored]
 
 
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:

@@ -216,12 +216,12 @@ def candidates_of_graphs(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """Return the candidates of graphs: metrics without and with scores, and the classifier."""
+    """Return the candidates of graphs: metrics with and without scores, and the classifier."""
     found = [named_candidate(name) for name in names]
     quick = [baseline for baseline in baselines_of_graphs(samples, labels) if baseline.quick]
     found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
     if quick and features is None and len(samples) >= FEWEST:
         scores = Union(Columns(), RegionScores())
         settings = {**named_candidate("full").settings, "features": scores}
-        found.append(Candidate("scores-full", settings=settings))
+        return [Candidate("scores-full", settings=settings), *found]
     return found

@@ -22,8 +22,8 @@ from structsvm.support.checks import refuse_unlisted
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import each_in_order
 
-KINDS = {"lda": "lda-classifier", "centroid": "nearest-centroid", "forest": "forest-classifier"}
-"""What baselines of each kind are called."""
+KINDS = {"forest": "forest-classifier", "lda": "lda-classifier", "centroid": "nearest-centroid"}
+"""What baselines of each kind are called, in the order of preference."""
 
 
 class RowClassifier(BaseEstimator):  # type: ignore[misc]

@@ -309,6 +309,7 @@ def _verdict(search: MetricLearnerCV, held_out: Verdict, way: str) -> tuple[Verd
     whole = search.split not in (ROWS, CLUSTERS)
     if held_out.is_supported or not search.verdict_.is_supported:
         notes = [] if held_out.is_supported or not whole else ["wanted"]
+        held_out = replace(held_out, naming=search.verdict_.naming)
         return held_out.with_notes(notes, enough=ENOUGH), "held out"
     verdict, gain = replace(search.verdict_, way=way), held_out.untrained
     notes = ["cross-validated" if whole else "of parts"]
@@ -406,7 +407,7 @@ def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.boo
             f"{some_of(single)}. Label more rows of them, correct the label if it is written "
             "wrongly, leave these rows out, or use structsvm fit"
         )
-    if len(y) < 2 * fewest_rows(y):
+    if len(y) - math.ceil(SHARE * len(y)) < fewest_rows(y):
         raise DataError(
             f"{where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
             "which too few can be held out: label more, or use structsvm fit"

@@ -303,7 +303,7 @@ def _choose_lam(
         if len(several) < 2:
             return
         training = training.at(several)  # one of a single part teaches nothing
-    search = _search(learner, candidates=("untrained", learner.metric), rule="min")
+    search = _search(learner, candidates=("untrained", learner.metric))
     with terminal.working("choosing lam by cross-validation"):
         lam = search.choose(training).lam
     terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")

@@ -63,8 +63,9 @@ NOTES = {
     "other way": "The few held-out data point the other way: there the {measure} of the learned "
     "metric is {contrast}.",
     "predict": "Partition new data with",
-    "chosen": "In cross-validation {method} was chosen, the simplest that may be the best; "
-    "partition new data with it",
+    "names": "Methods are chosen by the loss of their partitions; in cross-validation most "
+    "{bearers} were named right by {method}, {share:.0%}.",
+    "chosen": "In cross-validation {method} was chosen; partition new data with it",
     "diagnose": "In cross-validation {method} was chosen, whatever the features; look for the "
     "cause with",
 }

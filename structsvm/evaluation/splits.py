@@ -38,7 +38,7 @@ SPLIT_TABLE = (
 SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, or folds without a state, over all draws."""
-ROWS_OF_A_CLUSTER = 4
+ROWS_OF_A_CLUSTER = 2
 """In each group of rows, on average."""
 FEWEST_CLUSTERS = 4
 """Two to learn from and two to find."""
@@ -194,11 +194,14 @@ def fewest_rows(y: Any) -> int:
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold groups of rows out, which have rows of every cluster; like rows are in one group."""
+    """Hold groups of rows out, which have rows of every cluster; like rows are in one group.
+
+    There are as many groups as there are rows for, though several are held out at once.
+    """
     _check(data, ROWS)
     truths, words = data.truths, data.problem.traits.words
     each = [M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths]
-    n, first = min(int(n_folds), *each), int(np.argmin(each))
+    n, first = min(max(int(n_folds), MOST_PARTS), *each), int(np.argmin(each))
     same = near_rows(np.vstack(data.arrays))
     n_different = int(same.max()) + 1
     if n < 2 or n_different < n:
@@ -220,12 +223,15 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
         tests = [test for _, test in splitter.split(strata, strata, None if is_plain else same)]
     tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
     starts = np.searchsorted(tables, np.arange(len(data))).tolist()
-    out = [
+    groups = [
         [(i, test[tables[test] == i] - start) for i, start in enumerate(starts)]
         for test in tests
         if len(test)
     ]
-    return _parts(data, out, ROWS)
+    F = min(int(n_folds), len(groups))
+    return _parts(
+        data, [[part for group in groups[k::F] for part in group] for k in range(F)], ROWS
+    )
 
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
@@ -301,7 +307,8 @@ def _parts(
     held_out: list[int] = []
     training = []
     for k, fold in enumerate(out):
-        rest = [(i, np.setdiff1d(np.arange(labels[i].size), rows)) for i, rows in fold]
+        away = {i: np.concatenate([rows for j, rows in fold if j == i]) for i, _ in fold}
+        rest = [(i, np.setdiff1d(np.arange(labels[i].size), rows)) for i, rows in away.items()]
         training.append(data.cut([(i, left) for i, left in rest if left.size]))
         judged = [(i, rows) for i, rows in fold if np.unique(labels[i][rows]).size >= fewest]
         pieces += judged

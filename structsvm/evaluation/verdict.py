@@ -61,6 +61,8 @@ class Verdict:
     superpixels that are too large for them; "" for nothing."""
     question: str = ""
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
+    naming: str = ""
+    """What names the states best, in a sentence; "" where nothing names them."""
     cross_validated: bool = False
     """Whether each sample was held out once, and learned from in the other folds."""
     notes: tuple[str, ...] = ()
@@ -193,8 +195,8 @@ class Verdict:
         return " ".join(filter(None, (self.limit, figures, *self.notes, *self._advice())))
 
     def __str__(self) -> str:
-        """The answer, the figures, what to do, and the question."""
-        return " ".join(filter(None, (self.answer, self.found, self.question)))
+        """The answer, the figures, what to do, what names best, and the question."""
+        return " ".join(filter(None, (self.answer, self.found, self.naming, self.question)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""

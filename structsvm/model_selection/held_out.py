@@ -17,15 +17,18 @@ from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
+from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import Split
 from structsvm.evaluation.verdict import Verdict
+from structsvm.features.names import read_names
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
 from structsvm.learner.settings import Settings
-from structsvm.learner.training_set import Inputs, TrainingSet
+from structsvm.learner.steps import names_by_metric
+from structsvm.learner.training_set import STATES, Inputs, TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import Baseline, Candidate
+from structsvm.partitions.problem import Baseline, Candidate, names_states
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
@@ -42,13 +45,11 @@ class HeldOut:
 
     split: Split
     candidates: Sequence[Candidate]
-    """The simplest first."""
+    """In the order of preference."""
     trials: Sequence[Sequence[Trial]]
     """One for each candidate, in each fold."""
     judge_with_k: bool
     choose_with_k: bool
-    rule: str
-    """How to choose, see :func:`structsvm.evaluation.contrast.chosen`."""
     blind: Mapping[str, Floats] = field(default_factory=dict)
     """Losses of what is blind to the samples and no candidate, (N,) each."""
 
@@ -62,7 +63,6 @@ class HeldOut:
         blind: Sequence[Baseline] = (),
         judge_with_k: bool,
         choose_with_k: bool,
-        rule: str,
         n_jobs: int | None,
     ) -> HeldOut:
         """Try every candidate on every fold."""
@@ -74,17 +74,18 @@ class HeldOut:
         ]
         asked = {c: settings(c) for c in single if c.estimator is None}
         trials = trials_of(asked, single, folds, n_jobs)
-        found = cls(split, single, trials, judge_with_k, choose_with_k, rule)
-        more = [
-            [*row, *(found._try_consensus(c, fold) for c in joint)]
+        found = cls(split, single, trials, judge_with_k, choose_with_k)
+        tried = [
+            dict(zip(single, row, strict=True)) | {c: found._try_consensus(c, fold) for c in joint}
             for row, fold in zip(trials, folds, strict=True)
         ]
+        every = [[row[c] for c in candidates] for row in tried]
         losses = {one.name: np.empty(len(split.held_out)) for one in blind}
         for fold in folds:
             for one in blind:
                 of_fold = try_baseline(one, fold).losses[:, int(judge_with_k)]
                 losses[one.name][split.test(fold.number)] = of_fold
-        return replace(found, candidates=[*single, *joint], trials=more, blind=losses)
+        return replace(found, candidates=candidates, trials=every, blind=losses)
 
     @cached_property
     def _losses(self) -> Floats:
@@ -124,22 +125,38 @@ class HeldOut:
         """The candidate to take, by the losses of these recordings or of all."""
         which = np.arange(len(losses)) if recordings is None else recordings
         units = np.unique(self.split.units[which], return_inverse=True)[1]
-        kinds = [c.kind for c in self.candidates]
-        return chosen(losses[which], units, self.rule, self.weights[which], kinds)
+        names = [c.name for c in self.candidates]
+        return chosen(losses[which], units, names, self.weights[which])
 
     @property
     def best(self) -> Candidate:
-        """The candidate that is chosen from all."""
-        joint = np.array([bool(c.joins) for c in self.candidates])
-        best = self._chosen(np.where(joint, np.nan, self.criterion))
-        single = self.candidates[best]
-        for j in np.flatnonzero(joint & self._usable).tolist():
-            consensus = self.candidates[j]
-            is_member = single.is_learned or any(single.name in group for group in consensus.joins)
-            pair = self.criterion[:, [j, best]]
-            if is_member and not chosen(pair, self.split.units, self.rule, self.weights):
-                return consensus
-        return single
+        """The candidate that is chosen from all; of the default and those that name states, if any.
+
+        Labels with names ask for names, and the default is what suits the labels.
+        """
+        names = ~np.isnan(self.accuracy).all(axis=0)
+        first = int(np.flatnonzero(self._usable)[0])
+        eligible = names | (np.arange(names.size) == first) | ~names.any()
+        return self.candidates[self._chosen(np.where(eligible, self.criterion, np.nan))]
+
+    @property
+    def accuracy(self) -> Floats:
+        """The share of items that are named right, (N, n_candidates); NaN where none is named."""
+        found = np.full(self.criterion.shape, np.nan)
+        for k, row in enumerate(self.trials):
+            for j, trial in enumerate(row):
+                found[self.split.test(k), j] = trial.accuracy
+        return found
+
+    @property
+    def naming(self) -> str:
+        """A sentence that says which candidate names best; "" if none names states."""
+        shares = np.average(self.accuracy, axis=0, weights=self.weights)
+        if np.isnan(shares).all():
+            return ""
+        best = int(np.nanargmax(shares))
+        method, bearers = baseline_in_words(self.candidates[best].name), self.split.words.bearers
+        return NOTES["names"].format(method=method, share=shares[best], bearers=bearers)
 
     @property
     def best_learned(self) -> Candidate:
@@ -223,6 +240,7 @@ class HeldOut:
             measure=data.problem.comparison.measure(data.truths[0]),
             limit=data.problem.comparison.limit(data.truths),
             question=split.question,
+            naming=self.naming,
         )
 
     @property
@@ -262,6 +280,7 @@ class HeldOut:
             "mean_loss": _means(losses, weights),
             "se_loss": [spread(column) for column in losses.T],
             "mean_criterion": _means(self.criterion, weights),
+            "mean_accuracy": _means(self.accuracy, weights),
             "mean_gain": _means(gains, weights),
             "se_gain": [spread(column) for column in gains.T],
             "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in tried],
@@ -317,6 +336,8 @@ class Trial:
     ends: Sequence[Sequence[Ints]] = ()
     """Segment ends of each held-out recording, without and with K given, the last being T; none
     where no consensus is tried, and none if the candidate failed."""
+    accuracy: Floats | float = np.nan
+    """The share of items of each held-out recording that are named right, (n,); NaN for none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +370,21 @@ class Fold:
             about["ends"] = [[np.array(M.breakpoints) for M in found] for found in guesses]
         return Trial(np.array(columns).T, seconds, **about)
 
+    def accuracy(self, names: Sequence[NDArray[Any]] | None) -> Floats | float:
+        """The share of items of each recording that have their right name, (n,); NaN for none.
+
+        States that are hidden from what is learned from cannot be named.
+        """
+        given, test = self.test.item_labels, self.test
+        if names is None or given is None or test.question == STATES:
+            return np.nan
+        sizes = [sample.n_samples for sample in test.samples]
+        truths = read_names(given, sizes, test.problem.traits.words.whole)
+        if truths is None:
+            return np.nan
+        pairs = [(y[y != None], found[y != None]) for y, found in zip(truths, names, strict=True)]  # noqa: E711
+        return np.array([np.mean(y == found) if y.size else np.nan for y, found in pairs])
+
     def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
         if self.aligned is not None:
             try:
@@ -358,15 +394,22 @@ class Fold:
         return fit(self.train)
 
     def trial_of(
-        self, metric: Metric, samples: Sequence[Sample], seconds: float, **about: Any
+        self,
+        metric: Metric,
+        samples: Sequence[Sample],
+        states: NDArray[Any] | None,
+        seconds: float,
+        **about: Any,
     ) -> Trial:
-        """The trial of a metric on the held-out samples with its features."""
+        """The trial of a metric on the held-out samples with its features, and states of these."""
         problem, pairs = self.test.problem, list(zip(samples, self.counts, strict=True))
         counted = [problem.partition(x, metric, K) for x, K in pairs]
         priced = counted
         if metric.price is not None and not problem.traits.given_k:
             priced = [problem.partition(x, metric, None) for x in samples]
-        return self.trial([priced, counted], seconds, **about)
+        names = names_by_metric({"": priced}, samples, states).get("")
+        accuracy = self.accuracy(names)
+        return self.trial([priced, counted], seconds, accuracy=accuracy, **about)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
@@ -411,7 +454,7 @@ def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]
         with without_warnings(DataWarning):
             fit = partial(Inputs.fit, settings.features, settings.standardize)
             inputs, train = fold.cross_fitted(fit)
-            samples = inputs(fold.test.samples)
+            seen = inputs(fold.test.samples), inputs.states
             train = train.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
         if any(c.name == "untrained" for c in asked):  # which the others have to beat
@@ -427,9 +470,9 @@ def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]
             paths.setdefault(c.name, []).append(c)
             continue
         metric = untrained if c.tuned == "untrained" else candidate_metric(c, train)
-        found[c] = fold.trial_of(metric, samples, time.perf_counter() - start)
+        found[c] = fold.trial_of(metric, *seen, time.perf_counter() - start)
     for path in stage("metrics", list(paths.values())):
-        trials = _try_path([asked[c] for c in path], train, untrained, samples, fold)
+        trials = _try_path([asked[c] for c in path], train, untrained, seen, fold)
         found |= zip(path, trials, strict=True)
     return [found[c] for c in asked]
 
@@ -438,14 +481,14 @@ def _try_path(
     path: Sequence[Settings],
     train: TrainingSet,
     untrained: Metric,
-    samples: Sequence[Sample],
+    seen: tuple[Sequence[Sample], NDArray[Any] | None],
     fold: Fold,
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
     Each step begins with the cuts of the one before.
     """
-    trials = []
+    trials, (samples, states) = [], seen
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
         train.problem.learning.check(train.truths)
@@ -467,7 +510,8 @@ def _try_path(
                 trials.append(fold.failed(error, start, refused=False))
                 continue
             about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
-            trials.append(fold.trial_of(metric, samples, time.perf_counter() - start, **about))
+            trial = fold.trial_of(metric, samples, states, time.perf_counter() - start, **about)
+            trials.append(trial)
     return trials
 
 
@@ -485,10 +529,11 @@ def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
         with without_warnings(DataWarning):
             model = fold.cross_fitted(partial(fit_baseline, baseline))
         seconds = time.perf_counter() - start
-        found = [
-            partitions_of(labels_by(model, baseline.name, problem, samples, asked), problem)
+        labels = [
+            labels_by(model, baseline.name, problem, samples, asked)
             for asked in (None, fold.counts)
         ]
     except (DataError, LearningError) as error:
         return fold.failed(error, start)
-    return fold.trial(found, seconds)
+    accuracy = fold.accuracy(labels[0] if names_states(model) else None)
+    return fold.trial([partitions_of(y, problem) for y in labels], seconds, accuracy=accuracy)

@@ -41,7 +41,7 @@ from structsvm.learner.steps import (
     names_of_items,
     segment_table,
 )
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, Inputs, TrainingSet
+from structsvm.learner.training_set import ROWS, Inputs, TrainingSet
 from structsvm.model_selection.held_out import FEWEST_INNER, SEEING, HeldOut, candidate_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import (
@@ -72,16 +72,18 @@ class MetricLearnerCV(ProblemParameters):
     """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
 
     Each candidate is fitted on all folds but one, including its penalty, and segments the remaining
-    recordings. The simplest candidate within one standard error of the best is fitted again on all
-    recordings, and ``verdict_`` says whether learning pays.
+    recordings. The first candidate is the default, and the best one is taken in its place if it is
+    better beyond chance. The choice is fitted again on all recordings, and ``verdict_`` says
+    whether learning pays.
 
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
     candidates : sequence of str or Candidate, optional
         "untrained", other baselines such as "rca", and at least one learned metric, such as
-        "diagonal" or "full"; a :class:`~structsvm.partitions.Candidate` has settings of its own.
-        None takes the candidates of the problem.
+        "diagonal" or "full", in the order of preference; a
+        :class:`~structsvm.partitions.Candidate` has settings of its own. None takes the candidates
+        of the problem.
     lams : sequence of float, optional
         Strengths of the regularizer of the learned candidates. None takes those of the problem.
     cv : int or splitter, optional
@@ -95,9 +97,6 @@ class MetricLearnerCV(ProblemParameters):
         Whether the verdict is about as many clusters as the calibrated price gives, or as the
         labels have. Candidates are chosen by the mean loss of both, which is less noisy than
         either, or with the number of the labels if the problem takes it for known.
-    rule : {None, "one_se", "min"}
-        Choose the simplest candidate within one standard error of the best, or the best. None is
-        "min" if clusters or states are held out, and "one_se" otherwise.
     choose_from : {"metrics", "all"}
         Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
         may be the untrained metric, a classifier or the consensus.
@@ -122,7 +121,8 @@ class MetricLearnerCV(ProblemParameters):
     verdict_ : Verdict
         The gain of learning on held-out recordings, including the choice; ``print`` it.
     cv_results_ : dict of lists
-        A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
+        A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``. "mean_accuracy" is
+        the share of samples that are named right, NaN for what names no states.
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
         Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
@@ -161,7 +161,6 @@ class MetricLearnerCV(ProblemParameters):
         cv: Any = None,
         split: str | None = None,
         n_clusters: str | None = None,
-        rule: str | None = None,
         choose_from: str = "metrics",
         n_jobs: int | None = None,
         regularizer: str | Regularizer = "squared",
@@ -178,7 +177,6 @@ class MetricLearnerCV(ProblemParameters):
         self.cv = cv
         self.split = split
         self.n_clusters = n_clusters
-        self.rule = rule
         self.choose_from = choose_from
         self.n_jobs = n_jobs
         self.regularizer = regularizer
@@ -248,7 +246,6 @@ class MetricLearnerCV(ProblemParameters):
         """
         listed = {
             "n_clusters": (None, "true"),
-            "rule": (None, "one_se", "min"),
             "choose_from": ("metrics", "all"),
         }
         for name, allowed in listed.items():
@@ -271,7 +268,6 @@ class MetricLearnerCV(ProblemParameters):
             blind=[Baseline(name, one) for name, one in blind.items() if name not in names],
             judge_with_k=self.n_clusters == "true" or traits.given_k,
             choose_with_k=traits.given_k,
-            rule=self.rule or ("min" if self.split in (CLUSTERS, STATES) else "one_se"),
             n_jobs=self.n_jobs,
         )
         learned = held_out.best_learned
@@ -451,13 +447,13 @@ class MetricLearnerCV(ProblemParameters):
         return ChosenBaseline(learner, best.name, metric)
 
 
-# ---- the candidates to choose from, in the order in which they are chosen: the simplest first
+# ---- the candidates to choose from, in the order of preference
 
 
 def menu(
     candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
 ) -> list[Candidate]:
-    """The candidates in the order of choice, learned ones once for each strength."""
+    """The candidates in the order of preference, learned ones once for each strength."""
     by_name = {candidate.name: candidate for candidate in known}
     names_known = sorted({*by_name, *LEARNED, *NAMES})
     found: dict[str, Candidate] = {}
@@ -472,24 +468,21 @@ def menu(
                 f"two candidates are called {candidate.name!r}: give each its own name"
             )
         found[candidate.name] = candidate
-    learned = [candidate for candidate in found.values() if candidate.is_learned]
-    tuned = [candidate for candidate in found.values() if candidate.tuned is not None]
-    tuned.sort(key=lambda candidate: candidate.name != "untrained")
-    fitted = [candidate for candidate in found.values() if candidate.estimator is not None]
-    joint = [candidate for candidate in found.values() if candidate.joins]
-    learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
-    paths = []
-    for candidate in learned:
+    order: list[Candidate] = []
+    for candidate in found.values():
+        if not candidate.is_learned:
+            order.append(candidate)
+            continue
         # Its own strength, or each of its own path or of that of the search.
         path = candidate.lams or sorted({float(lam) for lam in lams})
         strengths = sorted(path, reverse=True) if candidate.lam is None else [candidate.lam]
-        paths += [replace(candidate, lam=lam, lams=()) for lam in strengths]
-    if "untrained" not in found or not paths:
+        order += [replace(candidate, lam=lam, lams=()) for lam in strengths]
+    if "untrained" not in found or not any(candidate.is_learned for candidate in order):
         raise SettingsError(
             "candidates must name 'untrained', which the others have to beat, and at least one "
             f"that is learned, such as 'diagonal' or 'full', with lams, got {tuple(found)!r}"
         )
-    return [*tuned, *fitted, *paths, *joint]
+    return order
 
 
 # ---- the best candidate of a search if it is no learned metric, as an estimator

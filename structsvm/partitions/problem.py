@@ -139,11 +139,6 @@ class Candidate:
         name = self.name.upper() if self.name in ACRONYMS else self.name
         return name if self.lam is None else f"{name}, lam={self.lam:g}"
 
-    @property
-    def kind(self) -> str:
-        """Its name where it is learned; "" where it needs no structured learning."""
-        return self.name if self.is_learned else ""
-
 
 def named_candidate(name: str) -> Candidate:
     """The candidate that a name stands for in every problem: a learned metric, or a baseline."""

@@ -61,7 +61,7 @@ def test_the_question_is_asked_and_stored(run, said, split, answers):
     assert json.loads(run(f"show {split}.structsvm --json")[1])["question"] == split
     code, out, err = run(f"evaluate {split}.structsvm mixed.csv")
     assert code == 0, err
-    parts = {"rows": 4, "clusters": 10}
+    parts = {"rows": 8, "clusters": 10}
     assert f"mean scores of {parts[split]} {split.removesuffix('s')} groups" in out
     code, out, err = run(f"evaluate {split}.structsvm other.csv")
     assert code == 0, err
