@@ -98,7 +98,7 @@ class Solution:
     """A weight with its certificate: ``lower <= min F <= F(w) <= upper``.
 
     A nonconvex objective has no lower bound (minus infinity) and no gap; ``stationarity`` says how
-    close the weight is to a local minimum.
+    close the weight is to a local minimum. What was computed in closed form has no bounds at all.
 
     Examples
     --------
@@ -148,6 +148,8 @@ class Solution:
 
     def summary(self) -> str:
         """Return one paragraph that says how the run ended and how good the answer is."""
+        if self.status is Status.CLOSED_FORM:
+            return f"{self.status.value}, {self.seconds:.1f} s."
         if self.stationarity is not None:
             return (
                 f"{self.status.value}. Objective {self.upper:.6g} (at the start {self.null:.6g}), "

@@ -48,14 +48,16 @@ class Status(Enum):
     CONTRADICTED = "the bounds cross: a heuristic oracle found less than there is"
     STATIONARY = "stationary within the tolerance: a local minimum of a nonconvex objective"
     NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
+    CLOSED_FORM = "computed in closed form: no objective was minimised, and nothing is certified"
 
     @property
     def converged(self) -> bool:
-        """Whether the solver reached its tolerance, as far as its oracle allows."""
+        """Whether the solver reached its tolerance, as far as its oracle allows, or had none."""
         return self in (
             Status.OPTIMAL,
             Status.RELAXED,
             Status.HEURISTIC,
             Status.STATIONARY,
             Status.NOTHING_TO_LEARN,
+            Status.CLOSED_FORM,
         )

@@ -42,6 +42,7 @@ from structsvm.plotting import (
     plot_weights,
 )
 from structsvm.plotting.words import question_in_words, spectrum_in_words, training_in_words
+from structsvm.status import Status
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, finite, some_of
@@ -87,13 +88,15 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     features = None if inputs.features is None else " ".join(repr(inputs.features).split())
     priced = learner.metric_.price is not None and not calibration.missing
     known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
+    learned = solution.status is not Status.CLOSED_FORM
+    lam = float(problem.traits.lam if learner.lam is None else learner.lam)
     return {
         "model": str(path),
         "problem": {"name": problem_name(problem), "settings": finite(flat(settings_in(problem)))},
         "features": features,
         "metric": learner.metric,
-        "regularizer": str(learner.regularizer),
-        "lam": float(problem.traits.lam if learner.lam is None else learner.lam),
+        "regularizer": str(learner.regularizer) if learned else None,
+        "lam": lam if learned else None,
         "standardize": inputs.standardizer.kind,
         "n_features": learner.n_features_in_,
         "n_metric_features": len(learner.metric_.factor),
@@ -129,9 +132,9 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
         counted(size, "feature")
         + ("" if size == channels else f" of {counted(channels, 'channel')}"),
         scale[plain["standardize"]],
-        f"regularizer {plain['regularizer']}",
-        f"lam {plain['lam']:g}",
     ]
+    if plain["lam"] is not None:
+        metric += [f"regularizer {plain['regularizer']}", f"lam {plain['lam']:g}"]
     training = training_in_words(learner.training_data_, words_of_training(learner.problem_))
     settings = ", ".join(f"{k} {v}" for k, v in problem["settings"].items())
     rows = {

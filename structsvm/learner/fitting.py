@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +13,7 @@ from os import PathLike
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import all_made_by
 from structsvm.errors import (
     DataError,
@@ -42,6 +45,7 @@ from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
+from structsvm.weights import PSD
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
@@ -87,6 +91,8 @@ class FitState:
     def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
         """The objective, in the units in which the untrained metric is the identity."""
         problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
+        if settings.closed_form is not None:
+            raise SettingsError("a metric in closed form minimises no objective: learn another one")
         gaps = [i for i, sample in enumerate(samples) if sample.has_gaps]
         if settings.metric == "full" and gaps:
             raise DataError(
@@ -122,6 +128,10 @@ def learn(
     resume: str | PathLike[str] | None = None,
     callback: Callback | None = None,
 ) -> FitResult:
+    if settings.closed_form is not None:
+        if resume is not None:
+            raise SettingsError("resume= is for what takes long, and not for a closed form")
+        return in_closed_form(settings.closed_form, data)
     with Interrupts() as interrupts:
         with interrupts.released(), share("the untrained metric", 0.0, BEGUN):
             state = FitState.of(settings, data)
@@ -134,6 +144,36 @@ def learn(
         if solution.status is Status.OPTIMAL and data.problem.traits.convex:
             _check_inference(data, result.metric)
         return result
+
+
+def in_closed_form(name: str, data: TrainingSet) -> FitResult:
+    """A metric of the baselines, of which nothing is certified."""
+    begun, problem = time.perf_counter(), data.problem
+    given = (data.samples, data.truths, data.weights)
+    factor = tuned_metrics.closed_form(name, problem, *given)
+    if not factor.any():
+        words = problem.traits.words
+        raise LearningError(
+            f"the labelled {words.part}s have the same means, so that the metric is zero: check "
+            f"the labels, or use features in which the {words.part}s differ",
+            Status.CLOSED_FORM,
+        )
+    calibration = problem.learning.calibrate(factor, *given)
+    solution = Solution(
+        w=PSD(factor.shape[0]).from_metric(factor @ factor.T),
+        lower=-math.inf,
+        upper=math.inf,
+        certified_upper=math.inf,
+        null=math.inf,
+        status=Status.CLOSED_FORM,
+        n_iter=0,
+        oracle_calls=0,
+        seconds=time.perf_counter() - begun,
+        bound="nothing",
+    )
+    untrained = problem.learning.untrained(*given)
+    metric, units = calibration.metric(factor), LearningUnits(None)
+    return FitResult(metric, calibration, solution, units, untrained, data.truths)
 
 
 def _check_inference(data: TrainingSet, metric: Metric) -> None:
@@ -301,14 +341,15 @@ def refuse_resume(partial: bool, resume: str | PathLike[str] | None) -> None:
 def learn_partial(
     settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
 ) -> FitResult:
-    if how.max_rounds > 0:
+    completes = how.max_rounds > 0 and settings.closed_form is None
+    if completes:
         _refuse_untaken(data)
     alone = _learn_from_parts(settings, data)
-    if how.max_rounds == 0:
+    if not completes:
         if alone is None:
             raise DataError(
                 "no labelled stretch has a change, so nothing can be learned from them alone: "
-                "complete the labels (max_rounds > 0)"
+                "complete the labels (max_rounds > 0) of a metric that is not in closed form"
             )
         return alone
     if alone is not None and (

@@ -103,8 +103,11 @@ class MetricLearner(ProblemParameters):
     problem : PartitionProblem, default ``ChangePoint()``
         The kind of samples and partitions, see :mod:`structsvm.problems`. Its settings are
         parameters, too: ``set_params(problem__min_length=5)``.
-    metric : {"full", "diagonal"}
-        A full matrix (features and their combinations) or a diagonal one (a weight per feature).
+    metric : {"full", "diagonal", "closed-form"}
+        A full matrix (features and their combinations), a diagonal one (a weight per feature), or a
+        full one that is computed in closed form without learning, of recordings that of OLDA, of
+        tables that of RCA (:func:`structsvm.baselines.metrics.fit`): it takes a tenth of a second,
+        nothing about it is certified, and partial labels are not completed.
     regularizer : {"squared", "trace"} or Regularizer
         The squared Frobenius norm, the trace, which favours low rank (few features for a diagonal
         metric), or one of :mod:`structsvm.regularizers`.

@@ -15,7 +15,7 @@ from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.labelled import Traits
-from structsvm.partitions.learning import Objective, metric_space
+from structsvm.partitions.learning import Objective
 from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline
@@ -28,6 +28,10 @@ from structsvm.support.checks import is_number, meant, refuse_bad_seed, refuse_u
 from structsvm.support.contract import raise_wrong
 from structsvm.support.settings import settings_in
 
+CLOSED_FORM = "closed-form"
+USUAL = {"regularizer": "squared", "lam": None, "whiten": None, "solver": None, "constraints": None}
+"""Values, beside "auto", of the parameters that say nothing about a metric in closed form."""
+
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
 
@@ -37,6 +41,9 @@ class Settings:
 
     problem: PartitionProblem
     metric: str
+    """The cone of the metric: "full" or "diagonal"."""
+    closed_form: str | None
+    """The name of the metric in :mod:`structsvm.baselines.metrics`, if nothing is learned."""
     regularizer: Regularizer
     """The regularizer before it is weighted by ``lam``."""
     lam: float
@@ -53,7 +60,10 @@ class Settings:
         refuse_unstored(parameters)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric, features = problem.traits, parameters["metric"], parameters["features"]
-        metric_space(metric, 1)  # refuses an unknown metric
+        refuse_unlisted("metric", metric, ("full", "diagonal", CLOSED_FORM))
+        closed_form = None
+        if metric == CLOSED_FORM:
+            closed_form, metric = closed_form_of(problem, parameters), "full"
         if not (features is None or isinstance(features, RecordingTransformer)):
             raise SettingsError(
                 "features must be a transformer of structsvm.features or None, got "
@@ -65,7 +75,7 @@ class Settings:
         refuse_unlisted("standardize", standardize, ("auto", *STANDARDIZE))
         whiten = parameters["whiten"]
         if whiten == "auto":
-            whiten = traits.shrinkage if metric == "full" else None
+            whiten = traits.shrinkage if metric == "full" and closed_form is None else None
         if whiten is not None and not (is_number(whiten) and 0 <= whiten <= 1):
             raise SettingsError(
                 f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}"
@@ -80,6 +90,7 @@ class Settings:
         settings = cls(
             problem=problem,
             metric=metric,
+            closed_form=closed_form,
             regularizer=regularizer_from(parameters["regularizer"]),
             lam=float(lam),
             features=features,
@@ -105,6 +116,23 @@ class Settings:
     def weighted(self, objective: Objective) -> Regularizer:
         """Omega, times what ``lam`` stands for."""
         return objective.regularizer(self.regularizer, self.lam)
+
+
+def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:
+    """The name of the closed form for a problem: OLDA for segments, RCA for clusters."""
+    known = [name for name in ("olda", "rca") if name in problem.traits.baselines]
+    if not known:
+        raise SettingsError(
+            f"metric='{CLOSED_FORM}' is for complete recordings and tables: learn a metric of "
+            f"{problem!r}"
+        )
+    for name, usual in USUAL.items():
+        if parameters[name] not in ("auto", usual):
+            raise SettingsError(
+                f"metric='{CLOSED_FORM}' minimises no objective, so that {name} does nothing: "
+                "leave it out"
+            )
+    return known[0]
 
 
 def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:

@@ -41,6 +41,7 @@ from structsvm.plotting.words import (
     unit_in_words,
 )
 from structsvm.solution import SupportLabelling
+from structsvm.status import Status
 from structsvm.support.lazy import __version__
 from structsvm.support.plain import counted, finite
 
@@ -293,6 +294,9 @@ def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
     traits = learner.problem_.traits
     solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
     lam = traits.lam if learner.lam is None else learner.lam
+    how = f", regularizer {learner.regularizer}, lam {lam:g}"
+    if learner.solution_.status is Status.CLOSED_FORM:
+        solver, how = "none", ""
     name = type(learner.problem_).__name__
     with suppress(PluginError):  # a problem without an entry point
         name = problem_name(learner.problem_)
@@ -300,7 +304,7 @@ def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
         ("solution", learner.solution_.summary()),
         ("solver", solver),
         ("problem", name),
-        ("metric", f"{learner.metric}, regularizer {learner.regularizer}, lam {lam:g}"),
+        ("metric", learner.metric + how),
         ("learned on", training_in_words(learner.training_data_, traits.words)),
     ]
     if learner.metric_.price is not None:
