@@ -31,6 +31,7 @@ from structsvm.cli.inputs import (
     taken_to_be_independent,
     takes_images,
     typed_problem,
+    words_of_training,
 )
 from structsvm.cli.predict import answers_of, check_output, check_outputs, places, write_folder
 from structsvm.cli.terminal import Terminal
@@ -48,10 +49,12 @@ from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
+from structsvm.model_selection.search import WHOLE
+from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import BLIND, PartitionProblem, has_rows
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
-from structsvm.plotting.words import confused_states
+from structsvm.plotting.words import confused_states, training_in_words
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.codec import Unstored
 from structsvm.support.interrupts import Interrupts
@@ -64,6 +67,7 @@ LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
+ALL = "all.structsvm"  # the model that is learned from all that was read
 FEWEST = 4  # independent samples of which any can be held out
 ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 """Independent samples of which enough are left to judge by cross-validation."""
@@ -180,11 +184,12 @@ class Part:
 
 
 def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Split, choose, compare, write, and say what to do."""
+    """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
     refuse_settings(args, "problem", "files")
     problem = typed_problem(args)
-    model, report = args.output / "model.structsvm", args.output / "report.html"
-    check_outputs(args, [model, report])
+    model = args.output / "model.structsvm"
+    is_chosen = args.refit and model.is_file()
+    check_outputs(args, _outputs(args, is_chosen))
     inputs = read(args, terminal, problem)
     with inputs.named(), terminal.working(checking(problem)):
         groups = groups_of(inputs, args.groups)
@@ -193,9 +198,28 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
         )
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.truths)
-    split = _split(inputs, args)
-    train, test = _divided(Part(inputs, data), split)
-    check_outputs(args, places(problem, args.output / "predicted", test.inputs.names))
+    whole, split = Part(inputs, data), _split(inputs, args)
+    if not is_chosen:
+        _try_out(whole, split, model, args, terminal)
+    if args.refit:
+        _learn_from_all(whole, split, load_metric_learner(model), args, terminal)
+        if is_chosen and terminal.as_json:
+            terminal.report({"model": str(args.output / ALL)})
+    return 0
+
+
+def _outputs(args: argparse.Namespace, is_chosen: bool) -> list[Path]:
+    """The files that are written, apart from predictions."""
+    names = [] if is_chosen else ["model.structsvm", "report.html"]
+    return [args.output / name for name in [*names, *([ALL] if args.refit else [])]]
+
+
+def _try_out(
+    whole: Part, split: str | None, model: Path, args: argparse.Namespace, terminal: Terminal
+) -> None:
+    """Choose on a part, and judge by the rest."""
+    train, test = _divided(whole, split)
+    check_outputs(args, places(whole.inputs.problem, args.output / "predicted", test.inputs.names))
     terminal.note(_about(train, test, split))
     if split in (ROWS, CLUSTERS):
         _warn_of_copies(train, test, terminal)
@@ -203,24 +227,54 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
 
     def keep(learner: MetricLearner) -> None:
         nonlocal saved
-        learner.columns_ = Reading.of(args).to_remember
-        learner.steps_ = usual_steps(train.inputs.times)
-        args.output.mkdir(parents=True, exist_ok=True)
-        save(learner, model)
+        _save(learner, train, model, args)
         saved = True
 
     try:
         search = _chosen(train, split, args, terminal, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its baselines
-        _compare(search, test, model, report, args, terminal)
+        _compare(search, test, model, args, terminal)
     except KeyboardInterrupt as interrupt:
         if not saved:
             raise
         raise KeyboardInterrupt(
             f"after choosing: {model} holds what was learned, and there is no comparison"
         ) from interrupt
-    return 0
+
+
+def _save(learner: MetricLearner, part: Part, path: Path, args: argparse.Namespace) -> None:
+    learner.columns_ = Reading.of(args).to_remember
+    learner.steps_ = usual_steps(part.inputs.times)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(learner, path)
+
+
+def _learn_from_all(
+    whole: Part,
+    split: str | None,
+    learner: MetricLearner,
+    args: argparse.Namespace,
+    terminal: Terminal,
+) -> None:
+    """Learn the same from all that was read, the part that was held out as well."""
+    path, inputs = args.output / ALL, whole.inputs
+    if problem_name(learner.problem_) != args.problem or learner.consensus_:
+        what = "a consensus" if learner.consensus_ else f"of {problem_name(learner.problem_)}"
+        raise SettingsError(
+            f"the model in {args.output} is {what}, which --refit cannot learn from these files: "
+            "leave it out, or name another --output"
+        )
+    data = replace(whole.data, question=split or WHOLE)
+    with inputs.named(), terminal.working("learning from all"):
+        learner.fit(data, baselines="all")
+    with Interrupts():
+        _save(learner, whole, path, args)
+    called = words_of_training(learner.problem_)
+    terminal.note(
+        f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
+        "nothing was held out, so that what it gains over the chosen model is not known"
+    )
 
 
 def _chosen(
@@ -251,7 +305,6 @@ def _compare(
     search: MetricLearnerCV,
     test: Part,
     model: Path,
-    report: Path,
     args: argparse.Namespace,
     terminal: Terminal,
 ) -> None:
@@ -275,7 +328,7 @@ def _compare(
         )
         prepared = list(held_out.samples)
         answers = answers_of(learner, inputs, samples, n_clusters=counts, prepared=prepared)
-    folder = args.output / "predicted"
+    folder, report = args.output / "predicted", args.output / "report.html"
     with Interrupts():  # all the files or none
         write_atomically(report, printable(page).encode())
         write_folder(folder, inputs, answers)
@@ -296,6 +349,8 @@ def _compare(
     terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
     if kinds := ", ".join(held_out.diagnosis.kinds):
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
+    if not (args.refit or learner.consensus_):
+        terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
     available = {*learner.baselines_, *other_methods(learner)}
     advice, baseline = verdict.next_step(available, search.best_candidate_)
     command = f"{predict} --baseline {baseline}" if baseline else predict

@@ -160,6 +160,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "kind": choice(("problem",), "what to write"),
     "name": value("NAME", "lower-case words joined by dashes"),
     "--force": {"help": "replace existing files, but never one that the command reads", **FLAG},
+    "--refit": {"help": "learn what was chosen from everything, too", **FLAG},
     "--json": {"help": "print the report as JSON, and nothing else, on stdout", **FLAG},
     "--quiet": {"help": "show warnings and errors only", **FLAG},
     "--verbose": {"help": "log every step", **FLAG},
@@ -305,9 +306,10 @@ COMMANDS = (
   structsvm try clustering table.csv --split clusters -o tried/
 
 What to learn is chosen on seven tenths of the data by cross-validation; scores, predictions and, if
-they are enough, the verdict are those of the rest.
+they are enough, the verdict are those of the rest. With --refit, what was chosen is then learned
+from all of them, into all.structsvm.
 """,
-        "problem paths --output --force --groups --split --jobs",
+        "problem paths --output --force --groups --split --jobs --refit",
         {"files": FILES_TO_LEARN_FROM},
         {"--output": value("FOLDER", "folder to write into", required=True)},
         module="evaluate",

@@ -69,6 +69,26 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
 
 
+def test_what_was_chosen_is_learned_from_all_recordings(run, recordings, tmp_path):
+    """Once more with --refit chooses nothing again; a model of another problem is refused."""
+    line = f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out"
+    assert "add --refit" in run(line)[2]
+    before = (tmp_path / "out" / "model.structsvm").read_bytes()
+    code, out, err = run(f"{line} --refit --json")
+    assert (code, json.loads(out)) == (0, {"model": f"{tmp_path}/out/all.structsvm"})
+    assert "is not known" in err
+    assert (tmp_path / "out" / "model.structsvm").read_bytes() == before
+    chosen, whole = (load(tmp_path / "out" / f"{name}.structsvm") for name in ("model", "all"))
+    assert len(whole.training_data_) == len(chosen.training_data_) + 4 == 8
+    assert (whole.metric, whole.lam) == (chosen.metric, chosen.lam)
+    assert repr(whole.features) == repr(chosen.features)
+    assert whole.baselines_.keys() == chosen.baselines_.keys()
+    assert run(f"{line} --refit")[0] != 0  # all.structsvm is there
+    code, _, err = run(f"try clustering {write_iris(tmp_path)} --refit --force -o {tmp_path}/out")
+    assert code != 0
+    assert "is of change-point, which --refit cannot learn" in err
+
+
 def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
     """All eight recordings are taken to be independent: three are held out, and five are enough."""
     code, out, err = run(f"try change-point {recordings} -o {tmp_path}/out")
