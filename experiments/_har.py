@@ -23,6 +23,8 @@ Method = Callable[[str | None], Any]
 
 CHANGES, STATES = "change points", "names of states"
 
+OLDA = "OLDA"
+OLDA_ON_LAGS = "OLDA on lags"
 METRIC = "metric, full"
 METRIC_ON_LAGS = "metric on lags, full"
 METRIC_ON_SCORES = "metric on lags and state scores, diagonal"
@@ -37,6 +39,11 @@ def scored(standardize: str | None, estimator: str | None = None) -> Union:
 
 
 METHODS: dict[str, tuple[str, Method]] = {
+    OLDA: (CHANGES, lambda s: MetricLearner(metric="closed-form", standardize=s)),
+    OLDA_ON_LAGS: (
+        CHANGES,
+        lambda s: MetricLearner(metric="closed-form", features=Lags(), standardize=s),
+    ),
     "metric, diagonal": (CHANGES, lambda s: MetricLearner(metric="diagonal", standardize=s)),
     METRIC: (CHANGES, lambda s: MetricLearner(standardize=s)),
     "metric on lags, diagonal": (

@@ -27,6 +27,8 @@ from _har import (
     METRIC,
     METRIC_ON_LAGS,
     METRIC_ON_SCORES,
+    OLDA,
+    OLDA_ON_LAGS,
     difference,
     losses,
     mean_and_error,
@@ -40,6 +42,8 @@ from structsvm.io import Recording, arrays_and_labels
 
 SIZES, DRAWS = (1, 2, 5, 10, 20, 40, 95), 5
 SHOWN = (
+    OLDA,
+    OLDA_ON_LAGS,
     "metric, diagonal",
     METRIC,
     "metric on lags, diagonal",
@@ -50,6 +54,7 @@ SHOWN = (
     BOOSTING,
 )
 PAIRS = (
+    (METRIC_ON_LAGS, OLDA_ON_LAGS),
     (METRIC_ON_SCORES, BOOSTING),
     (METRIC_ON_SCORES, LOGISTIC),
     (METRIC_ON_LAGS, BOUNDARIES),

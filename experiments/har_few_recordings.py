@@ -22,7 +22,7 @@ from structsvm.partitions.losses import partition_loss
 
 SIZES = (5, 10, 20, 40)
 DRAWS = 5
-METHODS = ("untrained", "RCA, half shrunk", "learned, diagonal", "learned, full")
+METHODS = ("untrained", "RCA, half shrunk", "OLDA", "learned, diagonal", "learned, full")
 
 
 def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
@@ -33,9 +33,15 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
     diagonal = MetricLearner(metric="diagonal").fit(Xs, ys)
     metrics = {
         "untrained": full.baselines_["untrained"],
-        "RCA, half shrunk": tuned_metrics.fit(
-            "rca", full.problem_, prepare(full, Xs), encode(full, Xs, ys)
-        ),
+        **{
+            name: tuned_metrics.fit(
+                name.partition(",")[0].lower(),
+                full.problem_,
+                prepare(full, Xs),
+                encode(full, Xs, ys),
+            )
+            for name in ("RCA, half shrunk", "OLDA")
+        },
         "learned, diagonal": diagonal.metric_,
         "learned, full": full.metric_,
     }

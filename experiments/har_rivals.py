@@ -21,6 +21,8 @@ from _har import (
     METRIC,
     METRIC_ON_LAGS,
     METRIC_ON_SCORES,
+    OLDA,
+    OLDA_ON_LAGS,
     mean_and_error,
     segmentations,
     truth,
@@ -41,6 +43,8 @@ LAST = list(METHODS)[-1]
 NEEDS = {"standardised features, best penalty": CHANGES, "PCA, best penalty": CHANGES}
 """What README shows of methods that learn a penalty alone."""
 SUMMARY = {
+    "OLDA, in closed form": OLDA,
+    "OLDA on lagged features": OLDA_ON_LAGS,
     "**learned metric and penalty**": METRIC,
     "**the same on lagged features**": METRIC_ON_LAGS,
     "boundary classifier (boosting)": BOUNDARIES,

@@ -67,7 +67,7 @@ def main(folder: Path) -> None:
         learner = MetricLearner(metric=kind).fit(Xs, ys, feature_names=learn[0].features)
         seconds = time.perf_counter() - start
         rows.append(row(f"learned, {kind}", learner, learner.metric_, test, seconds))
-    rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca"}
+    rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca", "OLDA": "olda"}
     samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
     for shown, name in rivals.items():
         start = time.perf_counter()

@@ -3,10 +3,10 @@
 Fully nested: in each outer fold :class:`structsvm.MetricLearnerCV` sees the training recordings
 only and chooses from its own menu, as it is. *Best* is what it takes of all candidates
 (``choose_from="all"``), *learned* the best learned metric, which predicts otherwise. Each is
-compared with every rival that applies: the untrained metric, half-shrunk RCA and the classifiers,
-tuned on the same recordings. Folds and training recordings are those of nested_cv.py. skab and tep
-are means of 4 samples, beedance means of 3: they are learned and segmented at that rate, and the
-ends are multiplied.
+compared with every rival that applies: the untrained metric, half-shrunk RCA and OLDA and the
+classifiers, tuned on the same recordings. Folds and training recordings are those of nested_cv.py.
+skab and tep are means of 4 samples, beedance means of 3: they are learned and segmented at that
+rate, and the ends are multiplied.
 Labels are change points, and names of states on the sets that have names.
 
     python experiments/nested_rivals.py --seconds 300      # as often as it asks for
@@ -83,7 +83,9 @@ class Nested:
         search = MetricLearnerCV(choose_from="all", random_state=0)
         best = search.fit(Xs, ys, groups=groups).best_estimator_
         learned = search.best_learner_
-        plain = MetricLearner(metric="diagonal").fit(Xs, ys, groups=groups, baselines=["rca"])
+        plain = MetricLearner(metric="diagonal").fit(
+            Xs, ys, groups=groups, baselines=["rca", "olda"]
+        )
         new = [self.Xs[i] for i in test]
         found: dict[str, dict[str, list[float]]] = {}
         for given in GIVEN:
@@ -92,7 +94,7 @@ class Nested:
                 use: model.predict_partitions(new, counts)
                 for use, model in zip(CHOSEN, (best, learned), strict=True)
             }
-            for metric in ("untrained", "rca"):
+            for metric in ("untrained", "rca", "olda"):
                 guesses[metric] = decode_with(plain, plain.baselines_[metric], new, counts)
             for rival in estimators_in(learned.baselines_):
                 guesses[rival] = partition_with(learned, rival, new, counts)
@@ -152,14 +154,14 @@ def rows_of(name: str, labels: str, nested: Nested, found: Sequence[dict[str, An
         for use in CHOSEN:
             row[use] = float(values[use].mean())
             gap = values[use] - rivals[rival]
-            row[f"{use} less that rival"] = _difference(gap, units, len(rivals))
+            row[f"{use} less that rival"] = difference(gap, units, len(rivals))
         kinds = [fold["best"] for fold in found]
         row["chosen as best"] = ", ".join(f"{c} ({kinds.count(c)})" for c in sorted(set(kinds)))
         rows.append(row)
     return rows
 
 
-def _difference(gap: Floats, units: Ints, n: int) -> str:
+def difference(gap: Floats, units: Ints, n: int) -> str:
     """The mean, its standard error and its 95 % interval, the rival being the best of ``n``."""
     if not gap.any():
         return "the same"
