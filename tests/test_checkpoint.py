@@ -14,7 +14,7 @@ import pytest
 from enumerated import Listed, listed_risk
 
 from structsvm import MetricLearner
-from structsvm.errors import CheckpointError, OracleError, OracleWarning, SettingsError
+from structsvm.errors import CheckpointError, OracleError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.regularizers import Custom, SquaredNorm
@@ -216,25 +216,6 @@ def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
     assert solution.status is Status.OPTIMAL
     assert solution.lower <= whole.upper
     assert whole.lower <= solution.upper
-
-
-def test_an_oracle_that_gets_worse_is_told_of_and_taken_for_a_heuristic():
-    """It forgets the labelling it found first; the upper bound remembers."""
-
-    class Forgetful(Listed):
-        def separate(self, w, x, y) -> Separation:
-            k = len(x.features) if np.abs(w).max() == 0 else 20
-            losses = [self.loss(y, j) for j in range(k)]
-            return Separation(int(np.argmax(losses + x.features[:k] @ w)), 0.0, Quality.EXACT)
-
-    risk = risk_of(problem=Forgetful(SPACE))
-    with pytest.warns(OracleWarning, match="^Forgetful found, of .* worse than one found before"):
-        solution = CuttingPlane(Stopping(1e-4, 40)).solve(risk)
-    assert solution.certified_upper == np.inf
-    assert solution.status in (Status.HEURISTIC, Status.STALLED)
-    assert "heuristic" in solution.bound
-    whole = CuttingPlane(Stopping(1e-6, 400)).solve(risk_of())
-    assert solution.lower <= whole.upper
 
 
 class Once(Listed):

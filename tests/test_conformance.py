@@ -153,7 +153,7 @@ class Hasty(SequentialOracle):
         (Altered("says_nothing"), r"maximize returned None .*: return Argmax\(y, value"),
         (Shared(), "in threads"),
         (Hasty(), "the answer of maximize_all is another one"),
-        (mutant(SequentialOracle, takes=frozenset({"luck"}))(), r"takes holds 'luck'"),
+        (mutant(SequentialOracle, takes=frozenset({"luck"}))(), r"takes holds \['luck'\]"),
         ("an oracle", "is no Oracle"),
     ],
     ids=str,
@@ -480,7 +480,7 @@ def without_the_loss(self, w, x, y):
 OF_CLASSES = {
     "no space": ({"weight_space": lambda self: "R^6"}, r"weight_space returned 'R\^6'"),
     "infinite": ({"joint_feature": lambda self, x, y: np.full(6, np.inf)}, "finite floats"),
-    "writes": ({"joint_feature": doubles}, "changed the sample that it was given"),
+    "writes": ({"joint_feature": doubles}, "joint_feature modified its input"),
     "slack": (
         {"separate": lambda self, w, x, y: Separation(y, -1.0, Quality.HEURISTIC)},
         r"slack -1\.0",

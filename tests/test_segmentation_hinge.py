@@ -12,7 +12,6 @@ from structsvm.modeling import StructuredHinge, segmentation_hinge
 from structsvm.oracles import all_segmentations
 from structsvm.partitions import EquivalenceMatrix, partition_loss
 from structsvm.problems import ChangePoint, Clustering
-from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
 PROBLEMS = {
@@ -48,26 +47,6 @@ def drawn_weight(rng, metric, P=3):
 def weights_of(problem, B, price):
     learned = problem.traits.learns_price and not problem.traits.given_k
     return [B, price] if learned else B
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_its_value_is_the_loss_that_oracles_find(name, metric, seed):
-    problem, (Xs, ys) = PROBLEMS[name], recordings(seed)
-    B, price = drawn_weight(np.random.default_rng(seed), metric)
-    objective = problem.learning.objective(metric, 3)
-    samples, _ = problem.read(Xs)
-    truths = [EquivalenceMatrix.from_labels(y) for y in ys]
-    risk = objective.risk(samples, truths, SquaredNorm())
-    w = objective.join(B, price)
-    found = 0.0
-    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
-        worst = objective.separate(w, x, y).y
-        away = objective.joint_feature(x, worst) - objective.joint_feature(x, y)
-        found += omega * max(0.0, objective.loss(y, worst) + away @ w)
-    hinge = segmentation_hinge(problem, Xs, ys, weights_of(problem, B, price))
-    assert hinge.value == pytest.approx(found, rel=1e-10)
 
 
 @pytest.mark.parametrize("lengths", [{}, {"min_length": 2}])
@@ -189,13 +168,9 @@ def test_sums_of_given_matrices_are_weights_too():
     ("change", "error", "message"),
     [
         ({"problem": Clustering()}, SettingsError, r"problem is .*Clustering.*: give ChangePoint"),
-        ({"weight": cp.Variable(2)}, SettingsError, r"shape \(3,\) or \(3, 3\) for 3 features"),
-        (
-            {"weight": [cp.Variable(3)] * 3},
-            SettingsError,
-            r"\(3,\)\]: give the metric B",
-        ),
-        ({"weight": [cp.Variable(3)] * 2}, SettingsError, r"or \[B, price\] with a scalar"),
+        ({"weight": cp.Variable(2)}, SettingsError, r"expressions of shape \[\(3,\), \(1,\)\]"),
+        ({"weight": [cp.Variable(3)] * 3}, SettingsError, "expressions of shape"),
+        ({"weight": [cp.Variable(3)] * 2}, SettingsError, "expressions of shape"),
         ({"weight": cp.square(cp.Variable(3))}, SettingsError, "must be affine"),
         ({"problem": ChangePoint(max_length=2)}, DataError, "is not one that ChangePoint allows"),
         ({"ys": [[12]] * 3}, DataError, "no recording has a change"),

@@ -27,7 +27,6 @@ from structsvm.masters.base import (
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.simplex_qp import FEW, maximize_on_simplices
 from structsvm.masters.working_set import WorkingSet
-from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats
@@ -96,13 +95,12 @@ class NewtonMaster(Master):
         omega = risk.quadratic
         if omega is None or not self.handles(risk):
             raise MasterError("newton handles squared norms and traces, without extra constraints")
-        with single_threaded():
-            if request.proximal is None and omega.curvature.min() <= 0:
-                return self._proximal_point(risk, cuts, omega, request)
-            if (near := request.proximal) is not None:
-                omega = near.added_to(omega)
-            restricted = _Restricted(cuts, risk.space, omega)
-            found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
+        if request.proximal is None and omega.curvature.min() <= 0:
+            return self._proximal_point(risk, cuts, omega, request)
+        if request.proximal is not None:
+            omega = request.proximal.added_to(omega)
+        restricted = _Restricted(cuts, risk.space, omega)
+        found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
         if not found.relative_gap <= acceptable(request.tol):
             raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
         return MasterSolution(found.w, found.alpha, "newton", is_projected=True)
@@ -111,9 +109,10 @@ class NewtonMaster(Master):
         self, risk: Regularized, cuts: WorkingSet, omega: Quadratic, request: Request
     ) -> MasterSolution:
         """Strongly convex problems around the best weight, ever less bound to it."""
-        w = np.zeros(risk.space.dim) if request.start is None else request.start
+        null = np.zeros(risk.space.dim)
+        w = null if request.start is None else request.start
         alpha = multipliers = cuts.multipliers
-        worth = _restricted_value(risk, cuts, np.zeros(risk.space.dim))
+        worth = risk.penalty(null) + float(cuts.group_values(null).sum())
         radius = max(float(np.linalg.norm(w)), 0.03 * worth / omega.linear.max())
         weight = max(0.03 * worth / max(radius**2, 1e-300), 1e-300)
         upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
@@ -123,7 +122,7 @@ class NewtonMaster(Master):
             near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
             found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
             alpha = found.alpha
-            value = _restricted_value(risk, cuts, found.w)
+            value = risk.penalty(found.w) + float(cuts.group_values(found.w).sum())
             if value < upper:
                 upper, w = value, found.w
             shrunk = alpha * risk.regularizer.max_scale(alpha @ cuts.slopes, risk.space)
@@ -140,11 +139,6 @@ class NewtonMaster(Master):
         if not gap <= acceptable(request.tol):
             raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
         return MasterSolution(w, multipliers, "proximal newton")
-
-
-def _restricted_value(risk: Regularized, cuts: WorkingSet, w: Floats) -> float:
-    """The objective of the restricted problem."""
-    return risk.penalty(w) + float(cuts.group_values(w).sum())
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,6 @@ class Cut(NamedTuple):
     slope: Floats
     labellings: Labellings = None
 
-    def value(self, w: Floats) -> float:
-        """The bound at ``w``."""
-        return self.intercept + float(self.slope @ w)
-
 
 class ActiveCut(NamedTuple):
     """A cut with a multiplier: its labellings, or the plane itself if they are not known."""
@@ -98,12 +94,10 @@ class WorkingSet:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold the cuts of another working set and nothing else."""
         self._keys, self._labellings = [], []
-        unknown = [None] * len(state["groups"])
-        columns = (state["groups"], state["intercepts"], state["slopes"])
-        for group, intercept, slope, found in zip(
-            *columns, state.get("labellings", unknown), strict=True
-        ):
-            cut = Cut(int(group), float(intercept), slope, found)
+        unknown = as_objects([None] * len(state["groups"]))
+        columns = [state[name] for name in ("groups", "intercepts", "slopes")]
+        for *plane, found in zip(*columns, state.get("labellings", unknown), strict=True):
+            cut = Cut(int(plane[0]), float(plane[1]), plane[2], found)
             self._append(cut, _key(cut))
         self._idle[: len(self)] = state["idle"]
         self._multipliers[: len(self)] = state["multipliers"]
@@ -130,16 +124,12 @@ class WorkingSet:
 
     def active(self, multipliers: Floats) -> tuple[ActiveCut, ...]:
         """The cuts whose multiplier is more than what the accuracy of a solver leaves."""
-        least = ACTIVE * float(multipliers.max(initial=0.0))
-        active = np.flatnonzero(multipliers > least)
         found = []
-        columns = active.tolist(), self._groups[active].tolist(), multipliers[active].tolist()
-        for c, group, multiplier in zip(*columns, strict=True):
-            labellings = self._labellings[c]
-            plane = None
+        for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
+            labellings, plane = self._labellings[c], None
             if labellings is None:
                 plane = float(self._intercepts[c]), self._slopes[c].copy()
-            found.append(ActiveCut(group, multiplier, labellings, plane))
+            found.append(ActiveCut(int(self._groups[c]), float(multipliers[c]), labellings, plane))
         return tuple(found)
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:

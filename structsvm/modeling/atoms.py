@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from itertools import groupby
+from typing import Any, NamedTuple, Self
 
 import cvxpy as cp
 import numpy as np
@@ -21,6 +22,7 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.contract import hook
 from structsvm.support.plain import read_only, shown
+from structsvm.support.unchanged import nothing_written
 
 SIGNS = (None, "nonneg", "nonpos")
 MONOTONICITIES = (None, "increasing", "decreasing")
@@ -64,18 +66,28 @@ class Plane:
 class Pool:
     """The planes found below one atom, whatever problem it was in: where the next run begins."""
 
-    marks: tuple[bytes, ...] = ()
-    """The slack and the values of the parameters of the oracle for which they hold."""
+    marks: bytes = b""
+    """The slack, and the values of the parameters of the oracle, for which they hold."""
     cuts: list[Cut] = field(default_factory=list)
     """In the space of the argument."""
     quality: Quality = Quality.EXACT
     """The weakest of the answers that they are of."""
 
-    def keep(self, marks: tuple[bytes, ...], cuts: list[Cut], quality: Quality) -> None:
+    def keep(self, marks: bytes, cuts: list[Cut], quality: Quality) -> None:
         """Hold these and no others; the latest where there are too many."""
         if cuts and sum(cut.slope.nbytes for cut in cuts) > ROOM:
             cuts = cuts[-max(1, ROOM // cuts[0].slope.nbytes) :]
         self.marks, self.cuts, self.quality = marks, cuts, quality
+
+
+class Question(NamedTuple):
+    """What the oracles of an atom are asked."""
+
+    argument: Floats
+    """Flattened, (d,)."""
+    parameters: tuple[Any, ...]
+    deadline: float = np.inf
+    """The time after which no oracle is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,27 +96,22 @@ class Part(ABC):
 
     atom: int
     """The number of the atom in its problem."""
-    terms: range
-    """Numbers of the terms in the atom."""
 
+    @classmethod
     @abstractmethod
-    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
-        """The planes of the terms at an argument, flattened, (d,)."""
+    def answers(cls, parts: Sequence[Any], question: Question) -> list[Planes | None]:
+        """The planes of each of some parts of one atom; None after the deadline."""
 
 
-Question = tuple[Sequence[Floats], Sequence[tuple[Any, ...]], float]
-"""The argument of each atom, flattened, the values of the parameters of its oracle, and the time
-after which no oracle is called."""
-
-
-def ask(part: Part, question: Question) -> tuple[Planes, float] | None:
-    """Planes of a part, and the seconds that its oracles took; None after the deadline."""
-    arguments, parameters, deadline = question
-    if time.time() > deadline:
-        return None
-    started = time.perf_counter()
-    found = part.answer(arguments[part.atom], parameters[part.atom])
-    return found, time.perf_counter() - started
+def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[tuple[Planes | None, float]]:
+    """Planes of each part, and the seconds that its oracles took."""
+    found: list[tuple[Planes | None, float]] = []
+    for a, some in groupby(share, lambda part: part.atom):
+        parts, started = list(some), time.perf_counter()
+        answers = parts[0].answers(parts, of_atoms[a])
+        seconds = (time.perf_counter() - started) / len(parts)
+        found += [(planes, seconds) for planes in answers]
+    return found
 
 
 class OracleAtom(Atom):
@@ -122,7 +129,7 @@ class OracleAtom(Atom):
     sums_terms = False
     """Whether the value is the sum of the terms, and not all of them."""
     own: tuple[str, ...] = ("pool", "called", "n_terms", "parameters_of_oracle")
-    """Attributes that copies have, too."""
+    """Attributes that copies have, too; cvxpy keeps in others what it knows of the arguments."""
 
     @abstractmethod
     def parts(self, atom: int) -> Sequence[Part]:
@@ -147,11 +154,10 @@ class OracleAtom(Atom):
         Atom.__init__(other, *(self.args if args is None else args))
         return other
 
-    def split(self, slope: Floats) -> list[Floats]:
-        """A slope, (d,), as one for each argument, in its shape."""
+    def split(self, slopes: Floats) -> tuple[Floats, ...]:
+        """Slopes, (..., d), as those for each argument."""
         ends = np.cumsum([arg.size for arg in self.args])[:-1]
-        pieces = zip(np.split(slope, ends), self.args, strict=True)
-        return [piece.reshape(arg.shape, order="F") for piece, arg in pieces]
+        return tuple(np.split(slopes, ends, axis=-1))
 
     def is_atom_convex(self) -> bool:
         return True
@@ -167,11 +173,16 @@ class OracleAtom(Atom):
     def is_decr(self, idx: int) -> bool:
         return False
 
+    @property
+    def values_of_parameters(self) -> tuple[Any, ...]:
+        return tuple(parameter.value for parameter in self.parameters_of_oracle)
+
     def _answer(self, values: Sequence[Any]) -> Planes:
         """Planes of all oracles, called one after another."""
         point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
-        parameters = tuple(p.value for p in self.parameters_of_oracle)
-        return Planes.joined([part.answer(point, parameters) for part in self.parts(0)])
+        parts = self.parts(0)
+        answers = parts[0].answers(parts, Question(point, self.values_of_parameters))
+        return Planes.joined([planes for planes in answers if planes is not None])
 
     def numeric(self, values: Sequence[Any]) -> Any:
         found = self._answer(values).values
@@ -181,8 +192,7 @@ class OracleAtom(Atom):
         """A subgradient by each argument, as cvxpy writes it."""
         slopes = self._answer(values).slopes
         slopes = slopes.sum(axis=0, keepdims=True) if self.sums_terms else slopes
-        ends = np.cumsum([arg.size for arg in self.args])[:-1]
-        return [sp.csc_array(part.T) for part in np.split(slopes, ends, axis=1)]
+        return [sp.csc_array(part.T) for part in self.split(slopes)]
 
     def graph_implementation(self, arg_objs: Any, shape: Any, data: Any = None) -> Any:
         """Refuse to be handed to a solver that knows nothing of oracles."""
@@ -326,6 +336,8 @@ def as_expressions(x: Any, label: str) -> list[cp.Expression]:
 class OraclePart(Part):
     """One oracle, of one term or of all terms of its atom, and what was declared of it."""
 
+    terms: range
+    """Numbers of the terms in the atom."""
     name: str
     """What messages call it."""
     oracle: Callable[..., Any]
@@ -336,8 +348,15 @@ class OraclePart(Part):
     sign: str | None
     monotonicity: str | None
 
+    @classmethod
+    def answers(cls, parts: Sequence[OraclePart], question: Question) -> list[Planes | None]:
+        point, parameters, deadline = question
+        return [
+            None if time.time() > deadline else part.answer(point, parameters) for part in parts
+        ]
+
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
-        """Call the oracle at an argument, flattened, (d,), and check what it says."""
+        """Call the oracle at an argument, and check what it says."""
         found = self._called(point, parameters)
         if not isinstance(found, tuple | list) or len(found) not in (2, 3):
             raise PluginError(
@@ -385,17 +404,15 @@ class OraclePart(Part):
             for piece, shape in zip(np.split(point, ends), self.shapes, strict=True)
         ]
         try:
-            return self.oracle(*arguments, *parameters)
+            with nothing_written(f"{self.name}: the oracle"):
+                return self.oracle(*arguments, *parameters)
         except StructSVMError as error:
             error.add_note(f"while the oracle of {self.name} was called")
             raise
         except Exception as error:
-            failed = f"{self.name}: the oracle raised {type(error).__name__}: {error}"
-            if isinstance(error, ValueError) and "read-only" in str(error):
-                raise PluginError(
-                    f"{failed}: copy what it was given before writing to it"
-                ) from error
-            raise OracleError(failed) from error
+            raise OracleError(
+                f"{self.name}: the oracle raised {type(error).__name__}: {error}"
+            ) from error
 
     def _slopes(self, found: Any) -> Floats:
         """As rows of one matrix, (n, d)."""
@@ -435,11 +452,3 @@ class OraclePart(Part):
                 f"{self.name}: the oracle returned {wrong[0]} in its {what}: return numbers"
             )
         return array.reshape(len(self.terms), *shape)
-
-
-def marks(values: Iterable[Any]) -> tuple[bytes, ...]:
-    """Values of parameters, and words, to be compared."""
-    return tuple(
-        value.encode() if isinstance(value, str) else np.asarray(value, dtype=complex).tobytes()
-        for value in values
-    )

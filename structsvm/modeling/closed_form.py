@@ -21,10 +21,9 @@ from cvxpy.atoms.atom import Atom
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 
 from structsvm.data.gaps import has_gaps
-from structsvm.data.samples import centred
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import as_expressions
+from structsvm.modeling.hinge import fitting, risk_of
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import SECOND_MOMENT
@@ -93,16 +92,18 @@ def segmentation_hinge(
             f"problem is {shown(problem)}: give ChangePoint(), or another SegmentProblem whose "
             "feature map and loss are those of ChangePoint, which are sums over segments"
         )
-    data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
-    B, price = _read_weight(problem, weight, data.n_features)
-    truths = data.truths
-    changes = float(data.weights @ [(M.n_clusters - 1) / M.n_samples for M in truths])
-    if not changes > 0:
+    weights = as_expressions(weight, "segmentation_hinge")
+    risk = risk_of(problem, Xs, ys, weights, sample_weight, "segmentation_hinge")
+    if not any(truth.n_clusters > 1 for truth in risk.ys):
         raise DataError("no recording has a change, in units of which losses are: label one")
+    B, *prices = fitting(weights, risk, "segmentation_hinge")
+    if not all(part.is_affine() for part in (B, *prices)):
+        raise SettingsError("the weight must be affine: it takes part with both signs")
+    price = cp.sum(prices[0]) if prices else float(not problem.traits.given_k)
     hinges = [
-        (omega / changes) * _hinge(problem, i, centred(sample.X), truth, B, price)
-        for i, (sample, truth, omega) in enumerate(
-            zip(data.samples, truths, data.weights, strict=True)
+        omega * _hinge(problem, i, x.X, truth, B, price)
+        for i, (x, truth, omega) in enumerate(
+            zip(risk.xs, risk.ys, risk.sample_weight, strict=True)
         )
     ]
     total: cp.Expression = sum(hinges[1:], start=hinges[0])
@@ -204,24 +205,6 @@ def _with_potentials(expr: Any, args: Any, solver_context: Any = None) -> Any:  
 
 
 CANON_METHODS[PathHinge] = _with_potentials
-
-
-def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]:
-    """``B``, and the price of a segment, which is 0 if their number is known and 1 if not given."""
-    traits, parts = problem.traits, as_expressions(weight, "segmentation_hinge")
-    learned = traits.learns_price and not traits.given_k
-    prices = [part.size for part in parts[1:]]
-    if parts[0].shape not in {(P,), (P, P)} or prices not in ([], [1] if learned else []):
-        raise SettingsError(
-            f"weight has parts of shape {[part.shape for part in parts]}: give the metric B, of "
-            f"shape ({P},) or ({P}, {P}) for {P} features"
-            + (", or [B, price] with a scalar" if learned else "; no price is learned here")
-        )
-    if not all(part.is_affine() for part in parts):
-        raise SettingsError("the weight must be affine: it takes part with both signs")
-    if prices:
-        return parts[0], cp.sum(parts[1])
-    return parts[0], 0.0 if traits.given_k else 1.0
 
 
 def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from structsvm.errors import SettingsError
 from structsvm.learner.structured import read_labelled
 from structsvm.learner.training_set import TrainingSet
-from structsvm.modeling.atoms import OracleAtom, Part, Pool, as_expressions
+from structsvm.modeling.atoms import OracleAtom, Part, Pool, Question, as_expressions
 from structsvm.partitions.learning import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
@@ -22,9 +22,6 @@ from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat_operator
-
-MOST_PARTS = 8
-"""Parts that the samples are dealt into, however many workers there are."""
 
 
 class StructuredHinge(OracleAtom):
@@ -91,11 +88,11 @@ class StructuredHinge(OracleAtom):
         label: str = "StructuredHinge",
     ) -> None:
         weights = as_expressions(weight, label)
-        risk = _risk(problem, Xs, ys, weights, sample_weight, label)
+        risk = risk_of(problem, Xs, ys, weights, sample_weight, label)
         self.risk, self.called, self.pool, self.n_terms = risk, label, Pool(), risk.n_samples
         # Planes are all that is asked of them.
         self.blocks = [replace(block, keeps_labellings=False) for block in blocks_of(risk)]
-        super().__init__(*_fitting(weights, risk, label))
+        super().__init__(*fitting(weights, risk, label))
 
     def shape_from_args(self) -> tuple[int, ...]:
         return ()
@@ -105,13 +102,8 @@ class StructuredHinge(OracleAtom):
         return True, False
 
     def parts(self, atom: int) -> Sequence[Part]:
-        """The samples in blocks, several to a part, because many are separated at once."""
-        parts = []
-        for share in np.array_split(np.arange(len(self.blocks)), min(len(self.blocks), MOST_PARTS)):
-            own = [self.blocks[k] for k in share]
-            terms = range(int(own[0].indices[0]), int(own[-1].indices[-1]) + 1)
-            parts.append(HingePart(atom, terms, own, self.risk.space))
-        return parts
+        space, basis = self.risk.space, basis_of(self.risk.space)
+        return [HingePart(atom, block, space, basis) for block in self.blocks]
 
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         found: list[cp.Constraint] = []
@@ -125,21 +117,28 @@ class StructuredHinge(OracleAtom):
 
 @dataclass(frozen=True, eq=False)
 class HingePart(Part):
-    blocks: list[Block]
+    block: Block
     space: WeightSpace
+    basis: Any
 
-    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
-        """Ask the oracle of every sample at the nearest weight in the cone."""
-        basis = basis_of(self.space)
-        question = self.space.project(basis.T @ point), np.arange(self.terms.stop), np.inf
-        answers = separate_share(self.blocks, question)
-        found = Planes.joined([answer for answer in answers if answer is not None])
-        slopes = found.slopes @ basis.T
-        values = found.intercepts + slopes @ point
-        return found._replace(w=point, slopes=slopes, values=values)
+    @classmethod
+    def answers(cls, parts: Sequence[HingePart], question: Question) -> list[Planes | None]:
+        """Ask about all samples at once, at the nearest weight in the cone."""
+        point, _, deadline = question
+        space, basis = parts[0].space, parts[0].basis
+        each = np.arange(parts[-1].block.indices[-1] + 1)
+        asked = space.project(basis.T @ point), each, deadline
+        answers = separate_share([part.block for part in parts], asked)
+        return [None if found is None else _at(point, found, basis) for found in answers]
 
 
-def _risk(
+def _at(point: Floats, found: Planes, basis: Any) -> Planes:
+    """Planes below weights of the cone as those below an argument, (d,), and their values there."""
+    slopes = found.slopes @ basis.T
+    return found._replace(w=point, slopes=slopes, values=found.intercepts + slopes @ point)
+
+
+def risk_of(
     problem: Any, Xs: Any, ys: Any, weights: list[cp.Expression], sample_weight: Any, label: str
 ) -> RegularizedRisk:
     if not isinstance(problem, PartitionProblem):
@@ -160,9 +159,7 @@ def _risk(
     return found
 
 
-def _fitting(
-    weights: list[cp.Expression], risk: RegularizedRisk, label: str
-) -> list[cp.Expression]:
+def fitting(weights: list[cp.Expression], risk: RegularizedRisk, label: str) -> list[cp.Expression]:
     """The weight, one expression for each factor of its cone."""
     factors = factors_of(risk.space)
     if len(weights) == 1 and len(factors) == 2 and isinstance(risk.problem, MetricObjective):

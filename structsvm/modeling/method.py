@@ -15,20 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import SettingsError, warn
 from structsvm.masters.bounds import CONIC
+from structsvm.modeling.fast import FastMaster, form_of
 from structsvm.modeling.program import ProgramRun
 from structsvm.modeling.restricted import (
     Box,
     ByName,
     Conic,
-    FastMaster,
     InfeasibleError,
     Restricted,
     Restriction,
-    form_of,
 )
 from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
 from structsvm.parallel import Backend, backend_from
-from structsvm.solution import History, HistoryEntry
+from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
 from structsvm.status import Quality, Status
@@ -42,11 +41,6 @@ STALLED = "stalled: no new plane was found, and the restricted problem has no mo
 OPTIMAL = "optimal within the tolerance: the bounds differ by at most tol of the size of the terms"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
-
-
-def register() -> None:
-    """Let ``cvxpy.Problem.solve`` know of the method."""
-    cp.Problem.register_solve("cutting-plane", solve)
 
 
 @dataclass(frozen=True)
@@ -191,10 +185,7 @@ def solve(
     def show(entry: HistoryEntry) -> None:
         entry = _signed(entry, run.rewritten.sign)
         if verbose:
-            sys.stdout.write(
-                f"round {entry.iteration + 1}: between {entry.lower:.8g} and {entry.upper:.8g}, "
-                f"{entry.n_cuts} cuts, {entry.oracle_calls} oracle calls, {entry.seconds:.2f} s\n"
-            )
+            _print(entry)
         if callback is not None:
             callback(entry)
 
@@ -202,18 +193,25 @@ def solve(
         try:
             with interrupts.released():
                 run = _run(problem, slack, solver, options, warm_start)
-            status, value, certified = _solved(problem, run, method, show, workers, interrupts)
+            try:
+                status, value, found = _given(
+                    problem, run, method.solve(run, show, backend=workers)
+                )
+            except InfeasibleError:
+                with interrupts.released():
+                    status, value, found = _infeasible(problem, run)
         except BaseException:
             for variable, old in before:
                 variable.save_value(old)
             raise
         # What cvxpy.Problem shows of its last solution.
         problem._status, problem._value = status, value  # type: ignore[assignment]
+        seconds = time.perf_counter() - started
         problem._solver_stats = SolverStats(
             "structsvm cutting planes",
-            solve_time=time.perf_counter() - started,
-            num_iters=certified.rounds,
-            extra_stats=replace(certified, seconds=time.perf_counter() - started),  # type: ignore[arg-type]
+            solve_time=seconds,
+            num_iters=found.rounds,
+            extra_stats=replace(found, seconds=seconds),  # type: ignore[arg-type]
         )
     return value
 
@@ -228,7 +226,7 @@ def _run(
     rewritten = Rewritten.of(problem, slack)
     if not warm_start:
         for held in rewritten.held:
-            held.atom.pool.keep((), [], Quality.EXACT)
+            held.atom.pool.keep(b"", [], Quality.EXACT)
     start = rewritten.start(warm_start)
     box, name = Box(start), None if solver is None else solver.upper()
 
@@ -246,37 +244,20 @@ def _run(
     return ProgramRun(rewritten, solver_of, start)
 
 
-def _solved(
-    problem: cp.Problem,
-    run: ProgramRun,
-    method: CuttingPlane,
-    show: Callback,
-    backend: Backend,
-    interrupts: Interrupts,
+def _given(
+    problem: cp.Problem, run: ProgramRun, solution: Solution
 ) -> tuple[str, float, Certified]:
-    """The status as cvxpy names it, the value, and the certificate."""
-    sign = run.rewritten.sign
-    try:
-        solution = method.solve(run, show, backend=backend)
-    except InfeasibleError:
-        with interrupts.released():
-            conflict = run.conflicts(problem)
-        duals = [dual for c in problem.constraints for dual in c.dual_variables]
-        for leaf in (*problem.variables(), *duals):
-            leaf.save_value(None)
-        found = _certified(run, np.inf, np.inf, INFEASIBLE, conflict=conflict)
-        return cp.INFEASIBLE, sign * np.inf, found
+    """Give the problem its solution: the status as cvxpy names it, the value, the certificate."""
     run.give(solution.w, problem)
-    status, scale = solution.status, run.best_scale
+    status, gap, scale = solution.status, solution.upper - solution.lower, run.best_scale
     words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
     certified = _certified(
         run,
-        solution.lower,
-        solution.upper,
-        words.get(status, status.value),
-        gap=(solution.upper - solution.lower) / scale if scale > 0 else 0.0,
+        (solution.lower, solution.upper),
+        gap=gap / scale if scale > 0 else 0.0,
         scale=scale,
         violation=run.best_violation,
+        status=words.get(status, status.value),
         bound=solution.bound + ("" if run.exact else BY_ORACLES),
     )
     is_short = not status.converged and status is not Status.INTERRUPTED
@@ -285,41 +266,43 @@ def _solved(
     word = cp.OPTIMAL if status.converged else cp.USER_LIMIT
     if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
         word = cp.OPTIMAL_INACCURATE
-    return word, sign * run.best_value, certified
+    return word, run.rewritten.sign * run.best_value, certified
 
 
-def _certified(
-    run: ProgramRun,
-    lower: float,
-    upper: float,
-    status: str,
-    *,
-    gap: float = 0.0,
-    scale: float = np.nan,
-    violation: float = np.nan,
-    bound: str = CONIC,
-    conflict: tuple[str, ...] = (),
-) -> Certified:
+def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certified]:
+    """The same of a problem without a point."""
+    conflict = run.conflicts(problem)
+    duals = [dual for c in problem.constraints for dual in c.dual_variables]
+    for leaf in (*problem.variables(), *duals):
+        leaf.save_value(None)
+    unknown = {"scale": np.nan, "violation": np.nan, "conflict": conflict}
+    found = _certified(run, (np.inf, np.inf), gap=0.0, status=INFEASIBLE, bound=CONIC, **unknown)
+    return cp.INFEASIBLE, run.rewritten.sign * np.inf, found
+
+
+def _certified(run: ProgramRun, bounds: tuple[float, float], **further: Any) -> Certified:
     """The certificate, for the direction of the user's objective."""
     sign = run.rewritten.sign
     entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
-    low, high = sorted((sign * lower, sign * upper))
+    lower, upper = sorted(sign * bound for bound in bounds)
     return Certified(
-        lower=low,
-        upper=high,
-        gap=gap,
-        scale=scale,
-        violation=violation,
-        status=status,
-        bound=bound,
+        lower=lower,
+        upper=upper,
         rounds=len(entries),
         oracle_calls=run.oracle_calls,
         n_cuts=entries[-1].n_cuts if entries else 0,
         seconds=0.0,
         oracle_seconds=run.oracle_seconds,
         master_seconds=run.master_seconds,
-        conflict=conflict,
         history=History(entries),
+        **further,
+    )
+
+
+def _print(entry: HistoryEntry) -> None:
+    sys.stdout.write(
+        f"round {entry.iteration + 1}: between {entry.lower:.8g} and {entry.upper:.8g}, "
+        f"{entry.n_cuts} cuts, {entry.oracle_calls} oracle calls, {entry.seconds:.2f} s\n"
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import cvxpy as cp
 import numpy as np
@@ -12,9 +13,9 @@ from cvxpy.constraints import PSD, Equality, Inequality
 from structsvm.errors import OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
-from structsvm.modeling.atoms import Plane, ask, marks
+from structsvm.modeling.atoms import Plane, Question, ask
 from structsvm.modeling.restricted import Restricted, Restriction
-from structsvm.modeling.rewriting import Held, Rewritten, first, lasting, violation
+from structsvm.modeling.rewriting import Held, Rewritten, fitted, violation
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import Outline
 from structsvm.regularizers import SquaredNorm
@@ -43,6 +44,9 @@ EXACT = 1e-9
 WITNESSES = 20
 """Points at which later planes are compared with what the oracles said before."""
 
+LEAST = 1e-4
+"""What the first size that is not zero counts for: all terms may vanish at the solution."""
+
 SEEN = 1e-6
 """A slack below which a constraint is kept."""
 
@@ -69,20 +73,21 @@ class ProgramRun(CutRun):
         self.solver: Restricted | None = None
         """Solver of the last restricted problem."""
         self.master_seconds = self.oracle_seconds = 0.0
-        self.cuts: WorkingSet | None = None
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
         self.best_value = self.best_scale = self.best_violation = np.nan
         """Objective, size of its terms and largest violation at the best point."""
         self._maps = rewritten.maps()
-        self._firsts = np.cumsum([0, *rewritten.sizes]).tolist()
+        self._firsts = np.cumsum([0, *(held.heights.size for held in self.held)]).tolist()
+        self._cuts = self.working_set(self.groups(rewritten.slack))
+        """Those of the last restricted problem."""
         self._active: tuple[ActiveCut, ...] = ()
         """The cuts of the last restricted problem with their multipliers."""
         self._qualities = [Quality.EXACT] * len(self.held)
         """The weakest answer that each atom's planes are of, also those of runs before."""
         self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
         """Whether the last answers about each group are those of heuristics."""
-        self._now = self._first = rewritten.full_scale(0.0)
+        self._now = self._first = rewritten.same_size(0.0)
         """The size of all terms at the last point, and the first that was not zero."""
         self._is_minimum = True
         self._witnesses: list[tuple[Floats, Floats]] = []
@@ -102,34 +107,25 @@ class ProgramRun(CutRun):
         return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
 
     def working_set(self, groups: Ints) -> WorkingSet:
-        self.cuts = self._no_cuts()
-        return self.cuts
-
-    def _no_cuts(self) -> WorkingSet:
         """One whose groups are never below 0 where an atom is nonnegative."""
-        floors = [
-            np.full(h.heights.size, 0.0 if h.atom.is_nonneg() else -np.inf) for h in self.held
-        ]
-        return WorkingSet(self.rewritten.n_groups, self.dim, np.concatenate(floors))
+        floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
+        floor = np.repeat(floors, np.diff(self._firsts))
+        return WorkingSet(self.rewritten.n_groups, self.dim, floor)
 
     def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
-        cuts, known = [], self._no_cuts()
+        cuts, known = [], self.working_set(groups)
         for a, held in enumerate(self.held):
             pool = held.atom.pool
-            size = sum(arg.size for arg in held.arguments)
-            if pool.marks != self._marks(held):
-                continue
-            for cut in pool.cuts:
-                if cut.group < held.heights.size and cut.slope.size == size:
-                    cuts.append(self._lifted(a, cut))
-                    self._qualities[a] = pool.quality
+            if pool.cuts and pool.marks == self._marks(held):
+                cuts += [self._lifted(a, cut) for cut in pool.cuts]
+                self._qualities[a] = pool.quality
         known.add(cuts)
         return cuts + self.evaluate(self._start, groups, known.group_values(self._start)).cuts()
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints, solved."""
-        started = time.perf_counter()
+        started, self._cuts = time.perf_counter(), cuts
         if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
             restriction = self._restriction()
             if self.solver is None or self.solver.restriction is not restriction:
@@ -148,11 +144,11 @@ class ProgramRun(CutRun):
         """The restricted problem in units for terms of these sizes, made once while they fit."""
         rewritten = self.rewritten
         last: Restriction | None = rewritten.restriction
-        units = rewritten.full_scale(1.0) if last is None else last.units
-        fitted = units.fitted(self._now)
-        if last is None or fitted is not units:
+        units = rewritten.same_size(1.0) if last is None else last.units
+        found = fitted(units, self._now)
+        if last is None or any(new is not old for new, old in zip(found, units, strict=True)):
             with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
-                rewritten.restriction = last = Restriction(rewritten, fitted)
+                rewritten.restriction = last = Restriction(rewritten, found)
         return last
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
@@ -196,41 +192,45 @@ class ProgramRun(CutRun):
     def _asked(self, w: Floats) -> Planes:
         """One plane for each group, in the user's variables, from every oracle."""
         seconds = self.seconds_left(self.n_samples)
-        points = [matrix @ w + offset for matrix, offset in self._maps]
-        parameters = [tuple(p.value for p in h.atom.parameters_of_oracle) for h in self.held]
-        answers = self.session.map(ask, (points, parameters, time.time() + seconds))
-        if any(answer is None for answer in answers):
+        deadline = time.time() + seconds
+        questions = [
+            Question(matrix @ w + offset, h.atom.values_of_parameters, deadline)
+            for h, (matrix, offset) in zip(self.held, self._maps, strict=True)
+        ]
+        answers = self.session.map_shares(ask, questions)
+        if any(planes is None for planes, _ in answers):
             raise BudgetSpentError(Status.MAX_SECONDS)
-        self._guessed = np.zeros(self.rewritten.n_groups, dtype=bool)
         of_atoms: list[list[Planes]] = [[] for _ in self.held]
         for part, (planes, spent) in zip(self.parts, answers, strict=True):
             of_atoms[part.atom].append(planes)
             self.oracle_seconds += spent
-            groups = np.asarray(self.held[part.atom].groups)[planes.groups]
-            if planes.quality is Quality.HEURISTIC:
-                self._guessed[self._firsts[part.atom] + groups] = True
-        lifted = []
-        for a, parts in enumerate(of_atoms):
-            joined = Planes.joined(parts)
-            planes = joined.summed(np.asarray(self.held[a].groups)[joined.groups])
-            self._qualities[a] = weakest([self._qualities[a], planes.quality])
-            cuts = [self._lifted(a, cut) for cut in planes.cuts()]
-            lifted.append(
-                planes._replace(
-                    w=w,
-                    groups=np.array([cut.group for cut in cuts]),
-                    slopes=np.stack([cut.slope for cut in cuts]),
-                    intercepts=np.array([cut.intercept for cut in cuts]),
-                    labellings=[cut.labellings for cut in cuts],
-                )
-            )
-        found = Planes.joined(lifted)._replace(quality=weakest(self._qualities))
+        found = Planes.joined([self._of_atom(a, w, parts) for a, parts in enumerate(of_atoms)])
+        found = found._replace(quality=weakest(self._qualities))
         self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
         self._largest = np.maximum(self._largest, self._heights)
         self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
         self.oracle_calls += found.calls
         self.certificate.qualities.add(found.quality)
         return found
+
+    def _of_atom(self, a: int, w: Floats, parts: Sequence[Planes]) -> Planes:
+        """The planes of an atom, one for each group, in the user's variables."""
+        groups, first = np.asarray(self.held[a].groups), self._firsts[a]
+        self._guessed[first : self._firsts[a + 1]] = False
+        for part in parts:
+            if part.quality is Quality.HEURISTIC:
+                self._guessed[first + groups[part.groups]] = True
+        joined = Planes.joined(parts)
+        planes = joined.summed(groups[joined.groups])
+        self._qualities[a] = weakest([self._qualities[a], planes.quality])
+        cuts = [self._lifted(a, cut) for cut in planes.cuts()]
+        return planes._replace(
+            w=w,
+            groups=first + planes.groups,
+            slopes=np.stack([cut.slope for cut in cuts]),
+            intercepts=np.array([cut.intercept for cut in cuts]),
+            labellings=[cut.labellings for cut in cuts],
+        )
 
     def _lifted(self, a: int, cut: Cut) -> Cut:
         """A plane of an atom as a cut in the user's variables, which has it for its labelling."""
@@ -243,13 +243,16 @@ class ProgramRun(CutRun):
         """The largest violation at a point, relative to the size of its terms, and the size of
         those of the objective.
         """
-        self.rewritten.put(w, values)
+        self.rewritten.put(np.append(w, values))
         heights = np.maximum(np.abs(values), self._heights)
-        now = self.rewritten.scale_at(w, heights)
-        self._first = self._first.combined(now, first)
-        self._now = now.combined(self._first, lasting)
-        broken = map(violation, self.rewritten.constraints, self._now.constraints)
-        return max(broken, default=0.0), self._now.objective
+        now = self.rewritten.sizes_at(w, heights)
+        seen = zip(self._first, now, strict=True)
+        self._first = [np.where(np.asarray(first) > 0, first, size) for first, size in seen]
+        pairs = zip(now, self._first, strict=True)
+        self._now = [np.maximum(size, LEAST * first) for size, first in pairs]
+        _, _, scale, *sizes = self._now
+        broken = map(violation, self.rewritten.constraints, sizes)
+        return max(broken, default=0.0), scale
 
     def _check_values(self, planes: Planes, known: Floats) -> None:
         """Refuse answers that cannot be those of a maximum of planes."""
@@ -280,15 +283,15 @@ class ProgramRun(CutRun):
             "in parameters="
         )
 
-    def _marks(self, held: Held) -> tuple[bytes, ...]:
-        values = (parameter.value for parameter in held.atom.parameters_of_oracle)
-        return marks([self.rewritten.slack, *values])
+    def _marks(self, held: Held) -> bytes:
+        """What the planes of an atom depend on."""
+        sizes = [arg.size for arg in held.arguments]
+        return pickle.dumps((self.rewritten.slack, sizes, held.atom.values_of_parameters))
 
     def solution(self, status: Status) -> Solution:
         """The best point with its certificate; the planes stay with their atoms."""
-        assert self.cuts is not None
         kept: list[list[Cut]] = [[] for _ in self.held]
-        for labellings in self.cuts.state()["labellings"]:
+        for labellings in self._cuts.state()["labellings"]:
             for a, cut, _, _ in labellings:
                 kept[a].append(cut)
         for held, cuts, quality in zip(self.held, kept, self._qualities, strict=True):
@@ -304,12 +307,8 @@ class ProgramRun(CutRun):
         found: list[list[Plane]] = [[] for _ in self.held]
         for active in self._active:
             for a, cut, _, share in active.labellings or ():
-                held, multiplier = self.held[a], share * active.multiplier
-                term = -1 if held.groups.count(cut.group) > 1 else held.groups.index(cut.group)
-                slopes = held.atom.split(cut.slope)
-                slope = slopes[0] if len(slopes) == 1 else tuple(slopes)
-                if multiplier > ACTIVE:
-                    found[a].append(Plane(term, cut.intercept, slope, multiplier))
+                if share * active.multiplier > ACTIVE:
+                    found[a].append(self.held[a].plane(cut, share * active.multiplier))
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
 
@@ -330,15 +329,15 @@ class ProgramRun(CutRun):
                 else:
                     constraint = cp.abs(args[0] - args[1]) <= slack
             kept.append(constraint)
-        if self.cuts:
-            kept.append(restriction.rows(self.cuts))
+        if self._cuts:
+            kept.append(restriction.rows(self._cuts))
         elastic = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
         try:
             with without_warnings(Warning):
                 elastic.solve(solver=None if elastic.is_mixed_integer() else "CLARABEL")
         except cp.error.SolverError:
             return ()
-        units = [float(np.max(unit)) for unit in restriction.units.constraints]
+        units = [float(np.max(unit)) for unit in restriction.constraint_units]
         return tuple(
             f"constraint {k}, {problem.constraints[k]} (by {float(slack.value) * units[k]:.3g})"
             for k, slack in slacks.items()

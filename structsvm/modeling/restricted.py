@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,19 +14,21 @@ import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.auto import AutoMaster
-from structsvm.masters.base import MasterSolution, Request, checked
-from structsvm.masters.bounds import CONIC, lower_bound, proved_bound
+from structsvm.masters.base import MasterSolution
+from structsvm.masters.bounds import CONIC, proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.hinge import basis_of
-from structsvm.modeling.rewriting import Rewritten, Scale, column, heights_of, replaced
-from structsvm.problem import Regularized
-from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
-from structsvm.support.arrays import Floats, Ints
+from structsvm.modeling.rewriting import (
+    Rewritten,
+    Sizes,
+    column,
+    heights_of,
+    in_shape,
+    replaced,
+)
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import hook
 from structsvm.support.quiet import without_warnings
-from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
 DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
@@ -43,9 +44,6 @@ FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
 PATIENCE = 10
 """Rounds after which a box grows, whatever was found in it."""
-
-SAME = 1e-3
-"""By how much of its size an objective may differ from its canonical form at a rough solution."""
 
 MIP_GAP = 1e-6
 """What mixed-integer solvers are told to prove, relative to the optimal value."""
@@ -64,43 +62,38 @@ class Restriction:
     order of 1: objective, heights and constraints are in units of their own.
     """
 
-    def __init__(self, rewritten: Rewritten, units: Scale) -> None:
+    def __init__(self, rewritten: Rewritten, units: Sizes) -> None:
         self.rewritten, self.units = rewritten, units
+        self.w_units, self.height_units, self.objective_unit, *self.constraint_units = units
         # Variables with attributes stay, in the unit of the user.
         self.variables = [
             v if any(v.attributes.values()) else cp.Variable(v.shape) for v in rewritten.variables
         ]
         self.heights = [heights_of(held.atom, held.heights.size) for held in rewritten.held]
-        theirs = [*rewritten.variables, *(held.heights for held in rewritten.held)]
         own = [*self.variables, *self.heights]
-        pieces = [*rewritten.split(units.w), *rewritten.split_heights(units.heights)]
+        pieces = rewritten.split(np.append(self.w_units, self.height_units))
         standing: dict[int, Any] = {
-            id(v): cp.multiply(piece.reshape(v.shape, order="F"), mine)
-            for v, mine, piece in zip(theirs, own, pieces, strict=True)
-            if mine is not v
+            id(leaf): cp.multiply(in_shape(piece, leaf), mine)
+            for leaf, mine, piece in zip(rewritten.leaves, own, pieces, strict=True)
+            if mine is not leaf
         }
-        objective = replaced(rewritten.objective, standing) / units.objective
+        objective = replaced(rewritten.objective, standing) / self.objective_unit
         self.constraints = [
             _scaled(replaced(constraint, standing), constraint, unit)
-            for constraint, unit in zip(rewritten.constraints, units.constraints, strict=True)
+            for constraint, unit in zip(rewritten.constraints, self.constraint_units, strict=True)
         ]
         present = {v.id for v in cp.Problem(cp.Minimize(objective), self.constraints).variables()}
-        self.links: list[cp.Constraint] = []
-        self.plain: dict[int, tuple[cp.Variable, Ints]] = {}
-        """For each variable one without attributes, and where in it its entries are."""
-        for v in own:
-            self.plain[v.id] = v, np.arange(v.size)
-            if v.id not in present or any(v.attributes.values()):
-                entries, places = _own_entries(v)
-                plain = cp.Variable(entries.size)
-                self.plain[v.id] = plain, places
-                self.links.append(plain == cp.vec(v, order="F")[entries])
+        hidden = [v for v in own if v.id not in present or any(v.attributes.values())]
+        beside = {v.id: cp.Variable(v.size) for v in hidden}
+        self.plain = [beside.get(v.id, v) for v in own]
+        """For each variable and height one that stays as it is where cvxpy writes cones."""
+        self.links: list[cp.Constraint] = [beside[v.id] == cp.vec(v, order="F") for v in hidden]
         self.problem = cp.Problem(cp.Minimize(objective), [*self.constraints, *self.links])
 
     def in_units(self, cuts: WorkingSet) -> tuple[Floats, Floats]:
         """Intercepts and slopes of cuts below the heights."""
-        units = self.units.heights[cuts.groups]
-        return cuts.intercepts / units, cuts.slopes * (self.units.w / units[:, None])
+        units = self.height_units[cuts.groups]
+        return cuts.intercepts / units, cuts.slopes * (self.w_units / units[:, None])
 
     def rows(self, cuts: WorkingSet) -> cp.Constraint:
         """The cuts as a constraint of cvxpy."""
@@ -111,13 +104,13 @@ class Restriction:
 
     def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:
         """Multipliers of the cuts, in the units of the user, from those of the rows."""
-        return np.asarray(of_rows * (self.units.objective / self.units.heights[cuts.groups]))
+        return np.asarray(of_rows * (self.objective_unit / self.height_units[cuts.groups]))
 
     def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
         """Give the user's constraints the dual values of these."""
-        mine = zip(self.constraints, self.units.constraints, strict=True)
+        mine = zip(self.constraints, self.constraint_units, strict=True)
         for theirs, (own, unit) in zip(constraints, mine, strict=False):
-            factor = self.units.objective / unit
+            factor = self.objective_unit / unit
             for dual, found in zip(theirs.dual_variables, own.dual_variables, strict=True):
                 value = found.value
                 dual.save_value(None if value is None else value * factor)
@@ -135,18 +128,6 @@ def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constrain
     else:
         found = original.copy([arg / float(unit) for arg in args])
     return found
-
-
-def _own_entries(variable: cp.Variable) -> tuple[Ints, Ints]:
-    """Independent entries of a variable, column by column, and the place of every entry in them."""
-    entries = np.arange(variable.size)
-    if variable.ndim == 2 and variable.is_symmetric() and not variable.is_scalar():
-        P = variable.shape[0]
-        rows, columns = entries % P, entries // P
-        own = entries[rows <= columns]
-        first = np.minimum(rows, columns) + P * np.maximum(rows, columns)
-        return own, np.searchsorted(own, first)
-    return entries, entries
 
 
 class Restricted(ABC):
@@ -208,8 +189,9 @@ class Conic(Restricted):
         dims, A = self._data["dims"], sp.csr_array(self._data["A"])
         self._at = int(dims.zero + dims.nonneg)
         self._above, self._below = A[: self._at], A[self._at :]
-        self._columns = np.concatenate([self._places(v) for v in restriction.variables])
-        self._heights = np.concatenate([self._places(v) for v in restriction.heights])
+        first = self._data[cp.settings.PARAM_PROB].var_id_to_col
+        places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
+        self._columns, self._heights = np.split(places, [self.rewritten.dim])
         self._raw: Any = None
         """The last answer, without the rows, as cvxpy takes it to be its own."""
 
@@ -220,14 +202,12 @@ class Conic(Restricted):
             x, alpha, bound = self._solved(rows, right, tol)
         except UnboundedError:
             return self._within_a_box(cuts, rows, right)
-        if not self.rewritten.is_checked:
-            self._check_objective(x)
         multipliers = self.restriction.multipliers(cuts, alpha)
-        bound *= self.restriction.units.objective
+        bound *= self.restriction.objective_unit
         return MasterSolution(self._w(x), multipliers, "clarabel", (bound, CONIC))
 
     def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
-        lower, upper = (end / self.restriction.units.w for end in self._box.grown(len(cuts)))
+        lower, upper = (end / self.restriction.w_units for end in self._box.grown(len(cuts)))
         d, raw = self._columns.size, self._raw
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, self._size))
         boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
@@ -246,16 +226,16 @@ class Conic(Restricted):
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """Return None where the objective has curvature: a share of the way is as good there."""
-        P, c, units = self._data.get("P"), self._data["c"], self.restriction.units
+        P, c = self._data.get("P"), self._data["c"]
         if P is not None and P.nnz > 0:
             return None
         rows, right = self._rows(cuts)
         size = max(float(np.abs(c).max(initial=0.0)), 1e-300)
         low = sp.csr_array(c.reshape(1, -1) / size)
-        most = (level / units.objective - self._offset) / size
+        most = (level / self.restriction.objective_unit - self._offset) / size
         data = self._extended(sp.vstack([rows, low]), np.append(right, most))
         ones, target = np.zeros(c.size), np.zeros(c.size)
-        ones[self._columns], target[self._columns] = 1.0, -(center / units.w)
+        ones[self._columns], target[self._columns] = 1.0, -(center / self.restriction.w_units)
         data["P"], data["c"] = sp.csc_array(sp.diags_array(ones)), target
         raw = self._clarabel(data, dict(self.options))
         x = np.asarray(raw.x, dtype=np.float64)
@@ -265,28 +245,7 @@ class Conic(Restricted):
 
     def _w(self, x: Floats) -> Floats:
         """The user's variables from those of the standard form."""
-        return self.rewritten.tidy(x[self._columns] * self.restriction.units.w)
-
-    def _places(self, variable: cp.Variable) -> Ints:
-        """Where in the standard form the entries of a variable are, column by column."""
-        plain, places = self.restriction.plain[variable.id]
-        first: int = self._data[cp.settings.PARAM_PROB].var_id_to_col[plain.id]
-        return first + places
-
-    def _check_objective(self, x: Floats) -> None:
-        """Refuse a canonical form that is below the objective that it stands for."""
-        units, P = self.restriction.units, self._data.get("P")
-        self.rewritten.put(x[self._columns] * units.w, x[self._heights] * units.heights)
-        meant = self.rewritten.value / units.objective
-        bent = 0.0 if P is None else 0.5 * float(x @ (P @ x))
-        minimised = bent + float(self._data["c"] @ x) + self._offset
-        self.rewritten.is_checked = True
-        if minimised < meant - SAME * max(1.0, abs(meant)):
-            raise MasterError(
-                f"cvxpy {cp.__version__} hands another objective to the solver than it evaluates "
-                f"({minimised:.6g} in place of {meant:.6g}): install a newer cvxpy, or write "
-                "cp.sum_squares(cp.vec(X, order='F')) where X is a symmetric matrix"
-            )
+        return self.rewritten.tidy(x[self._columns] * self.restriction.w_units)
 
     def _rows(self, cuts: WorkingSet) -> tuple[Any, Floats]:
         """``intercept + <slope, w> - t <= 0``."""
@@ -407,176 +366,14 @@ class ByName(Restricted):
             )
         if problem.value is None or not np.isfinite(problem.value):
             raise MasterError(f"{name} could not solve the restricted problem: {problem.status}")
-        dual, value, units = stack.dual_value, float(problem.value), self.restriction.units
+        dual, value = stack.dual_value, float(problem.value)
         alpha = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
         gap = MIP_GAP if is_mixed else 0.0
-        least = units.objective * (value - gap * max(1.0, abs(value)))
+        least = self.restriction.objective_unit * (value - gap * max(1.0, abs(value)))
         found = np.concatenate([column(v.value) for v in self.restriction.variables])
         return MasterSolution(
-            self.rewritten.tidy(units.w * found),
+            self.rewritten.tidy(self.restriction.w_units * found),
             self.restriction.multipliers(cuts, alpha),
             name.lower(),
             (least, f"as claimed by {name}"),
         )
-
-
-# ---- restricted problems of a separable quadratic over cones, by the fast masters of the learners
-
-
-EQUAL = 1e-12
-"""By how much of their size two numbers may differ that are taken for the same."""
-
-
-@dataclass(frozen=True, eq=False)
-class Form(Regularized):
-    """``constant + Omega(v) + sum of shares * heights`` over a cone, ``w = basis @ v``."""
-
-    constraints = None
-    regularizer: Regularizer
-    space: WeightSpace
-    constant: float
-    shares: Floats
-    """Weight of the height of each group in the objective, (n_groups,), positive."""
-    basis: Any
-    """Sparse, (dim of w, dim of v), with orthonormal columns."""
-
-
-class FastMaster(Restricted):
-    """Newton's method; Clarabel if it fails."""
-
-    def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
-        self.restriction, self.rewritten, self.form = restriction, restriction.rewritten, form
-        self._box = box
-        self._conic: Conic | None = None
-
-    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        form = self.form
-        scale = form.shares[cuts.groups]
-        slopes = np.asarray(cuts.slopes @ form.basis) * scale[:, None]
-        mapped = WorkingSet(cuts.n_groups, form.space.dim)
-        mapped.restore(
-            {
-                **cuts.state(),
-                "slopes": slopes,
-                "intercepts": cuts.intercepts * scale,
-                "multipliers": cuts.multipliers / scale,
-            }
-        )
-        try:
-            answer = checked(AutoMaster().solve(form, mapped, Request(tol)), form, mapped)
-        except (MasterError, ArithmeticError, ValueError):
-            return self._by_clarabel(cuts, tol)
-        # The minimum of this restricted problem is bounded, and its own value is above that.
-        upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
-        exact = np.zeros(form.space.dim)
-        bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
-        if not np.isfinite(bound):
-            return self._by_clarabel(cuts, tol)
-        self._conic = None
-        rounded = bound + form.constant - 1e-15 * abs(form.constant)
-        w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
-        return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
-
-    def unpack(self) -> None:
-        """Nothing but attributes holds the variables, and these have no duals."""
-        if self._conic is not None:
-            self._conic.unpack()
-
-    def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        if self._conic is None:
-            self._conic = Conic(self.restriction, self._box, {})
-        return self._conic.solve(cuts, tol)
-
-
-def form_of(rewritten: Rewritten) -> Form | None:
-    """The form of a problem, if it is such a one."""
-    spaces = [space for v in rewritten.variables if (space := _space(v)) is not None]
-    if (
-        rewritten.constraints
-        or len(spaces) < len(rewritten.variables)
-        or any(not held.atom.is_nonneg() for held in rewritten.held)
-        or not rewritten.objective.is_quadratic()
-    ):
-        return None
-    quadratic = _quadratic(rewritten)
-    if quadratic is None:
-        return None
-    linear, bends, constant = quadratic
-    shares = linear[rewritten.dim :]
-    if not (shares > 0).all():
-        return None
-    parts = []
-    slopes = rewritten.split(linear[: rewritten.dim])
-    for slope, bend, space in zip(slopes, bends, spaces, strict=True):
-        part = _part(slope, bend, space)
-        if part is None:
-            return None
-        parts.append(part[0])
-        constant += part[1]
-    space = spaces[0] if len(spaces) == 1 else Product(tuple(spaces))
-    regularizer = parts[0] if len(parts) == 1 else Separable(tuple(parts))
-    return Form(regularizer, space, constant, shares, basis_of(space))
-
-
-def _space(variable: cp.Variable) -> WeightSpace | None:
-    """The cone that a variable is in by its attributes; None for others."""
-    given = {name for name, value in variable.attributes.items() if value is not None and value}
-    if given == {"PSD"}:
-        return PSD(variable.shape[0])
-    if given == {"nonneg"}:
-        return Nonnegative(variable.size)
-    return None if given else Free(variable.size)
-
-
-def _quadratic(rewritten: Rewritten) -> tuple[Floats, list[float], float] | None:
-    """``linear @ (w, heights) + sum bend / 2 |variable|^2 + constant``, if the objective is
-    that.
-    """
-    n, size = rewritten.dim, rewritten.dim + rewritten.n_groups
-    rng = np.random.default_rng(0)
-    constant = _value(rewritten, np.zeros(size))
-    linear = _gradient(rewritten)
-    bends, first = [], 0
-    for v in rewritten.variables:
-        probe = np.zeros(size)
-        probe[first : first + v.size] = rng.normal(size=v.size)
-        bent = _value(rewritten, probe) - constant - float(linear @ probe)
-        bend = 2.0 * bent / float(probe @ probe)
-        bends.append(
-            bend if abs(bent) > EQUAL * (abs(constant) + np.abs(linear) @ np.abs(probe)) else 0.0
-        )
-        first += v.size
-    probe = rng.normal(size=size)
-    pieces = rewritten.split(probe[:n])
-    squares = sum(0.5 * bend * float(p @ p) for bend, p in zip(bends, pieces, strict=True))
-    expected = constant + float(linear @ probe) + squares
-    magnitude = abs(constant) + float(np.abs(linear) @ np.abs(probe)) + abs(squares)
-    same = abs(_value(rewritten, probe) - expected) <= EQUAL * magnitude
-    return (linear, bends, constant) if same else None
-
-
-def _value(rewritten: Rewritten, at: Floats) -> float:
-    """The objective at values of the variables and of the heights."""
-    rewritten.put(at[: rewritten.dim], at[rewritten.dim :])
-    return rewritten.value
-
-
-def _gradient(rewritten: Rewritten) -> Floats:
-    """Gradient of the objective at zero."""
-    _value(rewritten, np.zeros(rewritten.dim + rewritten.n_groups))
-    found = {v.id: g for v, g in rewritten.objective.grad.items() if g is not None}
-    parts = [*rewritten.variables, *(held.heights for held in rewritten.held)]
-    return np.concatenate([column(found.get(v.id, np.zeros(v.size))) for v in parts])
-
-
-def _part(slope: Floats, bend: float, space: WeightSpace) -> tuple[Regularizer, float] | None:
-    """``slope @ w + bend / 2 |w|^2`` of one variable, up to a constant; None if it is not."""
-    slope = basis_of(space).T @ slope
-    if bend > 0:
-        center = np.asarray(-slope / bend)
-        return SquaredNorm(bend, space.to_metric(center)), -0.5 * bend * float(center @ center)
-    weight = float(slope[0])
-    trace = weight * space.identity()
-    if isinstance(space, Free) or weight <= 0 or np.abs(slope - trace).max() > EQUAL * weight:
-        return None
-    return Trace(weight), 0.0

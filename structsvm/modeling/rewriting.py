@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import cvxpy as cp
@@ -13,56 +13,28 @@ import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
 from structsvm.masters.cvxpy import solve_by
-from structsvm.modeling.atoms import OracleAtom
+from structsvm.masters.working_set import Cut
+from structsvm.modeling.atoms import OracleAtom, Plane
 from structsvm.support.arrays import Floats
 from structsvm.support.quiet import without_warnings
 
 # ---- the size of the terms of objectives and constraints: what accuracy is relative to
 
 
-LEAST = 1e-4
-"""What the first size that is not zero counts for: all terms may vanish at the solution."""
-
 ROOM = 2.0**7
 """A unit is kept while the sizes that it is for are within this factor of it."""
 
 
-class Scale(NamedTuple):
-    """A positive number for each variable and height, the objective, and each (entry of a)
-    constraint: sizes of their terms, or units in which they are of the order of 1.
-    """
-
-    w: Floats
-    """One number for all entries of a variable, (dim,)."""
-    heights: Floats
-    """(n_groups,)."""
-    objective: Any
-    constraints: tuple[Any, ...]
-
-    def combined(self, other: Scale, by: Callable[[Any, Any], Any]) -> Scale:
-        pairs = zip(self.constraints, other.constraints, strict=True)
-        return Scale(
-            by(self.w, other.w),
-            by(self.heights, other.heights),
-            by(self.objective, other.objective),
-            tuple(by(*pair) for pair in pairs),
-        )
-
-    def fitted(self, sizes: Scale) -> Scale:
-        """Units for these sizes: these units themselves where they are near enough."""
-        found = self.combined(sizes, _fitted)
-        pairs = zip((*found[:3], *found[3]), (*self[:3], *self[3]), strict=True)
-        return self if all(new is old for new, old in pairs) else found
+Sizes = list[Any]
+"""A positive number for each variable, (dim,), for each height, (n_groups,), for the objective, and
+for each (entry of a) constraint: sizes of their terms, or units in which they are of the order of
+1.
+"""
 
 
-def first(seen: Any, now: Any) -> Any:
-    """The first size that is not zero."""
-    return np.where(np.asarray(seen) > 0, seen, now)
-
-
-def lasting(now: Any, seen: Any) -> Any:
-    """The size to measure by."""
-    return np.maximum(now, LEAST * seen)
+def fitted(units: Sizes, sizes: Sizes) -> Sizes:
+    """Units for these sizes: those given, unit by unit, where they are near enough."""
+    return [_fitted(unit, size) for unit, size in zip(units, sizes, strict=True)]
 
 
 def _fitted(unit: Any, size: Any) -> Any:
@@ -124,37 +96,12 @@ class Held:
     groups: list[int]
     """The group of each term, from 0."""
 
-
-class Complex:
-    """A complex variable, and real variables in its place."""
-
-    def __init__(self, variable: cp.Variable) -> None:
-        self.variable, shape = variable, variable.shape
-        self.real: cp.Expression = cp.Variable(shape)
-        self.imag: cp.Expression = cp.Variable(shape)
-        if variable.attributes["hermitian"]:
-            n = shape[0]
-            upper = cp.vec_to_upper_tri(cp.Variable(max(1, n * (n - 1) // 2)), strict=True)
-            self.real = cp.Variable(shape, symmetric=True)
-            self.imag = upper - upper.T if n > 1 else cp.Constant(np.zeros(shape))
-        elif variable.attributes["imag"]:
-            self.real = cp.Constant(np.zeros(shape))
-        self.parts: list[cp.Variable] = [*self.real.variables(), *self.imag.variables()]
-
-    def split(self) -> None:
-        """Give the real variables the value of the complex one, if it has one."""
-        value = self.variable.value
-        for v in self.parts:
-            v.save_value(None)
-        if value is not None:
-            upper = np.imag(value)[np.triu_indices(len(value), 1)] if np.ndim(value) == 2 else None
-            for part, of in ((self.real, np.real(value)), (self.imag, np.imag(value))):
-                for v in part.variables():
-                    v.save_value(of if v.shape == part.shape else upper)
-
-    def join(self) -> None:
-        value: Any = self.real + 1j * self.imag
-        self.variable.save_value(value.value)
+    def plane(self, cut: Cut, multiplier: float) -> Plane:
+        """A cut of the atom as users see it."""
+        term = -1 if self.groups.count(cut.group) > 1 else self.groups.index(cut.group)
+        pieces = zip(self.atom.split(cut.slope), self.atom.args, strict=True)
+        slopes = tuple(in_shape(piece, arg) for piece, arg in pieces)
+        return Plane(term, cut.intercept, slopes[0] if len(slopes) == 1 else slopes, multiplier)
 
 
 _known: WeakKeyDictionary[cp.Problem, dict[str, Rewritten]] = WeakKeyDictionary()
@@ -179,24 +126,16 @@ class Rewritten:
     def __init__(self, problem: cp.Problem, slack: str) -> None:
         self.slack = slack
         self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
-        self.complexes = [Complex(v) for v in problem.variables() if v.is_complex()]
         self.held: list[Held] = []
+        self._complex: list[tuple[Any, Any, Any]] = []
+        """Complex variables, and the real ones in the place of each."""
         self._inner: list[cp.Variable] = []
         self._domain: list[cp.Constraint] = []
         standing: dict[int, cp.Expression] = {
-            id(split.variable): split.real + 1j * split.imag for split in self.complexes
+            id(v): self._in_halves(v) for v in problem.variables() if v.is_complex()
         }
         for atom in atoms_of(problem):
-            arguments = [
-                self._affine(arg, replaced(arg, standing), atom, i)
-                for i, arg in enumerate(atom.args)
-            ]
-            self._domain += atom.domain_of_arguments(arguments)
-            groups = atom.groups(slack)
-            heights = heights_of(atom, max(groups) + 1)
-            self.held.append(Held(atom, arguments, heights, groups))
-            whole = cp.sum(heights) if atom.sums_terms else cp.reshape(heights, atom.shape, "F")
-            standing[id(atom)] = whole
+            self._replace(atom, standing)
         inside = replaced(problem.objective.args[0], standing)
         self.objective: cp.Expression = inside if self.sign > 0 else -inside
         self.constraints: list[cp.Constraint] = [
@@ -206,72 +145,81 @@ class Rewritten:
         """Constraints of the user first, in their order."""
         self.variables: list[cp.Variable] = [
             *(v for v in problem.variables() if not v.is_complex()),
-            *(v for split in self.complexes for v in split.parts),
+            *(half for _, *halves in self._complex for half in halves),
             *self._inner,
         ]
+        self.leaves = [*self.variables, *(held.heights for held in self.held)]
+        """Variables and heights."""
+        self._ends = np.cumsum([leaf.size for leaf in self.leaves])
         self.dim = sum(v.size for v in self.variables)
-        self.sizes = [held.heights.size for held in self.held]
-        self.n_groups = sum(self.sizes)
+        self.size = int(self._ends[-1])
+        self.n_groups = self.size - self.dim
         self.is_mixed_integer = any(
             v.attributes["boolean"] or v.attributes["integer"] for v in self.variables
         )
-        self.is_checked = False
-        """Whether cvxpy minimises the objective that it evaluates."""
         self.restriction: Any = None
         """The last restricted problem, which is kept while its units fit."""
         self._mender = _mender(self)
         self._maps: list[Map] | None = None
 
-    def _affine(
-        self, original: cp.Expression, arg: cp.Expression, atom: OracleAtom, i: int
-    ) -> cp.Expression:
-        """The argument if it is affine in the user's variables, else a variable beside it."""
-        known = {v.id for v in original.variables()}
-        if arg.is_affine() and all(v.id in known for v in arg.variables()):
-            return arg  # it does not hold another atom
-        inner = cp.Variable(arg.shape)
-        self._inner.append(inner)
-        # By the rules of cvxpy it is convex where the atom increases, concave where it decreases.
-        is_below = atom.is_incr(i) and arg.is_convex()
-        self._domain.append(inner >= arg if is_below else inner <= arg)
-        return inner
+    def _in_halves(self, z: cp.Variable) -> Any:
+        """A complex variable as two real ones."""
+        real = cp.Variable(z.shape, symmetric=z.attributes["hermitian"])
+        imag = cp.Variable(z.shape)
+        self._complex.append((z, real, imag))
+        if z.attributes["hermitian"]:
+            self._domain.append(imag + imag.T == 0)
+        elif z.attributes["imag"]:
+            self._domain.append(real == 0)
+        return real + 1j * imag
+
+    def _replace(self, atom: OracleAtom, standing: dict[int, cp.Expression]) -> None:
+        """Let heights stand for an atom, and variables for arguments that are not affine."""
+        arguments = []
+        for i, original in enumerate(atom.args):
+            arg = replaced(original, standing)
+            if arg is not original or not arg.is_affine():
+                inner = cp.Variable(arg.shape)
+                self._inner.append(inner)
+                # By the rules of cvxpy convex where the atom increases, else concave.
+                is_below = atom.is_incr(i) and arg.is_convex()
+                self._domain.append(inner >= arg if is_below else inner <= arg)
+                arg = inner
+            arguments.append(arg)
+        self._domain += atom.domain_of_arguments(arguments)
+        groups = atom.groups(self.slack)
+        heights = heights_of(atom, max(groups) + 1)
+        self.held.append(Held(atom, arguments, heights, groups))
+        whole = cp.sum(heights) if atom.sums_terms else cp.reshape(heights, atom.shape, "F")
+        standing[id(atom)] = whole
 
     def start(self, values_count: bool) -> Floats:
         """The values of the variables, zero where there is none, with their attributes."""
-        for split in self.complexes:
-            split.split()
-        pieces = []
-        for v in self.variables:
-            value = v.value if values_count and v.value is not None else np.zeros(v.shape)
-            pieces.append(column(v.project(column(value).reshape(v.shape, order="F"))))
-        return np.concatenate(pieces)
+        for z, real, imag in self._complex:
+            real.save_value(None if z.value is None else np.real(z.value))
+            imag.save_value(None if z.value is None else np.imag(z.value))
+        given = [v.value if values_count else None for v in self.variables]
+        pieces = [
+            np.zeros(v.size) if value is None else column(value)
+            for v, value in zip(self.variables, given, strict=True)
+        ]
+        return self.tidy(np.concatenate(pieces))
 
     def tidy(self, w: Floats) -> Floats:
         """With the attributes of the variables, such as nonnegativity, kept exactly."""
-        pieces = []
-        for v, piece in zip(self.variables, self.split(w), strict=True):
-            if any(v.attributes.values()):
-                piece = column(v.project(piece.reshape(v.shape, order="F")))
-            pieces.append(piece)
-        return np.concatenate(pieces)
+        pieces = zip(self.variables, self.split(w), strict=True)
+        return np.concatenate([column(v.project(in_shape(piece, v))) for v, piece in pieces])
 
-    def split(self, w: Floats) -> list[Floats]:
-        """The part of each variable, column by column."""
-        return np.split(w, np.cumsum([v.size for v in self.variables])[:-1])
+    def split(self, values: Floats) -> list[Floats]:
+        """The part of each variable, column by column, and of the heights if they are there."""
+        return np.split(values, self._ends[self._ends < len(values)])
 
-    def split_heights(self, heights: Floats) -> list[Floats]:
-        """The part of each atom."""
-        return np.split(heights, np.cumsum(self.sizes)[:-1])
-
-    def put(self, w: Floats, heights: Floats | None = None) -> None:
-        """Give the variables their values, and the heights of the atoms theirs."""
-        for v, piece in zip(self.variables, self.split(w), strict=True):
-            v.save_value(piece.reshape(v.shape, order="F"))
-        for split in self.complexes:
-            split.join()
-        if heights is not None:
-            for held, piece in zip(self.held, self.split_heights(heights), strict=True):
-                held.heights.save_value(piece)
+    def put(self, values: Floats) -> None:
+        """Give the variables their values, and the heights of the atoms, if they are there."""
+        for leaf, piece in zip(self.leaves, self.split(values), strict=False):
+            leaf.save_value(in_shape(piece, leaf))
+        for z, real, imag in self._complex:
+            z.save_value(z.project(real.value + 1j * imag.value))
 
     @property
     def value(self) -> float:
@@ -298,57 +246,42 @@ class Rewritten:
             return None
         return self.tidy(np.concatenate([column(v.value) for v in self.variables]))
 
-    def full_scale(self, value: float) -> Scale:
-        """Scale with one size for everything."""
-        n, m = self.n_groups, len(self.constraints)
-        return Scale(np.full(self.dim, value), np.full(n, value), value, (value,) * m)
+    def same_size(self, value: float) -> Sizes:
+        """One size for everything."""
+        heights = np.full(self.n_groups, value)
+        return [np.full(self.dim, value), heights, value, *([value] * len(self.constraints))]
 
-    def scale_at(self, w: Floats, heights: Floats) -> Scale:
+    def sizes_at(self, w: Floats, heights: Floats) -> Sizes:
         """The sizes at a point that was put, from those of its entries and of the heights.
 
         No entry counts for much less than the largest one: solvers are not as exact.
         """
         least = SMALLEST * float(np.abs(w).max(initial=0.0))
-        sizes: dict[int, Any] = {}
-        largest = []
-        for v, piece in zip(self.variables, self.split(w), strict=True):
-            size = np.maximum(np.abs(piece), least)
-            sizes[id(v)] = size.reshape(v.shape, order="F")
-            is_plain = not any(v.attributes.values())
-            largest.append(np.full(v.size, size.max() if is_plain else 1.0))
-        for held, piece in zip(self.held, self.split_heights(heights), strict=True):
-            sizes[id(held.heights)] = piece
-        return Scale(
-            np.concatenate(largest),
+        values = np.append(np.maximum(np.abs(w), least), heights)
+        pieces = zip(self.leaves, self.split(values), strict=True)
+        known = {id(leaf): in_shape(piece, leaf) for leaf, piece in pieces}
+        units = [1.0 if any(v.attributes.values()) else known[id(v)].max() for v in self.variables]
+        return [
+            np.repeat(units, [v.size for v in self.variables]),
             heights,
-            float(np.max(size_of(self.objective, sizes))),
-            tuple(size_of_constraint(c, sizes) for c in self.constraints),
-        )
+            float(np.max(size_of(self.objective, known))),
+            *(size_of_constraint(constraint, known) for constraint in self.constraints),
+        ]
 
     def maps(self) -> list[Map]:
         """The arguments of each atom as ``matrix @ w + offset``."""
         if self._maps is None or any(a.parameters() for h in self.held for a in h.arguments):
             self.put(np.zeros(self.dim))
-            ends = np.cumsum([v.size for v in self.variables])
-            places = {v.id: end - v.size for v, end in zip(self.variables, ends, strict=True)}
-            self._maps = [self._map(held.arguments, places) for held in self.held]
+            self._maps = [self._map(held.arguments) for held in self.held]
         return self._maps
 
-    def _map(self, arguments: Sequence[cp.Expression], places: Mapping[int, int]) -> Map:
-        rows, columns, entries, offsets, first = [], [], [], [], 0
+    def _map(self, arguments: Sequence[cp.Expression]) -> Map:
+        rows = []
         for arg in arguments:
-            for v, gradient in arg.grad.items():
-                part = sp.coo_array([[gradient]] if np.isscalar(gradient) else gradient)
-                rows.append(first + part.col)
-                columns.append(places[v.id] + part.row)
-                entries.append(part.data)
-            offsets.append(column(arg.value))
-            first += arg.size
-        if not rows:
-            return sp.csr_array((first, self.dim)), np.concatenate(offsets)
-        where = np.concatenate(rows), np.concatenate(columns)
-        matrix = sp.csr_array((np.concatenate(entries), where), shape=(first, self.dim))
-        return matrix, np.concatenate(offsets)
+            gradients = {v.id: gradient for v, gradient in arg.grad.items()}
+            rows.append([_jacobian(gradients.get(v.id), v, arg) for v in self.variables])
+        offset = np.concatenate([column(arg.value) for arg in arguments])
+        return sp.block_array(rows, format="csr"), offset
 
 
 def _mender(
@@ -358,19 +291,19 @@ def _mender(
 
     None where no constraint holds both an atom and such a variable.
     """
-    heights = [held.heights for held in rewritten.held]
+    heights = {held.heights.id for held in rewritten.held}
     inside = {v.id for h in rewritten.held for arg in h.arguments for v in arg.variables()}
     free = {v.id for v in rewritten.variables} - inside
     of_constraints = [{v.id for v in c.variables()} for c in rewritten.constraints]
-    if not any(ids & {h.id for h in heights} and ids & free for ids in of_constraints):
+    if not any(ids & heights and ids & free for ids in of_constraints):
         return None
     fixed = []
-    for v in (*rewritten.variables, *heights):
-        if v.id not in free:  # the rules of cvxpy take the parameter for the variable
-            attributes = v.attributes.items()
+    for leaf in rewritten.leaves:
+        if leaf.id not in free:  # the rules of cvxpy take the parameter for the variable
+            attributes = leaf.attributes.items()
             signs: dict[str, Any] = {k: a for k, a in attributes if k not in OF_VALUES and a}
-            fixed.append((v, cp.Parameter(v.shape, **signs)))
-    standing: dict[int, Any] = {id(v): parameter for v, parameter in fixed}
+            fixed.append((leaf, cp.Parameter(leaf.shape, **signs)))
+    standing: dict[int, Any] = {id(leaf): parameter for leaf, parameter in fixed}
     kept = [
         replaced(constraint, standing)
         for constraint, ids in zip(rewritten.constraints, of_constraints, strict=True)
@@ -416,3 +349,15 @@ def column(value: Any) -> Floats:
     """The entries of an array, sparse or dense, column by column."""
     dense = value.toarray() if sp.issparse(value) else value
     return np.asarray(dense, dtype=np.float64).ravel(order="F")
+
+
+def in_shape(entries: Floats, node: cp.Expression) -> Floats:
+    """Entries column by column in the shape of an expression."""
+    return entries.reshape(node.shape, order="F")
+
+
+def _jacobian(gradient: Any, v: cp.Variable, arg: cp.Expression) -> Any:
+    """The derivative of an argument by a variable, from the gradient as cvxpy writes it."""
+    if gradient is None:
+        return sp.csr_array((arg.size, v.size))
+    return sp.csr_array([[gradient]] if np.isscalar(gradient) else gradient).T

@@ -215,9 +215,7 @@ def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     elif axis.values.dtype.kind == "M":
         dates = require("matplotlib.dates", "plot", "plotting")
-        locator = dates.AutoDateLocator(
-            minticks=3, maxticks=8
-        )  # between which it has steps for all
+        locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # it has steps for all between
         ax.xaxis.set_major_locator(locator)
         formatter = dates.ConciseDateFormatter(locator, show_offset=not axis.clock)  # of no day
         ax.xaxis.set_major_formatter(formatter)
@@ -291,12 +289,8 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
             height, written = change["rate"], f"{100 * change['rate']:.0f} %"
         ax.plot([place] * 2, [foot, foot - LANE * height], color=LEARNED, linewidth=3)
         if inch * (place - before) > LETTER * (len(written) + 3):
-            text: dict[str, Any] = {
-                "textcoords": "offset points",
-                "fontsize": "small",
-                "va": "bottom",
-            }
-            ax.annotate(written, (place, foot), (4, 1), color=ink, **text)
+            text: dict[str, Any] = {"fontsize": "small", "va": "bottom", "color": ink}
+            ax.annotate(written, (place, foot), (4, 1), textcoords="offset points", **text)
             before = place
 
 
@@ -312,12 +306,8 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
     for name, short in zip(shown, shortened(shown, LONGEST_STATE), strict=True):
         mark = marks.get(name, NO_STATE)
         text = legend_text(short) + ("" if name in marks else " (not learned)")
-        look: dict[str, Any] = {
-            "facecolor": mark.color,
-            "hatch": mark.hatch,
-            "edgecolor": ax.get_facecolor(),
-        }
-        handles.append(patches.Patch(label=text, linewidth=0, **look))
+        look: dict[str, Any] = {"facecolor": mark.color, "edgecolor": ax.get_facecolor()}
+        handles.append(patches.Patch(label=text, linewidth=0, hatch=mark.hatch, **look))
     ax.legend(
         handles=handles,
         title=f"{len(shown)} of {len(names)} states" if len(shown) < len(names) else None,

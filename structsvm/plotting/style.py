@@ -117,10 +117,11 @@ def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
     own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.baselines_.values())]
     known = next((classes for classes in own if classes is not None), None)
     states: Sequence[Any] = () if known is None else known.tolist()
-    colors = [COLORS[k % len(COLORS)] for k in range(len(states))]
-    hatches = [HATCHES[k // len(COLORS) % len(HATCHES)] for k in range(len(states))]
-    looks = zip(states, colors, hatches, strict=True)
-    return {name: StateMark(color, hatch, _ink(color)) for name, color, hatch in looks}
+    marks = {}
+    for k, name in enumerate(states):
+        color, hatch = COLORS[k % len(COLORS)], HATCHES[k // len(COLORS) % len(HATCHES)]
+        marks[name] = StateMark(color, hatch, _ink(color))
+    return marks
 
 
 def _ink(color: str) -> str:

@@ -63,11 +63,6 @@ class Certificate:
         distance = abs(self.upper - self.lower)  # a point may break constraints by a little
         return distance / self.scale if self.scale > 0 else float(distance > 0)
 
-    @property
-    def is_answer(self) -> bool:
-        """Whether there is a weight to return, with a lower bound that was found and not given."""
-        return self.best is not None and self.lower > self.floor
-
     def set_reference(self, null: Planes, is_answer: bool = True) -> None:
         """Take note of the null weight's losses.
 

@@ -173,8 +173,6 @@ class PlaneCache:
         n_groups = int(groups.max()) + 1
         intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
         found: list[Labellings] = [()] * groups.size
-        if self.capacity == 0:
-            return intercepts, slopes, found
         values = self._all_values(w)
         places = values.argmax(axis=1)
         which = np.flatnonzero(values.max(axis=1) > 0)  # of the others the null plane is largest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
+from structsvm.errors import MasterError, OracleWarning, warn
 from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import CvxpyMaster, solve_with
+from structsvm.masters.cvxpy import solve_with
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
@@ -33,8 +32,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 
 __all__ = ["AnyRun", "CutRun", "Descent", "Run"]
-
-logger = logging.getLogger("structsvm")
 
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
@@ -58,8 +55,8 @@ class AnyRun:
     @property
     @hook
     def has_answer(self) -> bool:
-        """Whether there is a weight to return when a master fails."""
-        return self.certificate.is_answer
+        """Whether there is a weight to return when a master fails, and a lower bound was found."""
+        return self.certificate.best is not None and self.certificate.lower > self.certificate.floor
 
     @hook
     def resume_from(self, checkpoint: Checkpoint) -> bool:
@@ -172,7 +169,6 @@ class Run(CutRun):
             self._starts = [risk.null + part * (risk.start - risk.null) for part in BACKTRACKS]
 
     def groups(self, slack: str) -> Ints:
-        """The group of each sample, (N,): its own, or the only one."""
         each = np.arange(self.n_samples)
         return each if slack == "n" else np.zeros_like(each)
 
@@ -180,16 +176,11 @@ class Run(CutRun):
         return WorkingSet(int(groups.max()) + 1, self.dim)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The master's answer, checked; that of cvxpy when the master fails."""
         risk, certificate = self.risk, self.certificate
         try:
             answer = checked(master.solve(risk, cuts, request), risk, cuts)
-        except (MasterError, ArithmeticError, ValueError) as error:
-            if isinstance(error, SettingsError) or isinstance(master, CvxpyMaster):
-                raise
-            logger.warning("the master failed (%s): the conic solver takes over", error)
-            answer = checked(CvxpyMaster().solve(risk, cuts, request), risk, cuts)
-            answer = replace(answer, label=f"master failed: {error}, {answer.label}")
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise MasterError(str(error)) from error
         upper = certificate.certified_upper
         bound = lower_bound(risk, cuts, answer.multipliers, upper, self._truths)
         if certificate.update_lower(*bound):
@@ -230,7 +221,6 @@ class Run(CutRun):
                 checkpoint.refuse(loss, before)
 
     def remember(self, step: Step) -> None:
-        """Hand the state of the solver on to the next run on the same samples."""
         self.memory.state = step.state()
         self.memory.qualities = frozenset(self.certificate.qualities)
         self.memory.caught = self.certificate.caught
@@ -306,7 +296,7 @@ class Run(CutRun):
         known: Floats | None = None,
         cache: PlaneCache | None = None,
     ) -> Planes:
-        if known is not None and cache is not None and cache.capacity > 0:
+        if known is not None and cache is not None:
             known = np.maximum(known, np.bincount(groups, cache.values(w)))
         found, best = self._called(w, groups, cache), self.memory.best
         if best is not None:  # new planes have to be below what oracles said at the best weight

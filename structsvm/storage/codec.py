@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from types import UnionType
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.support.settings import settings_in
+from structsvm.support.settings import settings_in, without_remembered
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 NUMBERS: dict[Any, type] = {int: Integral, float: Real}
@@ -177,8 +177,7 @@ def _state(value: Any) -> dict[str, Any]:
         return {"name": value.name}
     if _is_value(type(value)):
         return settings_in(value)
-    remembered = {k for k in vars(value) if isinstance(getattr(type(value), k, 0), cached_property)}
-    return {name: v for name, v in vars(value).items() if name not in remembered}
+    return without_remembered(value, vars(value))
 
 
 def check_fields(cls: type, state: Mapping[str, Any]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import Field, fields, is_dataclass
-from functools import cached_property
+from dataclasses import fields, is_dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from structsvm.support.settings import without_remembered
 
 
 def fingerprint(value: Any) -> str:
@@ -50,7 +51,8 @@ def _parts(value: Any) -> Any:
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name) for field in fields(value) if _counts(field)]
+        counted = [f for f in fields(value) if f.init and f.metadata.get("fingerprint", True)]
+        return [getattr(value, field.name) for field in counted]
     code = getattr(value, "__code__", None)
     if code is not None:  # a function
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
@@ -66,20 +68,8 @@ def _parts(value: Any) -> Any:
         return []
     if isinstance(reduced, str):
         return [reduced]
-    return [_settings(value, part) for part in reduced if not hasattr(part, "__next__")]
-
-
-def _counts(field: Field[Any]) -> bool:
-    return field.init and bool(field.metadata.get("fingerprint", True))
-
-
-def _settings(value: Any, part: Any) -> Any:
-    """A state without what is remembered only to save time."""
-    if not isinstance(part, dict):
-        return part
-    kept = {
-        n: v
-        for n, v in part.items()
-        if not isinstance(getattr(type(value), n, None), cached_property)
-    }
-    return dict(sorted(kept.items()))
+    parts = [part for part in reduced if not hasattr(part, "__next__")]
+    return [
+        dict(sorted(without_remembered(value, part).items())) if isinstance(part, dict) else part
+        for part in parts
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from typing import Any
 
 
@@ -11,3 +13,10 @@ def settings_in(value: object) -> dict[str, Any]:
     if not is_dataclass(value) or isinstance(value, type):
         return {}
     return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+
+
+def without_remembered(value: object, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of an object but for those that it remembers only to save time."""
+    cls = type(value)
+    remembered = {name for name in state if isinstance(getattr(cls, name, 0), cached_property)}
+    return {name: held for name, held in state.items() if name not in remembered}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers.base import Solver
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.plain import shown
+from structsvm.testing.promises import Checked
 from structsvm.testing.separation import SCALES
 from structsvm.weights import PSD, Free, Nonnegative, WeightSpace
 
@@ -27,21 +27,6 @@ ACCURACY = 1e-5
 """What cvxpy may be off, for the size of a value."""
 GROUPS = 3
 SAMPLES, CLASSES, FEATURES = 12, 3, 2
-
-Require = Callable[[Any, str], None]
-"""Takes whether a promise is kept, and what is said if it is not."""
-
-
-def _required(kind: type, plugin: Any) -> Require:
-    """What raises in the name of a plugin; PluginError if it is none of its kind."""
-    if not isinstance(plugin, kind):
-        raise PluginError(f"{shown(plugin)} is no {kind.__name__}: give an instance of a class")
-
-    def require(kept: Any, complaint: str) -> None:
-        if not kept:
-            raise PluginError(f"{type(plugin).__name__}: {complaint}")
-
-    return require
 
 
 def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = SPACES) -> None:
@@ -64,23 +49,24 @@ def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = 
     >>> from structsvm.testing import check_regularizer
     >>> check_regularizer(SquaredNorm())
     """
-    require = _required(Regularizer, regularizer)
+    checked = Checked.of(Regularizer, regularizer)
     for space in spaces:
         rng = np.random.default_rng(0)
         ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
-        values = [_value(require, regularizer, space, w) for w in ws]
+        values = [_value(checked, space, w) for w in ws]
         for (v, at_v), (w, at_w) in pairwise(zip(ws, values, strict=True)):
             ends, middle = (at_v + at_w) / 2, regularizer.value((v + w) / 2, space)
-            require(
+            checked.require(
                 middle <= ends + ROUNDING * (1.0 + abs(ends)),
                 f"value is {middle} between weights of the mean {ends}: it is not convex",
             )
-        _check_forms(require, regularizer, space, ws)
+        _check_forms(checked, space, ws)
         for slope in rng.standard_normal((4, space.dim)):
-            _check_minimum(require, regularizer, space, ws, slope)
+            _check_minimum(checked, space, ws, slope)
 
 
-def _value(require: Require, omega: Regularizer, space: WeightSpace, w: Floats) -> float:
+def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:
+    omega, require = checked.plugin, checked.require
     held, value = w.copy(), omega.value(w, space)
     require(np.isfinite(value), f"value is {value!r}: return a finite float")
     require(np.array_equal(w, held), "value writes to the weight: copy it")
@@ -90,15 +76,14 @@ def _value(require: Require, omega: Regularizer, space: WeightSpace, w: Floats) 
         np.isclose(doubled, 2.0 * value, rtol=ROUNDING),
         f"scaled(2).value is {doubled} where value is {value}: return twice as much",
     )
-    return value
+    return float(value)
 
 
-def _check_forms(
-    require: Require, omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]
-) -> None:
+def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> None:
     """What cvxpy and fast masters minimise is the value, the latter up to a constant."""
     import cvxpy as cp
 
+    omega, require = checked.plugin, checked.require
     B, w_var, _ = space.variable()
     expression: Any = omega.as_cvxpy(B, w_var, space)
     quadratic, constants = omega.as_quadratic(space), []
@@ -118,9 +103,10 @@ def _check_forms(
 
 
 def _check_minimum(
-    require: Require, omega: Regularizer, space: WeightSpace, ws: Sequence[Floats], slope: Floats
+    checked: Checked, space: WeightSpace, ws: Sequence[Floats], slope: Floats
 ) -> None:
     """No weight is below ``minimum``: certificates rest on it."""
+    omega, require = checked.plugin, checked.require
     scale = omega.max_scale(slope, space)
     require(0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1")
     upper = max(omega.value(w, space) for w in ws)
@@ -154,7 +140,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
     >>> from structsvm.testing import check_master
     >>> check_master(NewtonMaster())
     """
-    require = _required(Master, master)
+    checked = Checked.of(Master, master)
     space, rng = space or Nonnegative(4), np.random.default_rng(0)
     risk = _Restricted(space, SquaredNorm(0.5))
     cuts = WorkingSet(GROUPS, space.dim)
@@ -164,7 +150,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
             for group in range(GROUPS)
             for _ in range(n_cuts)
         )
-        _check_restricted(require, master, risk, cuts)
+        _check_restricted(checked, risk, cuts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +160,12 @@ class _Restricted(Regularized):
     constraints: Any = None
 
 
-def _check_restricted(
-    require: Require, master: Master, risk: _Restricted, cuts: WorkingSet
-) -> None:
+def _check_restricted(checked: Checked, risk: _Restricted, cuts: WorkingSet) -> None:
     import cvxpy as cp
 
+    require = checked.require
     request, space, held = Request(), risk.space, cuts.slopes.copy()
-    answer = master.solve(risk, cuts, request)
+    answer = checked.plugin.solve(risk, cuts, request)
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
     require(
         w.shape == (space.dim,) and alpha.shape == (len(cuts),),
@@ -251,7 +236,7 @@ def check_solver(solver: Solver) -> None:
     """
     import cvxpy as cp
 
-    require = _required(Solver, solver)
+    require = Checked.of(Solver, solver).require
     rng = np.random.default_rng(0)
     ys = np.arange(SAMPLES) % CLASSES
     xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from structsvm.partitions.oracle import (
     Region,
     TraceObjective,
 )
-from structsvm.support.plain import shown
+from structsvm.testing.promises import Checked
 
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
@@ -76,8 +76,7 @@ def check_oracle(
     >>> from structsvm.testing import check_oracle
     >>> check_oracle(ExhaustiveOracle(contiguous=True), contiguous=True)
     """
-    if not isinstance(oracle, Oracle):
-        raise PluginError(f"{shown(oracle)} is no Oracle: give an instance of a class of yours")
+    Checked.of(Oracle, oracle)
     rows = family or (all_segmentations if contiguous else all_partitions)
     partitions = cache(
         lambda T: [EquivalenceMatrix.from_labels(np.asarray(row, np.int64)) for row in rows(T)]
@@ -97,18 +96,16 @@ def check_oracle(
     check_questions(questions, rng)
 
 
-@dataclass(frozen=True)
-class Question:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question(Checked):
     """A question to an oracle."""
 
-    oracle: Oracle
     objective: TraceObjective
     constraint: Constraint
-    where: str
 
-    def require(self, kept: bool, complaint: str) -> None:
-        if not kept:
-            raise PluginError(f"{type(self.oracle).__name__}: {complaint} [{self}]")
+    @classmethod
+    def to(cls, oracle: Oracle, where: str, A: TraceObjective, c: Constraint) -> Question:
+        return cls(oracle, type(oracle).__name__, where, objective=A, constraint=c)
 
     def __str__(self) -> str:
         A = self.objective
@@ -128,14 +125,11 @@ class Question:
     def ask(self) -> Argmax:
         """The answer, which is there and is worth what it says."""
         try:
-            answer = self.oracle.ask(self.objective, self.constraint)
-        except PluginError as error:
-            raise PluginError(f"{error} [{self}]") from error
-        except OracleError as error:
-            raise PluginError(
-                f"{type(self.oracle).__name__}: refused a question, though there are partitions "
-                f"that answer it: {error} [{self}]"
-            ) from error
+            answer: Argmax = self.plugin.ask(self.objective, self.constraint)
+        except (PluginError, OracleError) as error:
+            refused = f"{self.name}: refused a question, though there are partitions that answer it"
+            said = error if isinstance(error, PluginError) else f"{refused}: {error}"
+            raise PluginError(f"{said} [{self}]") from error
         value = self.objective.value(answer.y)
         self.require(
             abs(answer.value - value) <= self.slack,
@@ -223,7 +217,7 @@ def small_question(
     weight = 0.0 if truth is None else float(rng.choice([0.5, 2.0]))
     if partitions and number % 4 == 1:  # what some partition keeps
         M = partitions[int(rng.integers(len(partitions)))]
-        kept = constraints_of(M, oracle, rng, contiguous)
+        kept = constraints_of(M, oracle.takes, rng, contiguous)
         constraint = kept[int(rng.integers(len(kept)))] if kept else constraint
     elif number % 2:  # what perhaps none keeps
         at = rng.permutation(np.arange(1, T)).tolist()
@@ -233,14 +227,14 @@ def small_question(
         K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1))
         constraint = Constraint(K if "n_clusters" in oracle.takes else None, forced, forbidden)
     objective = TraceObjective(Z, truth, weight, float(rng.choice([-1.0, -0.3, 0.0, 0.6])))
-    return Question(oracle, objective, constraint, name)
+    return Question.to(oracle, name, objective, constraint)
 
 
 def constraints_of(
-    M: EquivalenceMatrix, oracle: Oracle, rng: np.random.Generator, contiguous: bool
+    M: EquivalenceMatrix, takes: Collection[str], rng: np.random.Generator, contiguous: bool
 ) -> list[Constraint]:
     """Constraints that a partition keeps, of each kind that an oracle takes."""
-    takes, T, found = oracle.takes, M.n_samples, []
+    T, found = M.n_samples, []
     if "n_clusters" in takes:
         found.append(Constraint(n_clusters=M.n_clusters))
     if T < 2 or M.labels is None:
@@ -262,20 +256,32 @@ def constraints_of(
             found.append(Constraint(regions=(Region(i, j + 1, n),)))
             found.append(Constraint(regions=(Region(i, j + 1, 1, or_more=True),)))
     if not contiguous and "links" in takes:
-        same = M.labels[i] == M.labels[j]
-        found.append(Constraint(together=((i, j),)) if same else Constraint(apart=((i, j),)))
+        found += _links(M.labels)
     return found
+
+
+def _links(labels: Any) -> list[Constraint]:
+    """Links that a partition keeps: two items together, two items apart, and both."""
+    same, other = np.flatnonzero(labels == labels[0]), np.flatnonzero(labels != labels[0])
+    together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
+    apart = ((0, int(other[-1])),) if other.size else ()
+    found = {Constraint(together=together), Constraint(apart=apart)}
+    found.add(Constraint(together=together, apart=apart))
+    return [constraint for constraint in found if constraint.has_links]
 
 
 def check_questions(
     drawn: Iterable[tuple[Question, list[EquivalenceMatrix]]], rng: np.random.Generator
 ) -> None:
     """Check the answers to questions with all partitions that are searched."""
-    questions, answers = [], []
-    settings: dict[int, tuple[Oracle, bytes]] = {}
+    questions, answers, kinds = [], [], get_args(ConstraintKind)
+    settings: dict[int, tuple[Question, bytes]] = {}
     for question, partitions in drawn:
-        oracle = question.oracle
-        settings.setdefault(id(oracle), (oracle, _pickled(oracle)))
+        oracle = question.plugin
+        if id(oracle) not in settings:
+            unknown = sorted(set(oracle.takes) - set(kinds))
+            question.require(not unknown, f"takes holds {unknown}: it may hold {', '.join(kinds)}")
+            settings[id(oracle)] = question, question.pickled()
         members = [M for M in partitions if question.constraint.violation(M) is None]
         if members:
             questions.append(question)
@@ -286,14 +292,12 @@ def check_questions(
         except OracleError:
             continue
         question.require(False, f"{wrong!r} came, and no partition answers this: raise OracleError")
-    for oracle, before in settings.values():
-        if _pickled(oracle) != before:
-            raise PluginError(
-                f"{oracle!r} keeps something of a call: store settings only, and return results"
-            )
+    for question, before in settings.values():
+        same = question.pickled() == before
+        question.require(same, "it keeps something of a call: store settings only, return results")
     with ThreadPoolExecutor(4) as pool:
         in_threads = list(pool.map(Question.ask_again, questions))
-    copies = [replace(q, oracle=pickle.loads(pickle.dumps(q.oracle))) for q in questions]
+    copies = [replace(q, plugin=pickle.loads(q.pickled())) for q in questions]
     for again, where in (
         (map(Question.ask_again, questions), "on a second call: seed every random choice"),
         (in_threads, "in threads: share no scratch memory between calls"),
@@ -303,19 +307,5 @@ def check_questions(
             question.require(first == second, f"the answer differs {where}")
     for question, first in zip(questions, answers, strict=True):
         if question.constraint.says_nothing:
-            (second,) = question.oracle.ask_all([question.objective])
+            (second,) = question.plugin.ask_all([question.objective])
             question.require(first == second, "the answer of maximize_all is another one")
-
-
-def _pickled(oracle: Oracle) -> bytes:
-    name, kinds = type(oracle).__name__, get_args(ConstraintKind)
-    unknown = sorted(set(oracle.takes) - set(kinds))
-    if unknown:
-        raise PluginError(f"{name}.takes holds {unknown[0]!r}: it may hold {', '.join(kinds)}")
-    try:
-        return pickle.dumps(oracle)
-    except Exception as error:
-        raise PluginError(
-            f"{name} cannot be pickled ({error}): keep plain settings, and define the class in a "
-            "module"
-        ) from error

@@ -27,7 +27,6 @@ from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import asked
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import Snapshot
@@ -38,6 +37,7 @@ from structsvm.testing.oracle import (
     in_short,
     small_question,
 )
+from structsvm.testing.promises import Checked
 from structsvm.testing.separation import (
     TOLERANCE,
     Asked,
@@ -161,7 +161,8 @@ def check_problem(
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         family = None if labellings is None else list(labellings(x))
         known = [(one, "one of labellings(x)") for one in family or ()]
-        sample = Asked(problem, x, y, i, f"sample {i}", type(problem).__name__, family)
+        name, where = type(problem).__name__, f"sample {i}"
+        sample = Asked(problem, name, where, x=x, y=y, number=i, family=family)
         sample.require_member(y, "the label given")
         known += [
             (answer.labelling.y, "found by separate")
@@ -176,7 +177,7 @@ def _check_partition_problem(
     problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any]
 ) -> Report:
     """It is read and prepared by what ``fit`` runs, which refuses what hooks must not return."""
-    kit = _Kit(problem, np.random.default_rng(0))
+    kit = _Kit(problem, type(problem).__name__, rng=np.random.default_rng(0))
     parameters = getattr(type(problem), "__dataclass_params__", None)
     kit.require(
         parameters is not None and parameters.frozen,
@@ -205,31 +206,18 @@ def _check_partition_problem(
     return report
 
 
-@dataclass(frozen=True)
-class _Kit:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Kit(Checked):
     """The checks of one problem."""
 
-    problem: PartitionProblem
     rng: np.random.Generator
 
-    def require(self, kept: Any, complaint: str) -> None:
-        if not kept:
-            raise PluginError(f"{self.name}: {complaint}")
-
     @property
-    def name(self) -> str:
-        return type(self.problem).__name__
+    def problem(self) -> PartitionProblem:
+        return self.plugin  # type: ignore[no-any-return]
 
-    def call(self, method: str, i: int, *arguments: Any) -> Any:
-        """What a method answers that leaves alone what it is given."""
-        before = Snapshot(arguments)
-        with asked(self.problem, method, f"sample {i}"):
-            answer = getattr(self.problem, method)(*arguments)
-        self.require(
-            before.still_holds(arguments),
-            f"{method} modified its input, of sample {i}: copy before writing",
-        )
-        return answer
+    def call_about(self, i: int, method: str, *arguments: Any) -> Any:
+        return replace(self, where=f"sample {i}").call(method, *arguments)
 
     def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
         """Whether a partition is one of the family: ``encode`` gives it back."""
@@ -271,10 +259,10 @@ class _Kit:
 
     def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
         """A partition as labels, which are read as the same partition."""
-        labels = self.call("decode", i, M, sample)
+        labels = self.call_about(i, "decode", M, sample)
         self.require(
             not isinstance(labels, np.ndarray)
-            or _partition(self.call("encode", i, labels, sample)) == M,
+            or _partition(self.call_about(i, "encode", labels, sample)) == M,
             f"encode(decode(M)) is another partition than M, sample {i}: write labels that encode "
             "reads",
         )
@@ -329,7 +317,8 @@ class _Kit:
         weights = random_weights(risk.problem, self.rng)
         for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
             where = f"sample {i}, {metric} metric"
-            check_separation(Asked(risk.problem, x, y, i, where, self.name), weights)
+            sample = Asked(risk.problem, self.name, where, x=x, y=y, number=i)
+            check_separation(sample, weights)
 
     def _check_composite(self, risk: CompositeRisk) -> None:
         """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
@@ -379,7 +368,7 @@ class _Kit:
     ) -> None:
         """Training samples have the joint features of what they are made of."""
         for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
-            sample = self.call("training_sample", i, given, M)
+            sample = self.call_about(i, "training_sample", given, M)
             y, diagonal = sample.truth, M.gram_diagonal(given.X)
             self.require(
                 sample.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
@@ -449,7 +438,7 @@ class _Kit:
             risk: Any = objective.risk([x], [truth], SquaredNorm())
             made = "" if x.side is None else ", as at makes them of a sample"
             where = f"{truth.n_samples} items{made}, truth {truth.labels}"
-            sample = Asked(risk.problem, risk.xs[0], risk.ys[0], 0, where, self.name)
+            sample = Asked(risk.problem, self.name, where, x=risk.xs[0], y=risk.ys[0], number=0)
             plain = replace(sample, x=SearchedSample(x.X, truth, self.problem.decoder(x)), y=truth)
             answer = sample.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
             for M in family:
@@ -467,7 +456,7 @@ class _Kit:
         members, answers = {truth: None}, []
 
         def ask(objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> None:
-            question = Question(oracle, objective, constraint, where)
+            question = Question.to(oracle, where, objective, constraint)
             answer = question.ask()
             if answer.y.is_partition:
                 question.require(
@@ -485,7 +474,9 @@ class _Kit:
         for scale, shift in QUESTIONS:
             ask_with_and_without_loss(scale * sample.X, shift, UNCONSTRAINED)
         for M in list(members)[:4]:
-            for constraint in constraints_of(M, oracle, self.rng, self.problem.traits.contiguous):
+            for constraint in constraints_of(
+                M, oracle.takes, self.rng, self.problem.traits.contiguous
+            ):
                 ask_with_and_without_loss(sample.X, -1.0, constraint)
         known = [M for M in members if M.is_partition]
         for other in chain.from_iterable(_neighbours(M, self.rng) for M in known):
@@ -510,7 +501,7 @@ class _Kit:
             if metric.price is not None or metric.n_clusters is not None:
                 M = self._predicted(i, sample, metric, None)
             if not self.problem.traits.contiguous:
-                for constraint in _links(_partition(truth).labels):
+                for constraint in constraints_of(_partition(truth), {"links"}, self.rng, False):
                     self._predicted(i, sample, metric, truth.n_clusters, constraint)
             found = self.problem.comparison.scores(truth, M, 5)
             self.require(
@@ -531,8 +522,8 @@ class _Kit:
         """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
         try:
             with without_warnings(DataWarning):
-                M = self.call("partition", i, sample, metric, K, constraint)
-                again = self.call("partition", i, sample, metric, K, constraint)
+                M = self.call_about(i, "partition", sample, metric, K, constraint)
+                again = self.call_about(i, "partition", sample, metric, K, constraint)
         except OracleError:
             if constraint == UNCONSTRAINED:
                 raise
@@ -584,13 +575,3 @@ def _neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[Equi
             changed = labels.copy()
             changed[where] = label
             yield EquivalenceMatrix.from_labels(changed)
-
-
-def _links(labels: Any) -> list[Constraint]:
-    """Links that a partition keeps: two items together, two items apart, and both."""
-    same, other = np.flatnonzero(labels == labels[0]), np.flatnonzero(labels != labels[0])
-    together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
-    apart = ((0, int(other[-1])),) if other.size else ()
-    found = {Constraint(together=together), Constraint(apart=apart)}
-    found.add(Constraint(together=together, apart=apart))
-    return [constraint for constraint in found if constraint.has_links]

@@ -17,13 +17,12 @@ from structsvm.solvers.separation import (
     check_feature,
     check_first_answer,
     check_loss,
-    unchanged,
 )
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import asked
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
+from structsvm.testing.promises import Checked
 
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
@@ -62,41 +61,25 @@ class Answer:
     labelling: Labelling
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A labelled sample and the problem that is asked about it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Asked(Checked):
+    """A labelled sample, of which a problem is asked."""
 
-    problem: Problem
     x: Any
     y: Any
     number: int
-    where: str
-    name: str
-    """What the problem is called in messages."""
     family: Sequence[Any] | None = None
     """All labellings of the sample, if they are known."""
-
-    def require(self, kept: bool, complaint: str) -> None:
-        if not kept:
-            raise PluginError(f"{self.name}: {complaint} [{self.where}]")
 
     def require_member(self, y: Any, what: str) -> None:
         listed = self.family is None or any(_alike(y, other) for other in self.family)
         said = f"{what}, {shown(y)}, is none of labellings(x)"
         self.require(listed, f"{said}: search those alone, or list it")
 
-    def call(self, method: str, *arguments: Any) -> Any:
-        """What a method answers that leaves the sample as it was."""
-        with (
-            asked(self.problem, method, self.where),
-            unchanged(self.problem, self.x, self.y, self.number),
-        ):
-            return getattr(self.problem, method)(*arguments)
-
     def feature(self, y: Any) -> Floats:
-        dim = self.problem.weight_space().dim
+        dim = self.plugin.weight_space().dim
         phi = self.call("joint_feature", self.x, y)
-        phi = check_feature(self.problem, phi, dim, self.number).copy()
+        phi = check_feature(self.plugin, phi, dim, self.number).copy()
         finite = bool(np.isfinite(phi).all())
         self.require(finite, f"joint_feature is not a vector of finite floats: {phi!r}")
         return phi
@@ -106,7 +89,7 @@ class Asked:
         return self.feature(self.y)
 
     def labelling(self, y: Any, origin: str) -> Labelling:
-        loss = check_loss(self.problem, self.call("loss", self.y, y), self.number)
+        loss = check_loss(self.plugin, self.call("loss", self.y, y), self.number)
         self.require(math.isfinite(loss), f"loss returned {loss!r}: return a finite float")
         return Labelling(y, origin, loss, self.feature(y) - self.feature_of_truth)
 
@@ -116,7 +99,7 @@ class Asked:
     def separate(self, w: Floats) -> Answer:
         """What is found at a weight, checked as solvers check it, and no worse than the truth."""
         try:
-            answer = check_first_answer(self.problem, self.x, self.y, self.number, w)
+            answer = check_first_answer(self.plugin, self.x, self.y, self.number, w)
         except StructSVMError as error:
             raise PluginError(f"{self.name}: {error} [{self.where}]") from error
         if answer.quality is not Quality.RELAXATION:
@@ -158,7 +141,7 @@ def check_separation(
     sample: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
 ) -> list[Answer]:
     """Loss-augmented inference at every weight against all labellings known."""
-    before = Snapshot(sample.problem)
+    before = Snapshot(sample.plugin)
     sample.labelling(sample.y, "the truth")
     answers = [sample.separate(w) for w in weights]
     _check_again(sample, answers)
@@ -168,22 +151,16 @@ def check_separation(
         for answer in answers:
             sample.compare(answer, other)
     _check_at_a_tie(sample, answers[0])
-    changed = before.changed_attribute(sample.problem)
+    changed = before.changed_attribute(sample.plugin)
     sample.require(
-        before.still_holds(sample.problem), f"it modified itself, {changed}: store nothing"
+        before.still_holds(sample.plugin), f"it modified itself, {changed}: store nothing"
     )
     return answers
 
 
 def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
     """The same answers on a second call, after pickling, and where samples are asked in turn."""
-    try:
-        copied = replace(sample, problem=pickle.loads(pickle.dumps(sample.problem)))
-    except Exception as error:
-        raise PluginError(
-            f"{sample.name} cannot be pickled ({error}): keep plain settings, and define the class "
-            "in a module"
-        ) from error
+    copied = replace(sample, plugin=pickle.loads(sample.pickled()))
     for answer in answers:
         w, first = answer.w, answer.labelling
         (in_turn,) = sample.call("separate_all", w, [(sample.x, sample.y)])
@@ -208,7 +185,7 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     the null weight and one at which the truth is worth more than the answer at the null weight.
     """
     low = first.labelling
-    away = sample.problem.weight_space().project(-low.slope)
+    away = sample.plugin.weight_space().project(-low.slope)
     size = float(away @ away)
     if not (low.loss > 0.0 and size > 0.0):
         return

@@ -120,16 +120,7 @@ def report_page(
     True
     """
     held_out = HeldOut.of(
-        learner,
-        Xs,
-        ys,
-        names,
-        n_clusters,
-        tolerance,
-        measured,
-        times,
-        unseen_states,
-        groups,
+        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states, groups
     )
     return page_of(held_out, title)
 

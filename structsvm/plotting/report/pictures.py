@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,8 @@ class Pictures:
             hint = "Arrows up and down move, too. "
             return cls("images", IMAGES, views, _images(held_out), hint)
         if traits.contiguous:
-            views = [
-                ("components", "directions of the metric"),
-                ("features", "features as measured"),
-            ]
+            views = [("components", "directions of the metric")]
+            views.append(("features", "features as measured"))
             states = _States.of(held_out)
             each = _recordings(held_out, states)
             return cls("recordings", words, views, each, states=states.marks)
@@ -97,13 +96,8 @@ class _States:
         learned = state_marks(held_out.learner)
         sizes = [sample.n_samples for sample in held_out.samples]
         truths = read_names(held_out.labels, sizes, held_out.learner.problem_.traits.words.whole)
-        seen = {
-            name
-            for each in held_out.evaluation.states.values()
-            for y in each
-            for name in y.tolist()
-        }
-        seen |= {name for y in truths or () for name in y.tolist()}
+        labels = chain(*held_out.evaluation.states.values(), truths or ())
+        seen = {name for y in labels for name in y.tolist()}
         others = [*sorted(seen - learned.keys() - {None}, key=str), None]
         names = {name: k for k, name in enumerate((*learned, *others))}
         marks = [
@@ -239,8 +233,7 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
         (np.arange(max(1, round(n * shrink))) / shrink).astype(int).clip(max=n - 1) for n in (H, W)
     )
     small = image[rows][:, columns]
-    parts = np.zeros(small.shape[:2], dtype=np.int64)
-    seen = overlay(small, parts, tint=0.0)
+    seen = overlay(small, np.zeros(small.shape[:2], dtype=np.int64), tint=0.0)
     if labels is not None:
         seen = overlay(small, labels[rows][:, columns])
     buffer = io.BytesIO()

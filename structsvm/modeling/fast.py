@@ -1,0 +1,160 @@
+"""Restricted problems of a separable quadratic over cones, by the fast masters of the learners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from structsvm.errors import MasterError
+from structsvm.masters.auto import AutoMaster
+from structsvm.masters.base import MasterSolution, Request, checked
+from structsvm.masters.bounds import lower_bound
+from structsvm.masters.working_set import WorkingSet
+from structsvm.modeling.hinge import basis_of
+from structsvm.modeling.restricted import Box, Conic, Restricted, Restriction
+from structsvm.modeling.rewriting import Rewritten, column
+from structsvm.problem import Regularized
+from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
+from structsvm.support.arrays import Floats
+from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
+
+EQUAL = 1e-12
+"""By how much of their size two numbers may differ that are taken for the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form(Regularized):
+    """``constant + Omega(v) + sum of shares * heights`` over a cone, ``w = basis @ v``."""
+
+    constraints = None
+    regularizer: Regularizer
+    space: WeightSpace
+    constant: float
+    shares: Floats
+    """Weight of the height of each group in the objective, (n_groups,), positive."""
+    basis: Any
+    """Sparse, (dim of w, dim of v), with orthonormal columns."""
+
+
+class FastMaster(Restricted):
+    """Newton's method; Clarabel if it fails."""
+
+    def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
+        self.restriction, self.rewritten, self.form = restriction, restriction.rewritten, form
+        self._box = box
+        self._conic: Conic | None = None
+
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        form = self.form
+        scale = form.shares[cuts.groups]
+        slopes = np.asarray(cuts.slopes @ form.basis) * scale[:, None]
+        mapped = WorkingSet(cuts.n_groups, form.space.dim)
+        mapped.restore(
+            {
+                **cuts.state(),
+                "slopes": slopes,
+                "intercepts": cuts.intercepts * scale,
+                "multipliers": cuts.multipliers / scale,
+            }
+        )
+        try:
+            answer = checked(AutoMaster().solve(form, mapped, Request(tol)), form, mapped)
+        except (MasterError, ArithmeticError, ValueError):
+            return self._by_clarabel(cuts, tol)
+        # The minimum of this restricted problem is bounded, and its own value is above that.
+        upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
+        exact = np.zeros(form.space.dim)
+        bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
+        if not np.isfinite(bound):
+            return self._by_clarabel(cuts, tol)
+        self._conic = None
+        rounded = bound + form.constant - 1e-15 * abs(form.constant)
+        w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
+        return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
+
+    def unpack(self) -> None:
+        """Nothing but attributes holds the variables, and these have no duals."""
+        if self._conic is not None:
+            self._conic.unpack()
+
+    def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        if self._conic is None:
+            self._conic = Conic(self.restriction, self._box, {})
+        return self._conic.solve(cuts, tol)
+
+
+def form_of(rewritten: Rewritten) -> Form | None:
+    """The form of a problem, if it is such a one."""
+    spaces = [space for v in rewritten.variables if (space := _space(v)) is not None]
+    if (
+        rewritten.constraints
+        or len(spaces) < len(rewritten.variables)
+        or any(not held.atom.is_nonneg() for held in rewritten.held)
+        or not rewritten.objective.is_quadratic()
+    ):
+        return None
+    zero = np.zeros(rewritten.size)
+    linear = _gradient(rewritten, zero)
+    bends, shares = _bends(rewritten, linear), linear[rewritten.dim :]
+    if bends is None or any(bends[len(spaces) :]) or not (shares > 0).all():
+        return None
+    slopes = zip(rewritten.split(linear), bends, spaces, strict=False)
+    parts = [part for slope in slopes if (part := _regularizer(*slope)) is not None]
+    if len(parts) < len(spaces):
+        return None
+    space = spaces[0] if len(spaces) == 1 else Product(tuple(spaces))
+    regularizer = parts[0] if len(parts) == 1 else Separable(tuple(parts))
+    rewritten.put(zero)
+    constant = rewritten.value - regularizer.value(np.zeros(space.dim), space)
+    return Form(regularizer, space, constant, shares, basis_of(space))
+
+
+def _space(variable: cp.Variable) -> WeightSpace | None:
+    """The cone that a variable is in by its attributes; None for others."""
+    given = {name for name, value in variable.attributes.items() if value is not None and value}
+    if given == {"PSD"}:
+        return PSD(variable.shape[0])
+    if given == {"nonneg"}:
+        return Nonnegative(variable.size)
+    return None if given else Free(variable.size)
+
+
+def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
+    """The curvature of a quadratic objective by each variable and height, one number for all its
+    entries; None if it is not of this form.
+
+    Read off the gradients at two random points, where no other quadratic looks like one; that at
+    zero is ``linear``.
+    """
+    probes = np.random.default_rng(0).normal(size=(linear.size, 2))
+    turns = np.stack([_gradient(rewritten, probe) - linear for probe in probes.T], axis=1)
+    bends = []
+    for line, turn, probe in zip(*map(rewritten.split, (linear, turns, probes)), strict=True):
+        room = EQUAL * max(np.abs(line).max(), np.abs(turn).max())
+        is_bent = np.abs(turn).max() > room
+        bends.append(float((turn * probe).sum() / (probe**2).sum()) if is_bent else 0.0)
+        if not (np.abs(turn - bends[-1] * probe) <= room).all():
+            return None
+    return bends
+
+
+def _gradient(rewritten: Rewritten, at: Floats) -> Floats:
+    """Gradient of the objective at values of the variables and of the heights."""
+    rewritten.put(at)
+    found = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
+    return np.concatenate([column(found.get(v.id, np.zeros(v.size))) for v in rewritten.leaves])
+
+
+def _regularizer(slope: Floats, bend: float, space: WeightSpace) -> Regularizer | None:
+    """``slope @ w + bend / 2 |w|^2`` of one variable, up to a constant; None if it is none."""
+    slope = basis_of(space).T @ slope
+    if bend > 0:
+        return SquaredNorm(bend, space.to_metric(-slope / bend))
+    weight = float(slope[0])
+    away = np.abs(slope - weight * space.identity()).max()
+    return (
+        None if isinstance(space, Free) or weight <= 0 or away > EQUAL * weight else Trace(weight)
+    )
