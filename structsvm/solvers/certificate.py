@@ -63,7 +63,7 @@ class Certificate:
         distance = abs(self.upper - self.lower)  # a point may break constraints by a little
         return distance / self.scale if self.scale > 0 else float(distance > 0)
 
-    def set_reference(self, null: Planes, is_answer: bool = True) -> None:
+    def set_reference(self, null: Planes, is_answer: bool) -> None:
         """Take note of the null weight's losses.
 
         Gaps do not count its Omega: zero for the usual regularizers, it is of the size of lam for
@@ -90,8 +90,8 @@ class Certificate:
 
     def update_upper(
         self, evaluation: Planes, known: Floats | None = None, count: bool = True
-    ) -> bool:
-        """Take note of an evaluation; whether it is the best so far.
+    ) -> None:
+        """Take note of an evaluation.
 
         ``known`` are lower bounds of the groups' losses from labellings found before: an oracle
         that finds less is not what it says. With ``count`` false the weight is no candidate.
@@ -107,7 +107,6 @@ class Certificate:
         better = count and self.update_best(penalty + total + rounding, evaluation.w)
         if better and evaluation.quality is Quality.HEURISTIC:
             self.certified_upper = np.inf if self.caught else certified
-        return better
 
     def compare(self, losses: Floats, known: Floats, size: float) -> None:
         """Compare oracles with what is known: one that said less is caught, but for a heuristic.

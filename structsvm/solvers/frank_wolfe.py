@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,6 +77,10 @@ class BlockFrankWolfe(Solver):
                 dual.step(cut.group, cut.intercept, cut.slope)
         else:
             iteration = int(run.saved["iteration"])
+
+        def state() -> dict[str, NDArray[Any]]:
+            return cache.state() | dual.state() | {"iteration": np.array(iteration)}
+
         while True:
             iteration += 1
             rng = np.random.default_rng((self.random_state, iteration))
@@ -97,17 +100,7 @@ class BlockFrankWolfe(Solver):
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
-            state = partial(_state, iteration, dual, cache)
             done(Step("block Frank-Wolfe", len(cache), state=state))
-
-
-def _state(iteration: int, dual: _Dual, cache: PlaneCache) -> dict[str, NDArray[Any]]:
-    return cache.state() | {
-        "iteration": np.array(iteration),
-        "dual_slopes": dual.slopes,
-        "dual_offsets": dual.offsets,
-        "dual_slope": dual.slope,
-    }
 
 
 class _Dual:
@@ -129,6 +122,11 @@ class _Dual:
     def values(self) -> Floats:
         """The planes at the weight, (N,)."""
         return np.asarray(self.offsets + self.slopes @ self.w)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that :meth:`restore` takes."""
+        arrays = {"slopes": self.slopes, "offsets": self.offsets, "slope": self.slope}
+        return {f"dual_{name}": array for name, array in arrays.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Have the planes that another had; the weight is that of this regularizer."""

@@ -262,8 +262,3 @@ class Memory:
                 "this memory is of other samples or of another solver: begin with a new Memory()"
             )
         return self
-
-    def note_best(self, found: Planes, known: Floats | None) -> None:
-        """Remember the losses at the best weight so far, at least those that were known."""
-        values = found.values if known is None else np.maximum(found.values, known)
-        self.best = found.without_cuts()._replace(values=values)

@@ -250,30 +250,31 @@ class Run(CutRun):
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
         self.is_started = True
-        null = self._first(self.risk.null, groups, cache)
-        is_answer = is_admissible(self.risk, self.risk.null)
-        self.certificate.set_reference(null, is_answer)
-        if is_answer:
-            self.certificate.update_upper(null)
+        null = self._noted(self._first(self.risk.null, groups, cache))
+        self.certificate.set_reference(null, is_answer=self.certificate.best is not None)
         cuts = null.cuts()
         for w in self._starts:
-            evaluation = self._first(w, groups, cache)
-            self.certificate.update_upper(evaluation, count=is_admissible(self.risk, w))
-            cuts += evaluation.cuts()
-            if evaluation.value <= null.value:
+            found = self._noted(self._first(w, groups, cache))
+            cuts += found.cuts()
+            if found.value <= null.value:
                 break
         if self.memory.best is not None:
-            best = self.memory.best._replace(penalty=self.risk.penalty(self.memory.best.w))
-            self.certificate.update_upper(best, count=is_admissible(self.risk, best.w))
+            self._noted(self.memory.best)
         return cuts
 
     def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Planes:
         """The losses at a weight from which all runs start, called for once."""
         seen = self.memory.seen.get(w.tobytes())
         if seen is not None:
-            return seen._replace(penalty=self.risk.penalty(w))
+            return seen
         found = self._called(w, groups, cache)
         self.memory.seen[w.tobytes()] = found.without_cuts()
+        return found
+
+    def _noted(self, found: Planes, known: Floats | None = None) -> Planes:
+        """An evaluation with Omega, after taking note of it as an upper bound."""
+        found = found._replace(penalty=self.risk.penalty(found.w))
+        self.certificate.update_upper(found, known, count=is_admissible(self.risk, found.w))
         return found
 
     @property
@@ -305,12 +306,14 @@ class Run(CutRun):
                 terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
                 size = best.size + found.size + float(terms.sum())
                 self.certificate.compare(losses, heights, size)
-        if self.certificate.update_upper(found, known, count=is_admissible(self.risk, w)):
-            self.memory.note_best(found, known)
+        found = self._noted(found, known)
+        if self.certificate.best is found.w:
+            values = found.values if known is None else np.maximum(found.values, known)
+            self.memory.best = found.without_cuts()._replace(values=values)
         return found
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
-        """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples."""
+        """One plane for each group at ``w``; ``groups`` are those of the samples."""
         if cache is not None and cache.capacity == 0:
             cache = None
         each = groups if cache is None else np.arange(self.n_samples)
@@ -321,7 +324,7 @@ class Run(CutRun):
         self.oracle_calls += calls
         if calls < self.n_samples:
             raise BudgetSpentError(Status.MAX_SECONDS)
-        evaluation = Planes.joined(found).summed()._replace(penalty=self.risk.penalty(w))
+        evaluation = Planes.joined(found).summed()
         if cache is None:
             return evaluation
         cache.add(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
