@@ -20,7 +20,7 @@ from structsvm import (
 from structsvm.data.sample import Sample
 from structsvm.errors import CertificateError, DataWarning, OracleError
 from structsvm.masters.base import Master, MasterSolution
-from structsvm.masters.bounds import dual_bound
+from structsvm.masters.bounds import dual_bound, proved_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions import Metric, TraceObjective
 from structsvm.regularizers import Custom
@@ -206,3 +206,12 @@ class TestSabotage:
             assert bound <= minimum + 1e-12
             if steps == 200:
                 assert bound >= minimum - 1e-4
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("size", [1e100, 1e200, 1e308, np.inf, np.nan])
+    def test_a_point_however_large_proves_nothing_and_warns_of_nothing(self, size):
+        x = cp.Variable(2)
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(x) + cp.norm1(x)), [x >= 1])
+        program, _, _ = problem.get_problem_data("CLARABEL")
+        y, z = np.full(program["c"].size, size), np.full(program["b"].size, size)
+        assert proved_bound(program, 0.0, y, z) == -np.inf

@@ -97,7 +97,7 @@ def test_after_the_deadline_nothing_is_asked():
 def test_samples_that_are_separated_one_by_one_are_taken_when_they_are_needed(
     segment_count, n_taken
 ):
-    """A thread that took them all would leave none for the others."""
+    """Between them a run sees whether its time is over."""
     risk = risk_of("diagonal", segment_count)
     waiting = iter(zip(risk.xs, risk.ys, strict=True))
     next(risk.problem.separate_all(risk.start, waiting))
