@@ -1,5 +1,7 @@
 """A round of learning that separates many samples at once answers as one after another does."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import PluginError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
+from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import (
@@ -86,6 +89,13 @@ def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
     with pytest.raises(PluginError, match="no answer to this one") as error:
         planes_at(risk, risk.start)
     assert any("sample 4" in note for note in error.value.__notes__)
+
+
+def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
+    risk, whole = risk_of("diagonal"), MetricObjective.separate_all
+    monkeypatch.setattr(MetricObjective, "separate_all", lambda *args: islice(whole(*args), 1))
+    with pytest.raises(PluginError, match=r"sample 2: MetricObjective\.separate returned None"):
+        planes_at(risk, risk.start)
 
 
 def test_after_the_deadline_nothing_is_asked():

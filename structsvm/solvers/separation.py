@@ -312,7 +312,10 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
     for block in blocks:
         rows: list[Row] = []
         while len(rows) < len(block.xs) and time.time() <= deadline:
-            answer = _next(answers, problem, block.samples[len(rows)])
+            try:
+                answer: Any = next(answers, None)
+            except Exception as error:
+                raise_named(problem, error, block.samples[len(rows)])
             rows.append(block.row(len(rows), answer, w.size))
         if len(rows) < len(block.xs):
             break
@@ -320,18 +323,13 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
         if sum(map(len, waiting)) * w.size >= NUMBERS_AT_ONCE:
             planes += planes_of(waiting, w, groups)
             waiting = []
-    else:  # what failed of many at once is raised when all of them are answered one by one
-        _next(answers, problem, blocks[-1].samples[-1])
+    else:
+        try:
+            next(answers, None)  # raises what failed of many at once, once each has been answered
+        except Exception as error:
+            raise_named(problem, error, blocks[-1].samples[-1])
     planes += planes_of(waiting, w, groups)
     return planes + [None] * (len(blocks) - len(planes))
-
-
-def _next(answers: Iterator[Separation], problem: Problem, sample: int) -> Any:
-    """The next answer; None where there are no more."""
-    try:
-        return next(answers, None)
-    except Exception as error:
-        raise_named(problem, error, sample)
 
 
 def separate_one(block: Block, w: Floats, groups: Ints, j: int) -> Planes:
