@@ -82,6 +82,7 @@ def test_olda_solves_the_eigenproblem_of_neighbouring_segments(rng):
             mean = np.vstack([s, t]).mean(axis=0)
             for one in (s, t):
                 between += len(one) * np.outer(one.mean(axis=0) - mean, one.mean(axis=0) - mean)
+    between /= sum(map(len, Xs))
     shrunk = 0.8 * within + 0.2 * np.trace(within) / 3 * np.eye(3)
     values, vectors = eigh(between, shrunk)
     np.testing.assert_allclose(metric.matrix, vectors * values @ vectors.T, rtol=1e-9)

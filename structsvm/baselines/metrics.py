@@ -129,6 +129,8 @@ def _olda(
     whitening = _rca(samples, truths, weights, shrinkage)
     arrays = [x.data for x in samples]
     between = sum_of_each("measuring the samples", _of_changes, arrays, truths, weights=weights)
+    lengths = [X.shape[0] for X in arrays]
+    between /= sum(lengths) if weights is None else weights @ lengths
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
 
 
