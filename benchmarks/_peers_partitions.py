@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _peers_network import segmented
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, NormalizedCut, interop
@@ -40,6 +41,7 @@ LIBRARIES = {
     "metric-learn": "metric_learn",
     "scikit-learn": "sklearn",
     "scikit-image": "skimage",
+    "torch": "torch",
 }
 """Those we compare with, by the module that is imported."""
 
@@ -176,7 +178,7 @@ def _zscored(X: Floats) -> Floats:
 
 
 def _ours(kind: str, learn: Sequence[Recording], test: Sequence[Recording]) -> list[Ends]:
-    metric = "diagonal" if kind == "diagonal" else "full"
+    metric = "full" if kind == "untrained" else kind
     learner = MetricLearner(metric=metric).fit(*arrays_and_labels(learn))
     use = learner.baselines_["untrained"] if kind == "untrained" else learner.metric_
     return [M.breakpoints for M in decode_with(learner, use, [r.X for r in test])]
@@ -253,6 +255,7 @@ CHANGES, STATES = "change points", "names of states"
 METHODS: dict[tuple[str, str, str], Segmenter] = {
     ("structsvm", "learned metric, full", CHANGES): partial(_ours, "full"),
     ("structsvm", "learned metric, diagonal", CHANGES): partial(_ours, "diagonal"),
+    ("structsvm", "OLDA, best penalty", CHANGES): partial(_ours, "closed-form"),
     ("structsvm", "untrained metric, best penalty", CHANGES): partial(_ours, "untrained"),
     ("ruptures", "KernelCPD, best penalty", CHANGES): _ruptures,
     ("skchange", "PELT, best penalty", CHANGES): _skchange,
@@ -260,6 +263,7 @@ METHODS: dict[tuple[str, str, str], Segmenter] = {
     ("claspy", "ClaSP on all channels", "nothing"): _clasp,
     ("scikit-learn", "boosting of samples, majority of 1 s", STATES): _samples,
     ("scikit-learn", "the same on our lags, with our Viterbi", STATES): _viterbi,
+    ("torch", "temporal convolutional net, with our Viterbi", STATES): segmented,
 }
 """Library, what of it, and what it learns from."""
 

@@ -1,7 +1,8 @@
 """OLDA, a metric in closed form, beside learned ones, on recordings of several kinds.
 
 Sets, folds and rates are those of nested_rivals.py, and digits are recordings of other writers,
-drawn three times. Prices are calibrated on the training recordings, K is unknown.
+drawn three times. The shrinkage of OLDA is compared on lags of activities. Prices are calibrated on
+the training recordings, K is unknown.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _har import mean_and_error
 from _report import SHARED, Row, publish
+from har_closed_set import draws
+from har_spsw import split
 from nested_rivals import CHANGES, Nested, difference
 from numpy.typing import NDArray
 
-from structsvm import MetricLearner
+from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
+from structsvm.data.sample import Sample
 from structsvm.datasets import digits_recordings
 from structsvm.errors import DataWarning
 from structsvm.features import Lags
 from structsvm.interop import labels_to_breakpoints
-from structsvm.learner.steps import decode_with, encode
+from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.partitions import Metric
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -72,6 +80,48 @@ def of_set(nested: Nested, context: bool) -> Iterator[dict[str, list[float]]]:
         }
 
 
+# ---- how much to shrink
+
+
+SHRINKAGES = (0.95, 0.8, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-4)
+CHOSEN = "that of least training loss, of 0.5 to 0.0001"
+
+
+def shrinkages(learn: Sequence[Recording], test: Sequence[Recording]) -> dict[str, float]:
+    """The mean test loss of OLDA on lags for each, and for the best on the training recordings."""
+    learner = MetricLearner(metric="closed-form", features=Lags()).fit(*arrays_and_labels(learn))
+    both = [arrays_and_labels(some) for some in (learn, test)]
+    (samples, truths), (new, unseen) = (
+        (prepare(learner, Xs), encode(learner, Xs, ys)) for Xs, ys in both
+    )
+
+    def loss(metric: Metric, xs: Sequence[Sample], known: Sequence[EquivalenceMatrix]) -> float:
+        pairs = zip(known, decode_with(learner, metric, xs), strict=True)
+        return float(np.mean([partition_loss(t, g) for t, g in pairs]))
+
+    found, trained = {}, {}
+    for shrinkage in SHRINKAGES:
+        metric = tuned_metrics.fit("olda", learner.problem_, samples, truths, shrinkage=shrinkage)
+        found[f"{shrinkage:g}"] = loss(metric, new, unseen)
+        trained[f"{shrinkage:g}"] = loss(metric, samples, truths)
+    least = min((f"{s:g}" for s in SHRINKAGES[2:]), key=lambda name: trained[name])
+    return {**found, CHOSEN: found[least]}
+
+
+def rows_of_shrinkages(folder: Path) -> list[Row]:
+    """A row for each, from draws of the activities of har_closed_set.py."""
+    learn, test = split(folder / "har_spsw")
+    found = {
+        size: [shrinkages([learn[i] for i in draw], test) for draw in draws(len(learn), size)]
+        for size in (5, 10, 40, 95)
+    }
+    return [
+        {"shrinkage": name}
+        | {str(size): mean_and_error([run[name] for run in runs]) for size, runs in found.items()}
+        for name in found[95][0]
+    ]
+
+
 def main(folder: Path) -> None:
     warnings.simplefilter("ignore", DataWarning)
     rows: list[Row] = []
@@ -87,6 +137,7 @@ def main(folder: Path) -> None:
             rows.append(row)
             print(row, flush=True)
     publish("olda", rows)
+    publish("olda_shrinkage", rows_of_shrinkages(folder))
 
 
 if __name__ == "__main__":
