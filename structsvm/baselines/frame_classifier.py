@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.baselines.segmenter import (
     FrameSegmenter,
+    NamedSegmenter,
+    begins_of,
     ends_of,
     mean_loss,
     stretches_to_tune_on,
-    with_counts,
 )
-from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, check_smoothing
-from structsvm.features.names import UNNAMED, States
+from structsvm.features.names import States
 from structsvm.features.scores import (
     DISTANCE,
     SPREAD,
@@ -31,9 +30,9 @@ from structsvm.features.scores import (
     read_boundaries,
     sums_of,
 )
+from structsvm.oracles.semi_markov import StateScore, best_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import compiled, inner
 from structsvm.support.tables import each_in_order
 
 USUAL_PRICE = 3.0
@@ -42,7 +41,7 @@ USUAL_PRICE = 3.0
 PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
-class FrameClassifier(FrameSegmenter):
+class FrameClassifier(NamedSegmenter):
     """A classifier that names every sample, with smoothed names.
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
@@ -63,7 +62,7 @@ class FrameClassifier(FrameSegmenter):
         Those to choose from; 0 and 25 from 1/4 to 64 by default.
     smoothing : float
         Added to a probability before its logarithm is taken.
-    standardize : {"recording", "training", None}
+    standardize : {"both", "recording", "training", None}
         How the features are centred and scaled before the classifier sees them.
     random_state : int, optional
         Of the folds, and of an estimator whose ``random_state`` is None.
@@ -99,7 +98,7 @@ class FrameClassifier(FrameSegmenter):
         n_folds: int = 5,
         prices: Sequence[float] | None = None,
         smoothing: float = 0.02,
-        standardize: str | None = "recording",
+        standardize: str | None = "both",
         random_state: int | None = 0,
     ) -> None:
         self.estimator = estimator
@@ -136,7 +135,7 @@ class FrameClassifier(FrameSegmenter):
         recipe = FrameRecipe(self, features, self.standardize)
         arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
         states = States.read(ys, arrays, recipe.owner)
-        known = stretches_to_tune_on([_begins(code) for code in states.codes], recipe.owner)
+        known = stretches_to_tune_on([begins_of(code) for code in states.codes], recipe.owner)
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
         held_out, self.model_ = recipe.learn(arrays, states, groups)
         if held_out is not None:
@@ -151,132 +150,17 @@ class FrameClassifier(FrameSegmenter):
         self.price_ = float(self.prices_[best[-1]])
         return self
 
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
-        return self._probabilities(Xs)
-
-    def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return the name of the state of each sample, (T_i,) each.
-
-        Parameters
-        ----------
-        n_clusters : int or sequence of int, optional
-            Exactly so many stretches of one state in each recording, in place of the price.
-        """
-        found = with_counts(self.predict_proba(Xs), n_clusters)
-        return [self.classes_[self._path(p, K)] for p, K in found]
-
-    def predict_segments(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[dict[str, Any]]]:
-        """Return a table of segments for each recording: start, end, state, mean probability."""
-        tables = []
-        for p, K in with_counts(self.predict_proba(Xs), n_clusters):
-            path = self._path(p, K)
-            names = self.classes_[path].tolist()
-            table = []
-            for a, b in pairwise([0, *ends_of(path)]):
-                sure = float(p[a:b, path[a]].mean())
-                table.append({"start": a, "end": b, "state": names[a], "probability": sure})
-            tables.append(table)
-        return tables
-
-    def _ends(self, seen: Floats, K: int | None) -> list[int]:
-        return ends_of(self._path(seen, K))
-
     def _path(self, p: Floats, K: int | None) -> Ints:
         """The best states, (T,)."""
         scores = np.log(p + self.smoothing)
-        return best_path(scores, self.price_) if K is None else best_path_of(scores, K)
+        return best_path(scores, self.price_, K)
 
 
-def _begins(code: Ints) -> Ints:
-    begins = np.zeros(code.size, dtype=np.int64)
-    begins[1:] = code[1:] != code[:-1]
-    begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED
-    return begins
-
-
-# ---- the best sequence of states where every change has the same price: Viterbi's dynamic program
-
-
-def best_path(scores: Floats, price: float) -> Ints:
-    """Return the states that maximise the sum of their scores minus ``price`` for each change.
-
-    Exact, in O(T C): a state is best reached from itself or from the best of all.
-    """
-    return np.asarray(_path(np.ascontiguousarray(scores, dtype=np.float64), float(price)))
-
-
-def best_path_of(scores: Floats, n_clusters: int) -> Ints:
-    """Return the states that maximise the sum of their scores with ``n_clusters - 1`` changes.
-
-    Exact, in O(T K C) for K segments.
-    """
-    return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_clusters)))
-
-
-@compiled()
-def _path(scores: Floats, price: float) -> Ints:
-    T, C = scores.shape
-    value = scores[0].copy()
-    changed = np.zeros((T, C), dtype=np.bool_)
-    source = np.zeros(T, dtype=np.int64)
-    for t in range(1, T):
-        best = np.argmax(value)
-        source[t] = best
-        reached = value[best] - price
-        for c in range(C):
-            if reached > value[c]:
-                changed[t, c] = True
-                value[c] = reached
-            value[c] += scores[t, c]
-    path = np.empty(T, dtype=np.int64)
-    path[T - 1] = np.argmax(value)
-    for t in range(T - 1, 0, -1):
-        path[t - 1] = source[t] if changed[t, path[t]] else path[t]
-    return path
-
-
-@inner()
-def _two_best(value: Floats) -> tuple[int, int]:
-    """The states of the largest and the second largest value; -1 for the second of a single one."""
-    first, second = -1, -1
-    for c in range(value.size):
-        if first < 0 or value[c] > value[first]:
-            first, second = c, first
-        elif second < 0 or value[c] > value[second]:
-            second = c
-    return first, second
-
-
-@compiled()
-def _path_of(scores: Floats, K: int) -> Ints:
-    T, C = scores.shape
-    value = np.full((K, C), -np.inf)
-    value[0] = scores[0]
-    source = np.full((T, K, C), -1, dtype=np.int32)  # -1: from itself
-    for t in range(1, T):
-        for k in range(min(K - 1, t), -1, -1):
-            # With one segment less, the two best states.
-            first, second = _two_best(value[k - 1]) if k > 0 else (-1, -1)
-            for c in range(C):
-                other = second if c == first else first
-                if other >= 0 and value[k - 1, other] > value[k, c]:
-                    source[t, k, c] = other
-                    value[k, c] = value[k - 1, other]
-                value[k, c] += scores[t, c]
-    path = np.empty(T, dtype=np.int64)
-    k = K - 1
-    path[T - 1] = np.argmax(value[k])
-    for t in range(T - 1, 0, -1):
-        before = source[t, k, path[t]]
-        if before >= 0:
-            path[t - 1] = before
-            k -= 1
-        else:
-            path[t - 1] = path[t]
-    return path
+def best_path(scores: Floats, price: float, n_segments: int | None = None) -> Ints:
+    """Return the states that maximise the sum of their scores minus ``price`` for each change."""
+    C = scores.shape[1]
+    lengths, changes, ends = np.zeros((C, 2)), np.full((C, C), -float(price)), np.zeros(C)
+    return best_states(StateScore(scores, lengths, changes, ends, ends), n_segments)
 
 
 # ---- a classifier of boundaries, by the difference of what is before and after, and its peaks
@@ -314,7 +198,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         Samples on either side of a boundary that count as one in training.
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
-    standardize : {"recording", "training", None}
+    standardize : {"recording", "training", "both", None}
     random_state : int, optional
         Of the folds, and of an estimator whose ``random_state`` is None.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,49 @@ class FrameSegmenter(Segmenter):
         return found
 
 
+class NamedSegmenter(FrameSegmenter):
+    """Finds segments and names them, by the probabilities of states at each sample."""
+
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def _path(self, p: Floats, K: int | None) -> Ints:
+        """The best states, (T,), given the probabilities (T, C)."""
+
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
+        return self._probabilities(Xs)
+
+    def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Return the name of the state of each sample, (T_i,) each.
+
+        Parameters
+        ----------
+        n_clusters : int or sequence of int, optional
+            Exactly so many segments in each recording, in place of as many as are found.
+        """
+        found = with_counts(self.predict_proba(Xs), n_clusters)
+        return [self.classes_[self._path(p, K)] for p, K in found]
+
+    def predict_segments(
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[dict[str, Any]]]:
+        """Return a table of segments for each recording: start, end, state, mean probability."""
+        tables = []
+        for p, K in with_counts(self.predict_proba(Xs), n_clusters):
+            path = self._path(p, K)
+            names = self.classes_[path].tolist()
+            table = []
+            for a, b in pairwise([0, *ends_of(path)]):
+                sure = float(p[a:b, path[a]].mean())
+                table.append({"start": a, "end": b, "state": names[a], "probability": sure})
+            tables.append(table)
+        return tables
+
+    def _ends(self, seen: Floats, K: int | None) -> list[int]:
+        return ends_of(self._path(seen, K))
+
+
 def with_counts(
     values: Sequence[Floats], n_clusters: Counts
 ) -> Iterator[tuple[Floats, int | None]]:
@@ -84,6 +128,14 @@ def numbers_of(ends: Sequence[int]) -> Ints:
 def ends_of(codes: Ints) -> list[int]:
     """Segment ends of a number for each sample, the last being T."""
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
+
+
+def begins_of(code: Ints) -> Ints:
+    """1 where a segment begins, 0 where none does, -1 where nobody knows, (T,)."""
+    begins = np.zeros(code.size, dtype=np.int64)
+    begins[1:] = code[1:] != code[:-1]
+    begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED
+    return begins
 
 
 def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -193,7 +193,7 @@ TRANSPOSED = (
     "rows are samples here, and columns are features (of aeon's (n, channels, time), "
     "np.swapaxes(X, 1, 2))"
 )
-STANDARDIZE = ("recording", "training", None)
+STANDARDIZE = ("recording", "training", "both", None)
 
 
 def check_samples(
@@ -258,10 +258,13 @@ def check_names(names: Sequence[str] | None, expected: int, words: Words) -> Non
 
 @dataclass(frozen=True, eq=False)
 class Standardizer:
-    """Centres and scales the features, of each recording by itself or as on the training set."""
+    """Centres and scales features, of each recording by itself, as on the training set, or both.
+
+    With "both" the features are there twice: what is high for its recording, and what is high.
+    """
 
     kind: str | None
-    """"recording", "training" or None."""
+    """"recording", "training", "both" or None."""
     mean: Floats | None = None
     scale: Floats | None = None
 
@@ -271,7 +274,7 @@ class Standardizer:
     ) -> Standardizer:
         """Learn what has to be learned from the training recordings, of these weights (N,)."""
         refuse_unlisted("standardize", kind, STANDARDIZE)
-        if kind != "training":
+        if kind not in ("training", "both"):
             return cls(kind)
         # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
         # one that is there twice, and none has to be in memory with another.
@@ -291,10 +294,19 @@ class Standardizer:
             return self.of_stack(Stack.of([X])).rows
         assert self.mean is not None
         assert self.scale is not None
-        return (X - self.mean) * self.scale
+        as_in_training = (X - self.mean) * self.scale
+        if self.kind == "training":
+            return as_in_training
+        return np.hstack([replace(self, kind="recording")(X), as_in_training])
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """The names of the columns that columns of these names become."""
+        return [*names, *(f"{name} level" for name in names)] if self.kind == "both" else [*names]
 
     def of_stack(self, Xs: Stack) -> Stack:
         """Standardise recordings that are side by side, as each by itself; they may change."""
+        if self.kind == "both":
+            return Stack.of([self(X) for X in Xs.arrays()])
         if self.kind != "recording":
             return Stack(self(Xs.rows), Xs.first)
         from structsvm.support.compiled import moments  # numba takes long to import

@@ -23,7 +23,7 @@ from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below
 
-CLASSIFIERS = ("logistic", "boosting", "forest")
+CLASSIFIERS = ("logistic", "lda", "kernel", "boosting", "forest", "extra-trees")
 
 WORTH_THREADS = 50_000_000
 """Values from which on threads of a classifier do not wait for each other at every node."""
@@ -52,6 +52,24 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
 
         # Leaves of five, so that a share in a leaf is a probability rather than a vote.
         estimator = RandomForestClassifier(n_estimators=100, min_samples_leaf=5)
+    elif estimator == "extra-trees":
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        estimator = ExtraTreesClassifier(n_estimators=200, min_samples_leaf=2)
+    elif estimator == "lda":
+        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+        estimator = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    elif estimator == "kernel":
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        kernel = Nystroem(n_components=300)
+        estimator = make_pipeline(
+            StandardScaler(), kernel, LogisticRegression(C=3.0, max_iter=1000)
+        )
     elif isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
         raise SettingsError(
             f"estimator of {owner} must be one of {CLASSIFIERS} or an instance of a classifier of "
@@ -125,9 +143,15 @@ class FrameModels:
         self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
     ) -> list[Floats]:
         """As those of a :class:`FrameModel`."""
-        context = self.models[0].features  # alike in all models where they learn nothing
-        features = None if context.learns else context.transform(Xs)
-        found = [model.probabilities(Xs, owner, words, features) for model in self.models]
+        computed: dict[str, list[Floats]] = {}
+        found = []
+        for model in self.models:
+            features = None
+            if not model.features.learns:  # alike in all models of its kind
+                kind = repr(model.features)
+                features = computed.setdefault(kind, []) or model.features.transform(Xs)
+                computed[kind] = features
+            found.append(model.probabilities(Xs, owner, words, features))
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
@@ -159,10 +183,12 @@ class FrameRecipe:
         usual: str = "boosting",
         words: Words = RECORDINGS,
         averaged: bool = True,
+        estimator: Any = None,
     ) -> None:
         self.owner = type(learner).__name__
         self.n_folds, self.random_state = learner.n_folds, learner.random_state
-        estimator = usual if learner.estimator is None else learner.estimator
+        if estimator is None:
+            estimator = usual if learner.estimator is None else learner.estimator
         self.classifier = _classifier(estimator, self.random_state, self.owner)
         self.features, self.standardize = features, standardize
         self.words, self.averaged = words, averaged

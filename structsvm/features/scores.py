@@ -146,7 +146,7 @@ class StateScores(NamedScores):
         Lowered to the number of groups, or of recordings where there are no groups.
     smoothing : float
         The smaller, the more a sure classifier weighs.
-    standardize : {"recording", "training", None}
+    standardize : {"both", "recording", "training", None}
         How the columns are centred and scaled before the classifier sees them.
     random_state : int, optional
         Of the folds, and of an estimator whose ``random_state`` is None.
@@ -171,7 +171,7 @@ class StateScores(NamedScores):
         lags: Sequence[int] = (-4, -2, 0, 2, 4),
         n_folds: int = 5,
         smoothing: float = 0.02,
-        standardize: str | None = "recording",
+        standardize: str | None = "both",
         random_state: int | None = 0,
     ) -> None:
         self.estimator = estimator
@@ -355,7 +355,7 @@ class Surroundings(Stage):
 
     @property
     def learns(self) -> bool:
-        return self.standardize == "training"
+        return self.standardize in ("training", "both")
 
     def _fit(self, arrays: list[Floats]) -> None:
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)

@@ -1,0 +1,394 @@
+"""Segments with states, learned from labelled recordings: classifiers, and a decoder's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.baselines.segmenter import (
+    NamedSegmenter,
+    Stretch,
+    begins_of,
+    stretches_to_tune_on,
+)
+from structsvm.data.samples import units_of
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.base import RecordingTransformer, read_recordings
+from structsvm.features.compose import Union
+from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.frames import FrameModels, FrameRecipe, check_smoothing
+from structsvm.features.names import States
+from structsvm.oracles.semi_markov import best_states, segments_of
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.problem import RegularizedRisk
+from structsvm.problems.state_sequence import StateSequence, partition_of
+from structsvm.regularizers import SquaredNorm, check_lam
+from structsvm.solution import Solution
+from structsvm.solvers.auto import solver_from
+from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.checks import refuse_below
+from structsvm.support.progress import stage
+from structsvm.support.tables import each_in_order
+
+VOICES = ("boosting", "extra-trees", "kernel")
+"""Classifiers that make different mistakes, whose mean is better than each."""
+
+LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
+"""Lags, and widths of windows, that classifiers see, in typical segments."""
+
+SAMPLES, LENGTHS = (0.15, 0.3, 0.6, 1.0), (0.5, 1.0)
+PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+"""Weights of the scores of samples and of lengths, and prices of a segment, to start from."""
+
+USUAL = (0.3, 1.0, 1.0)
+"""Where nothing can be held out to choose by."""
+
+TUNED_ON = 3e8
+"""Operations of the search, about, that go into choosing where to start."""
+
+COUNTED, IMPROBABLE, LEAST_SPREAD = 0.5, 1e-3, 0.1
+"""Added to counts of changes, to their shares, and to the spread of the logarithms of lengths: what
+was not seen is improbable, not impossible."""
+
+NATS = 3.0
+"""Logarithms of probabilities that weigh as much as a loss of 1: the scale in which the weights are
+shrunk to counts. Larger ones do better than 1 and 0.3 on people held out from har_spsw."""
+
+SEEN = 2
+"""Lengths are told apart up to so many times that of the longest labelled stretch."""
+
+
+class StateSegmenter(NamedSegmenter):
+    """Segments recordings and names the segments: classifiers, durations and changes, in one model.
+
+    The mean of several classifiers says how probable each state is at each sample. A semi-Markov
+    decoder finds the best segments given how long each state lasts, which state follows which, and
+    the price of a segment, exactly. How much each of these counts is learned by a structured SVM
+    (:class:`structsvm.problems.StateSequence`), one convex program with a certificate, on training
+    recordings that are scored by classifiers that have not seen them, nor their groups. Its
+    regularizer shrinks the weights to counts of the labelled changes and lengths, with three
+    numbers chosen by the mean loss on the same recordings.
+
+    Parameters
+    ----------
+    estimators : sequence of "boosting", "extra-trees", "kernel", "lda", "logistic", "forest" or \
+classifiers of scikit-learn
+        Of whose probabilities the mean is taken.
+    features : RecordingTransformer, optional
+        Context that the classifiers see; by default each sample, and the means and standard
+        deviations of windows of a quarter, a half and one typical segment about it; "boosting" sees
+        samples up to a quarter of a typical segment away instead.
+    n_folds : int
+        Lowered to the number of groups, or of recordings where there are no groups.
+    smoothing : float
+        Added to a probability before its logarithm is taken.
+    standardize : {"both", "recording", "training", None}
+        How the features are centred and scaled before the classifiers see them.
+    changes : mapping of a name to names, optional
+        Which states may follow a state; any, by default. States that are no key may not change.
+    order : sequence of names, optional
+        Every recording goes once through all states in this order.
+    min_length, max_length : int, or mapping of names to int, optional
+        Least and greatest number of samples of a segment, of all states or of some.
+    lam : float
+        Strength of the regularizer, divided by the number of groups.
+    random_state : int, optional
+        Of the folds, and of classifiers whose ``random_state`` is None.
+
+    Attributes
+    ----------
+    classes_ : array of shape (C,)
+        Names of the states.
+    weight_ : array of shape (3 + 2 C + C^2,)
+        Weights of the scores of samples and of lengths, price of a segment, weights of the first
+        and the last state and of changes; as :meth:`StateSequence.weight` lays them out.
+    start_ : array of the same shape
+        What the weights are shrunk to.
+    solution_ : Solution or None
+        Of the convex program; None where no recording can be held out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.problems import StateSegmenter
+    >>> y = np.repeat(["rest", "walk", "rest"], 10)
+    >>> rng = np.random.default_rng(0)
+    >>> Xs = [(y == "walk")[:, None] + rng.normal(scale=0.2, size=(30, 1)) for _ in range(4)]
+    >>> segmenter = StateSegmenter(["lda"]).fit(Xs, [y] * 4)
+    >>> segmenter.predict_breakpoints(Xs[:1])
+    [[10, 20, 30]]
+    >>> segmenter.predict_states(Xs[:1])[0][[0, 15]].tolist()
+    ['rest', 'walk']
+    """
+
+    def __init__(
+        self,
+        estimators: Sequence[Any] = VOICES,
+        features: RecordingTransformer | None = None,
+        n_folds: int = 5,
+        smoothing: float = 0.02,
+        standardize: str | None = "both",
+        changes: Mapping[Any, Sequence[Any]] | None = None,
+        order: Sequence[Any] | None = None,
+        min_length: int | Mapping[Any, int] | None = None,
+        max_length: int | Mapping[Any, int] | None = None,
+        lam: float = 3.0,
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.features = features
+        self.n_folds = n_folds
+        self.smoothing = smoothing
+        self.standardize = standardize
+        self.changes, self.order = changes, order
+        self.min_length, self.max_length = min_length, max_length
+        self.lam = lam
+        self.random_state = random_state
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Learn the classifiers, and then the weights of the decoder.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+        ys : sequence of names of states, (T_i,) each
+            Text or numbers; None, "" or NaN, and -1 among numbers, for a sample without a name.
+        groups : sequence of length N, optional
+            Whom or what a recording is of.
+
+        Raises
+        ------
+        SettingsError, DataError
+            When a parameter cannot be used, or labels are not what ``changes``, ``order``,
+            ``min_length`` and ``max_length`` allow.
+        LearningError
+            When a classifier fails, naming the fold.
+        """
+        owner = type(self).__name__
+        check_smoothing(self.smoothing)
+        check_lam(self.lam)
+        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
+        states = States.read(ys, arrays, owner)
+        known = stretches_to_tune_on([begins_of(code) for code in states.codes], owner)
+        sequences = [part.of(states.codes) for part in known]
+        rules = Rules.of(self, states.classes)
+        for part, y in zip(known, sequences, strict=True):
+            rules.check(y, part, states.classes)
+        held_out, self.model_ = self._classifiers(arrays, states, sequences, groups)
+        self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
+        counted = StateCounts.of(sequences, states.n_classes)
+        self.lengths_ = counted.lengths(SEEN * max(y.size for y in sequences))
+        self.start_ = self.weight_ = counted.weight(*USUAL)
+        self.solution_: Solution | None = None
+        if held_out is not None:
+            xs = [np.log(part.of(held_out) + self.smoothing) for part in known]
+            units = units_of(groups, len(arrays))[1][[part.recording for part in known]]
+            self.start_ = counted.weight(*self._numbers(xs, sequences, units, rules))
+            self._learn(xs, sequences, np.unique(units).size, rules)
+        return self
+
+    def _classifiers(
+        self, arrays: list[Floats], states: States, sequences: Sequence[Ints], groups: Any
+    ) -> tuple[list[Floats] | None, FrameModels]:
+        """Probabilities of held-out recordings, if any can be, and the models of all folds."""
+        typical = float(np.median(np.concatenate([lengths_of(y) for y in sequences])))
+        held_out, models = [], []
+        if not len(self.estimators):
+            raise SettingsError("estimators is empty: name one at least, such as 'lda'")
+        for estimator in stage("classifiers", list(self.estimators)):
+            features = self.features or context_of(estimator, typical)
+            recipe = FrameRecipe(self, features, self.standardize, estimator=estimator)
+            found, model = recipe.learn(arrays, states, groups)
+            held_out.append(found)
+            models += model.models if isinstance(model, FrameModels) else [model]
+        if held_out[0] is None:
+            return None, FrameModels(models)
+        return [np.mean(of_one, axis=0) for of_one in zip(*held_out, strict=True)], FrameModels(
+            models
+        )
+
+    def _numbers(
+        self, xs: Sequence[Floats], ys: Sequence[Ints], units: Ints, rules: Rules
+    ) -> tuple[float, float, float]:
+        """The numbers of least mean loss, each sequence decoded by the counts of other groups."""
+        C, longest = xs[0].shape[1], SEEN * max(y.size for y in ys)
+        truths = [EquivalenceMatrix.from_breakpoints(segments_of(y)[1]) for y in ys]
+        grid = list(product(SAMPLES, LENGTHS, PRICES))
+        order = np.random.default_rng(self.random_state).permutation(len(ys))
+        work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
+        chosen = order[: max(1, int(np.searchsorted(work * len(grid), TUNED_ON)))]
+        losses = np.zeros(len(grid))
+        for unit in stage("tuning", np.unique(units[chosen]).tolist()):
+            others = StateCounts.of([y for y, u in zip(ys, units, strict=True) if u != unit], C)
+            problem = rules.problem(others.lengths(longest))
+            for g, numbers in enumerate(grid):
+                w = others.weight(*numbers)
+                for i in chosen[units[chosen] == unit].tolist():
+                    losses[g] += partition_loss(truths[i], partition_of(problem.predict(w, xs[i])))
+        return grid[int(losses.argmin())]
+
+    def _learn(self, xs: Sequence[Floats], ys: Sequence[Ints], n_units: int, rules: Rules) -> None:
+        risk = RegularizedRisk(
+            problem=rules.problem(self.lengths_),
+            xs=xs,
+            ys=ys,
+            regularizer=SquaredNorm(center=self.start_).scaled(self.lam / n_units),
+            sample_weight=np.full(len(xs), 1.0 / len(xs)),
+            null=self.start_,
+            start=self.start_,
+        )
+        solution = solver_from("auto").solve(risk)
+        self.solution_, self.weight_ = replace(solution, support=None), solution.w
+
+    def _path(self, p: Floats, K: int | None) -> Ints:
+        problem = Rules.of(self, self.classes_).problem(self.lengths_)
+        return best_states(problem.score(self.weight_, np.log(p + self.smoothing)), K)
+
+
+def context_of(estimator: Any, typical: float) -> RecordingTransformer:
+    """What a classifier sees beside a sample: boosting other samples, and the others windows."""
+    if estimator == "boosting":
+        return Lags(sorted({round(part * typical) for part in LAGS}))
+    widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
+    return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
+
+
+@dataclass(frozen=True, eq=False)
+class StateCounts:
+    """What labelled sequences of states tell about lengths and changes, (C,) and (C, C)."""
+
+    first: Floats
+    last: Floats
+    changes: Floats
+    segments: Floats
+    logs: Floats
+    """Sum of the logarithms of the lengths of the segments of each state, and of their squares."""
+    squares: Floats
+
+    @classmethod
+    def of(cls, ys: Sequence[Ints], C: int) -> StateCounts:
+        first, last, changes, sums = np.zeros(C), np.zeros(C), np.zeros((C, C)), np.zeros((3, C))
+        for y in ys:
+            starts, ends, states = segments_of(y)
+            first[states[0]] += 1
+            last[states[-1]] += 1
+            np.add.at(changes, (states[:-1], states[1:]), 1)
+            for k in range(3):
+                np.add.at(sums[k], states, np.log(ends - starts) ** k)
+        return cls(first, last, changes, *sums)
+
+    def weight(self, samples: float, lengths: float, price: float) -> Floats:
+        """These numbers and the logarithms of the shares of changes, in units of the loss."""
+        first, last = (np.log(_shares(count)) for count in (self.first, self.last))
+        others = ~np.eye(first.size, dtype=np.bool_)
+        changes = np.log(_shares(self.changes, others) + IMPROBABLE) * others
+        return np.concatenate([[samples, lengths, price], first, last, changes.ravel()]) / NATS
+
+    def lengths(self, longest: int) -> Floats:
+        """Logarithms of log-normal densities of each state, (C, longest + 1), at most 0.
+
+        Mean and variance shrink to those of all states, as if these had one and two segments more.
+        """
+        n = self.segments.sum()
+        mean = self.logs.sum() / n
+        spread = np.sqrt(max(self.squares.sum() / n - mean**2, 0.0)) + LEAST_SPREAD
+        center = (self.logs + mean) / (self.segments + 1)
+        around = self.squares - 2 * center * self.logs + self.segments * center**2
+        variance = (np.maximum(around, 0.0) + 2 * spread**2) / (self.segments + 2)
+        x = np.log(np.arange(1, longest + 1))
+        away = (x - center[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
+        return np.pad((away.min() - away) / 2, ((0, 0), (1, 0)))
+
+
+def lengths_of(states: Ints) -> Ints:
+    return np.diff(segments_of(states)[1], prepend=0)
+
+
+def _shares(counts: Floats, where: Any = True) -> Floats:
+    smoothed = np.where(where, counts + COUNTED, 0.0)
+    return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What is allowed: changes (C, C), first and last states (C,), lengths of segments (C,)."""
+
+    changes: Bools
+    first: Bools
+    last: Bools
+    shortest: Floats
+    longest: Floats
+
+    @classmethod
+    def of(cls, given: StateSegmenter, classes: NDArray[Any]) -> Rules:
+        names = classes.tolist()
+        C = len(names)
+        changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
+        last = first.copy()
+        if given.order is not None:
+            order = list(given.order)
+            if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
+                raise SettingsError(
+                    f"order is {order}: name each of the states {names} once, and give no changes"
+                )
+            places = np.array([order.index(name) for name in names])
+            changes = places[None, :] == places[:, None] + 1
+            first, last = places == 0, places == C - 1
+        elif given.changes is not None:
+            follow = {name: list(after) for name, after in given.changes.items()}
+            strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
+            if strange:
+                raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
+            changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
+        bounds = [
+            _of_each(names, given.min_length, "min_length", 1.0),
+            _of_each(names, given.max_length, "max_length", np.inf),
+        ]
+        if (bounds[0] > bounds[1]).any():
+            raise SettingsError("min_length is above max_length: swap them")
+        return cls(changes, first, last, *bounds)
+
+    def check(self, y: Ints, part: Stretch, classes: NDArray[Any]) -> None:
+        """Refuse labels that are not allowed."""
+        starts, ends, states = segments_of(y)
+        n = ends - starts
+        wrong = (n < self.shortest[states]) | (n > self.longest[states])
+        wrong[1:] |= ~self.changes[states[:-1], states[1:]]
+        wrong[0] |= not self.first[states[0]]
+        wrong[-1] |= not self.last[states[-1]]
+        if wrong.any():
+            k = int(wrong.argmax())
+            a, b = (int(part.start + t[k]) for t in (starts, ends))
+            raise DataError(
+                f"recording {part.recording}: samples {a}..{b} of the state "
+                f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
+                "max_length allow: change the labels, or the settings"
+            )
+
+    def problem(self, lengths: Floats) -> StateSequence:
+        """The problem with these scores of lengths."""
+        finite = self.longest[np.isfinite(self.longest)]
+        more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
+        lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
+        n = np.arange(lengths.shape[1])
+        allowed = (n >= self.shortest[:, None]) & (n <= self.longest[:, None])
+        return StateSequence(
+            np.where(allowed, lengths, -np.inf), self.changes, self.first, self.last
+        )
+
+
+def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:
+    """A number of samples for each state."""
+    of = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    if strange := {*of} - {*names}:
+        raise SettingsError(f"{name} names {sorted(strange, key=repr)}: there are {names}")
+    for value in of.values():
+        if value is not None:
+            refuse_below(1, name, value)
+    return np.array([default if of.get(state) is None else float(of[state]) for state in names])

@@ -1,0 +1,127 @@
+"""Segments with states: which state follows which, and how long each lasts, as one linear model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.problem import Problem, Separation
+from structsvm.status import Quality
+from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.weights import Free, Nonnegative, Product
+
+
+@dataclass(frozen=True, eq=False)
+class StateSequence(Problem):
+    """Segment a recording and name the segments, by scores of the states at each sample.
+
+    A sample is an array (T, C) of scores, such as logarithms of probabilities; a labelling is the
+    number of a state for each of the T samples. With segments in states ``c_1, ..., c_K`` of
+    ``n_1, ..., n_K`` samples, the score of a labelling is the sum of
+
+    - ``w_s`` times the scores of the samples in their states,
+    - ``w_l`` times ``lengths[c_k, n_k]`` of every segment,
+    - ``change[c_k, c_k+1]`` of neighbours, ``first[c_1]`` and ``last[c_K]``,
+
+    minus a price for each segment, all of which are learned. The loss is that of the partitions,
+    ``|M - M'|_F^2``. Loss-augmented inference is exact
+    (:func:`structsvm.oracles.semi_markov.best_states`), and so is prediction.
+
+    Parameters
+    ----------
+    lengths : array of shape (C, L + 1)
+        How well a segment of each number of samples suits a state, such as a logarithm of a
+        density; the last column stands for all longer ones, and minus infinity forbids a length.
+    allowed : array of bool, shape (C, C)
+        Whether a state, the row, may be followed by another.
+    begins, ends : array of bool, shape (C,)
+        The states in which a recording may begin and end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import StructuredSVM
+    >>> from structsvm.problems import StateSequence
+    >>> y = np.repeat([0, 1, 0], 5)
+    >>> x = np.where(y[:, None] == [0, 1], 0.0, -1.0)
+    >>> problem = StateSequence.free(n_states=2)
+    >>> StructuredSVM(problem).fit([x], [y]).predict([x])[0].tolist() == y.tolist()
+    True
+    """
+
+    lengths: Floats
+    allowed: Bools
+    begins: Bools
+    ends: Bools
+
+    @classmethod
+    def free(cls, n_states: int) -> StateSequence:
+        """Every length and every change of states are allowed, and none is better than another."""
+        whole = np.ones((n_states, n_states), dtype=np.bool_)
+        return cls(np.zeros((n_states, 2)), whole, whole[0], whole[0])
+
+    @property
+    def n_states(self) -> int:
+        """The number of states, C."""
+        return int(self.allowed.shape[0])
+
+    def weight_space(self) -> Product:
+        """``(w_s, w_l)``, nonnegative, and ``(price, first, last, change)``."""
+        C = self.n_states
+        return Product((Nonnegative(2), Free(1 + 2 * C + C * C)))
+
+    def weight(
+        self,
+        samples: float,
+        lengths: float,
+        price: float,
+        first: Floats,
+        last: Floats,
+        change: Floats,
+    ) -> Floats:
+        """The vector of these weights."""
+        return np.concatenate([[samples, lengths, price], first, last, change.ravel()])
+
+    def joint_feature(self, x: Floats, y: Ints) -> Floats:
+        C = self.n_states
+        starts, ends, states = segments_of(y)
+        n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
+        first, last, change = np.zeros(C), np.zeros(C), np.zeros((C, C))
+        first[states[0]] = last[states[-1]] = 1.0
+        np.add.at(change, (states[:-1], states[1:]), 1.0)
+        scores = float(x[np.arange(y.size), y].sum())
+        fit = float(self.lengths[states, n].sum())
+        return self.weight(scores, fit, -float(states.size), first, last, change)
+
+    def loss(self, y: Ints, y_hat: Ints) -> float:
+        return partition_loss(partition_of(y), partition_of(y_hat))
+
+    def separate(self, w: Floats, x: Floats, y: Ints) -> Separation:
+        guess = best_states(self.score(w, x, partition_of(y)))
+        return Separation(guess, 0.0, Quality.EXACT)
+
+    def predict(self, w: Floats, x: Floats) -> Ints:
+        return best_states(self.score(w, x))
+
+    def score(self, w: Floats, x: Floats, truth: EquivalenceMatrix | None = None) -> StateScore:
+        """What a recording earns in these weights; with the loss of a truth, if one is given."""
+        C = self.n_states
+        price, first, last, change = np.split(w[2:], [1, 1 + C, 1 + 2 * C])
+        possible = np.isfinite(self.lengths)
+        return StateScore(
+            w[0] * x,
+            np.where(possible, w[1] * np.where(possible, self.lengths, 0.0), -np.inf) - price,
+            np.where(self.allowed, change.reshape(C, C), -np.inf),
+            np.where(self.begins, first, -np.inf),
+            np.where(self.ends, last, -np.inf),
+            truth,
+            0.0 if truth is None else 1.0,
+        )
+
+
+def partition_of(states: Ints) -> EquivalenceMatrix:
+    return EquivalenceMatrix.from_breakpoints(segments_of(states)[1])

@@ -1,0 +1,201 @@
+"""Segments with states: the semi-Markov search, its problem, and the segmenter that learns it."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from recording_cases import NAMES
+from recording_cases import recordings_of_states as recordings
+from sklearn.base import clone
+
+from structsvm import EquivalenceMatrix, StructuredSVM
+from structsvm.baselines import FrameClassifier
+from structsvm.errors import DataError, OracleError, SettingsError
+from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
+from structsvm.problems import StateSegmenter, StateSequence
+from structsvm.problems.state_segmenter import StateCounts
+from structsvm.testing import check_problem
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_best_states_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    T, C = int(rng.integers(1, 8)), int(rng.integers(2, 4))
+    L = int(rng.integers(1, T + 2))
+
+    def scores(*shape):
+        return np.where(rng.random(shape) < 0.15, -np.inf, rng.normal(size=shape))
+
+    truth = None
+    if rng.random() < 0.6:
+        truth = EquivalenceMatrix.from_breakpoints(sorted({*rng.integers(1, T + 1, 3), T}))
+    score = StateScore(
+        rng.normal(size=(T, C)), scores(C, L + 1), scores(C, C), scores(C), scores(C), truth, 1.5
+    )
+    best = dict.fromkeys([None, *range(1, T + 1)], -np.inf)
+    for path in itertools.product(range(C), repeat=T):
+        states = np.array(path)
+        for K in (None, len(segments_of(states)[0])):
+            best[K] = max(best[K], score.value(states))
+    for K, value in best.items():
+        if value == -np.inf:
+            with pytest.raises(OracleError, match="no segmentation"):
+                best_states(score, K)
+            continue
+        found = best_states(score, K)
+        assert score.value(found) == pytest.approx(value)
+        assert K is None or len(segments_of(found)[0]) == K
+
+
+def sequences(n, rng):
+    """Scores of two states that last 6 and 3 samples, and the states."""
+    ys = [np.repeat([0, 1, 0, 1], [6, 3, 6, 3])] * n
+    return [np.where(y[:, None] == [0, 1], 0.0, -1.0) + rng.normal(size=(18, 2)) for y in ys], ys
+
+
+def test_the_problem_keeps_its_contract(rng):
+    xs, ys = sequences(2, rng)
+    problem = StateSequence(
+        StateCounts.of(ys, 2).lengths(9), *np.ones((1, 2, 2), bool), *[np.ones(2, bool)] * 2
+    )
+    check_problem(problem, [x[:7] for x in xs], [y[:7] for y in ys])
+
+
+def test_lengths_and_changes_are_learned_with_a_certificate(rng):
+    xs, ys = sequences(12, rng)
+    lengths = StateCounts.of(ys, 2).lengths(18)
+    anything = np.ones(2, dtype=bool)
+    problem = StateSequence(lengths, ~np.eye(2, dtype=bool), anything, anything)
+    learned = StructuredSVM(problem).fit(xs[:6], ys[:6])
+    assert learned.solution_.status.converged
+    assert learned.solution_.lower <= learned.solution_.upper
+    blind = StructuredSVM(StateSequence.free(2)).fit(xs[:6], ys[:6])
+    assert learned.score(xs[6:], ys[6:]) > blind.score(xs[6:], ys[6:])
+
+
+def test_mean_and_spread_of_lengths_shrink_to_those_of_all_states():
+    counts = StateCounts.of([np.repeat([0, 1, 0], [4, 9, 4])], 3)
+    scores = counts.lengths(20)
+    assert scores.shape == (3, 21)
+    assert scores.max() == pytest.approx(0.0)
+    assert 4 <= scores[0, 1:].argmax() + 1 < scores[2, 1:].argmax() + 1 < scores[1, 1:].argmax() + 1
+
+
+@pytest.fixture
+def segmenter():
+    return StateSegmenter(["lda"], n_folds=2)
+
+
+def test_states_are_found_in_every_form(segmenter, rng):
+    segmenter.fit(recordings(8, rng), [NAMES] * 8)
+    new = recordings(3, rng)
+    right = np.mean([found == NAMES for found in segmenter.predict_states(new)])
+    assert right > 0.95
+    assert segmenter.solution_.status.converged
+    for ends, table in zip(
+        segmenter.predict_breakpoints(new, 2), segmenter.predict_segments(new, 2), strict=True
+    ):
+        assert [row["end"] for row in table] == ends
+        assert len(ends) == 2
+
+
+def test_it_may_be_copied_and_fitted_again(segmenter, rng):
+    Xs = recordings(6, rng)
+    ends = segmenter.fit(Xs, [NAMES] * 6, groups=list("aabbcc")).predict_breakpoints(Xs)
+    assert pickle.loads(pickle.dumps(segmenter)).predict_breakpoints(Xs) == ends
+    again = clone(segmenter).fit(Xs[::-1], [NAMES] * 6, groups=list("ccbbaa"))
+    assert again.fit(Xs, [NAMES] * 6, groups=list("aabbcc")).predict_breakpoints(Xs) == ends
+
+
+def test_one_group_learns_nothing_but_counts(segmenter, rng):
+    Xs = recordings(3, rng)
+    segmenter.fit(Xs, [NAMES] * 3, groups=["a"] * 3)
+    assert segmenter.solution_ is None
+    assert np.mean(segmenter.predict_states(Xs[:1])[0] == NAMES) > 0.9
+
+
+def test_levels_are_seen_that_standardisation_within_a_recording_hides(rng):
+    """Rest, one activity, rest: within itself, each recording looks the same."""
+
+    def levels(n):
+        ys = [np.repeat(["rest", ("walk", "run")[i % 2], "rest"], 12) for i in range(n)]
+        heights = {"rest": 0.0, "walk": 1.0, "run": 2.0}
+        return [
+            np.array([[heights[name]] for name in y]) + 0.1 * rng.normal(size=(36, 1)) for y in ys
+        ], ys
+
+    (Xs, ys), (new, truths) = levels(8), levels(20)
+    for of in (StateSegmenter(["lda"]), FrameClassifier("lda")):
+        found = of.fit(Xs, ys).predict_states(new)
+        assert np.mean([a == b for a, b in zip(found, truths, strict=True)]) > 0.95
+    within = FrameClassifier("lda", standardize="recording").fit(Xs, ys).predict_states(new)
+    assert np.mean([a == b for a, b in zip(within, truths, strict=True)]) < 0.95
+
+
+ABC = np.repeat(["a", "b", "c"], 8)
+
+
+def in_order(n, rng, names=ABC):
+    columns = np.unique(names)
+    return [(names[:, None] == columns) + 0.4 * rng.normal(size=(names.size, 3)) for _ in range(n)]
+
+
+def test_an_order_is_kept_and_demands_its_number_of_segments(rng):
+    Xs = in_order(6, rng)
+    segmenter = StateSegmenter(["lda"], order=["a", "b", "c"]).fit(Xs, [ABC] * 6)
+    backwards = [X[::-1] for X in in_order(2, rng)]
+    for names in segmenter.predict_states(backwards):
+        starts = segments_of(np.unique(names, return_inverse=True)[1])[0]
+        assert names[starts].tolist() == ["a", "b", "c"]
+    with pytest.raises(OracleError, match="into 2 segments"):
+        segmenter.predict(Xs[:1], n_clusters=2)
+
+
+def test_changes_and_lengths_that_are_not_allowed_are_not_found(rng):
+    Xs = in_order(6, rng)
+    settings = {"changes": {"a": ["b"], "b": ["a", "c"]}, "min_length": 3, "max_length": {"b": 9}}
+    segmenter = StateSegmenter(["lda"], **settings).fit(Xs, [ABC] * 6)
+    for table in segmenter.predict_segments([rng.normal(size=(40, 3)) for _ in range(5)]):
+        names = [row["state"] for row in table]
+        assert {*itertools.pairwise(names)} <= {("a", "b"), ("b", "a"), ("b", "c")}
+        lengths = [(row["end"] - row["start"], row["state"]) for row in table]
+        assert all(n >= 3 and (name != "b" or n <= 9) for n, name in lengths)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"changes": {"a": ["c"]}}, "recording 0: samples 8..16 of the state 'b'"),
+        ({"order": ["a", "c", "b"]}, "recording 0: samples 8..16"),
+        ({"min_length": 9}, "recording 0: samples 0..8"),
+        ({"max_length": {"c": 7}}, "recording 0: samples 16..24 of the state 'c'"),
+    ],
+)
+def test_labels_that_break_a_rule_are_refused(settings, says, rng):
+    with pytest.raises(DataError, match=says):
+        StateSegmenter(["lda"], **settings).fit(in_order(4, rng), [ABC] * 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"changes": {"a": ["d"]}}, "changes name"),
+        ({"order": ["a", "b"]}, "name each of the states"),
+        ({"min_length": {"d": 2}}, "min_length names"),
+        ({"min_length": 5, "max_length": 4}, "swap them"),
+        ({"estimators": []}, "estimators"),
+        ({"lam": 0.0}, "lam"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings, says, rng):
+    with pytest.raises(SettingsError, match=says):
+        StateSegmenter(**{"estimators": ["lda"], **settings}).fit(in_order(4, rng), [ABC] * 4)
+
+
+def test_samples_without_a_name_are_left_out(segmenter, rng):
+    ys = [NAMES.astype(object) for _ in range(6)]
+    for y in ys[3:]:
+        y[: len(y) // 2] = None
+    Xs = recordings(6, rng)
+    assert np.mean(segmenter.fit(Xs, ys).predict_states(Xs[:1])[0] == NAMES) > 0.9
