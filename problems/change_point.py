@@ -98,7 +98,7 @@ class SegmentComparison(Comparison):
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
-        from structsvm.baselines.recordings import baselines_of_recordings
+        from structsvm.problems.menu import baselines_of_recordings
 
         return baselines_of_recordings(samples, labels, features)
 
@@ -111,14 +111,10 @@ class SegmentComparison(Comparison):
         parts: bool = False,
     ) -> Sequence[Candidate]:
         """Metrics and classifiers; of ``parts``, those that see most of what labels tell."""
-        from structsvm.baselines.recordings import (
-            candidates_for_new_states,
-            candidates_of_recordings,
-        )
+        from structsvm.problems.menu import candidates_of_recordings
 
         names = self.problem.traits.candidates
-        found = candidates_of_recordings(samples, labels, features, names)
-        found = candidates_for_new_states(found) if parts else found
+        found = candidates_of_recordings(samples, labels, features, names, new_states=parts)
         if getattr(self.problem, "missing", "error") != "mask":
             return found
         stages = [candidate.settings.get("features") for candidate in found]

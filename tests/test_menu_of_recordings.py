@@ -7,19 +7,20 @@ import pytest
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import FrameClassifier
-from structsvm.baselines.recordings import candidates_of_recordings
 from structsvm.errors import DataWarning, LearningError
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.steps import read_training
 from structsvm.partitions import Baseline, Candidate, Sample
 from structsvm.problems import ChangePoint
+from structsvm.problems.menu import candidates_of_recordings
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
 CONTEXT, MOMENTS = ("lags-diagonal", "lags-full"), "moments-diagonal"
-CLASSIFIERS = ["equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting"]
+FRAMES = ("frame-lda", "frame-logistic", "frame-boosting")
+CLASSIFIERS = ["equal-segments", *FRAMES, "boundary-boosting"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -38,9 +39,9 @@ def names_of(labels, features=None, T=30):
     return [candidate.name for candidate in menu_of(labels, features, T)]
 
 
-def test_names_of_states_bring_a_consensus_scores_and_classifiers():
+def test_the_default_of_names_of_states_is_a_segmenter_of_states():
     found = names_of([NAMES] * 4)
-    assert found == ["consensus", *SCORED, *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
+    assert found == ["states", *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 
 
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():

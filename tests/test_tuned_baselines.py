@@ -9,7 +9,6 @@ from recording_cases import ENDS, NAMES, recordings_of_states
 from sklearn.base import BaseEstimator
 
 from structsvm import MetricLearner, evaluate, load, save
-from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner.baselines import estimators_in, partition_with
@@ -17,6 +16,7 @@ from structsvm.learner.steps import encode
 from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.problems import Clustering
 from structsvm.problems.clustering import TableComparison
+from structsvm.problems.menu import baselines_of_recordings
 
 QUICK = ["equal-segments", "frame-logistic", "boundary-logistic"]
 recordings = partial(recordings_of_states, noise=0.6)

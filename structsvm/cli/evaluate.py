@@ -44,7 +44,6 @@ from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.recording import Recording
-from structsvm.learner.baselines import other_methods
 from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
@@ -349,9 +348,9 @@ def _compare(
     terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
     if kinds := ", ".join(held_out.diagnosis.kinds):
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
-    if not (args.refit or learner.consensus_):
+    if not args.refit:
         terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
-    available = {*learner.baselines_, *other_methods(learner)}
+    available = set(learner.baselines_)
     advice, baseline = verdict.next_step(available, search.best_candidate_)
     command = f"{predict} --baseline {baseline}" if baseline else predict
     if baseline in BLIND:

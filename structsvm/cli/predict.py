@@ -33,16 +33,14 @@ from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import (
     ask,
     estimators_in,
-    other_methods,
     partitions_with,
-    samples_with_states,
 )
 from structsvm.learner.columns import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table, segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import CONSENSUS, PartitionProblem
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
@@ -201,9 +199,9 @@ def answers_of(
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
     """The partitions of samples in the learned metric, or by a tuned baseline."""
-    rules, others = rules or {}, other_methods(learner)
-    if baseline not in (None, *learner.baselines_, *others):
-        known = ", ".join(sorted({*learner.baselines_, *others}))
+    rules, others = rules or {}, estimators_in(learner.baselines_)
+    if baseline not in (None, *learner.baselines_):
+        known = ", ".join(sorted(learner.baselines_))
         raise SettingsError(
             f"--baseline {baseline}: the model has {known}; fit --baselines all tunes all there are"
         )
@@ -220,7 +218,7 @@ def answers_of(
         rows = zip(names, tables, inputs.times, strict=True)
         return [segments(name, table, time) for name, table, time in rows]
     if baseline in others:
-        partitions = partitions_with(learner, baseline, measured, samples, n_clusters)
+        partitions = partitions_with(learner, baseline, measured, n_clusters)
     else:
         metric = learner.metric_ if baseline is None else learner.baselines_[baseline]
         partitions = decode_with(learner, metric, samples, n_clusters, **rules)
@@ -229,12 +227,9 @@ def answers_of(
         return [parts(name, each) for name, each in zip(names, labels, strict=True)]
     if not problem.traits.contiguous:
         return [clusters(name, M) for name, M in zip(names, partitions, strict=True)]
-    own = estimators_in(learner.baselines_).get(baseline or "")
-    if own is None:  # states are those of the metric's scores, or of the consensus
-        naming, states = samples, learner.classes_
-        if baseline == CONSENSUS:
-            naming, states = samples_with_states(learner, measured, samples)
-        tables = segment_tables(partitions, naming, states)
+    own = others.get(baseline or "")
+    if own is None:  # states are those of the metric's scores
+        tables = segment_tables(partitions, samples, learner.classes_)
     elif hasattr(own, "predict_segments"):
         tables = list(ask(own, "predict_segments", measured, n_clusters))
     else:

@@ -27,7 +27,6 @@ from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose, diagnose_measured
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.baselines import other_methods
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
@@ -105,7 +104,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.metric_.price,
         "training_loss": float(calibration.loss) if priced else None,
-        "baselines": list(dict.fromkeys([*learner.baselines_, *other_methods(learner)])),
+        "baselines": list(learner.baselines_),
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),

@@ -22,12 +22,10 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.splits import MOST_PARTS, Split, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.baselines import (
-    consensus_of,
     estimators_in,
     labels_by,
     metrics_in,
     partitions_of,
-    samples_with_states,
 )
 from structsvm.learner.columns import column_names, partition_of, warn_of_columns, words_of
 from structsvm.learner.form import Form
@@ -35,7 +33,7 @@ from structsvm.learner.steps import as_measured, decode_with, encode, names_by_m
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import BLIND, CONSENSUS, PartitionProblem, has_rows, names_states
+from structsvm.partitions.problem import BLIND, PartitionProblem, has_rows, names_states
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
@@ -507,13 +505,7 @@ def _found_by_all(
     naming = [name for name in labels if names_states(others[name])]
     # What is blind to the samples is looked at last.
     names |= {name: labels[name] for name in sorted(naming, key=BLIND.__contains__)}
-    if not learner.consensus_:
-        return found, names
-    together = {CONSENSUS: consensus_of(learner, found[LEARNED], found, measured, counts)}
-    of_consensus = names_by_metric(together, *samples_with_states(learner, measured, samples))
-    # Where the metric names nothing, the consensus is what is looked at first.
-    names = of_consensus | names if learner.classes_ is None else names | of_consensus
-    return found | together, names
+    return found, names
 
 
 # ---- parts of one table

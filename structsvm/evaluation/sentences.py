@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm.partitions.problem import ACRONYMS, CONSENSUS
+from structsvm.partitions.problem import ACRONYMS
 
 WORDS = {
     "untrained": "the untrained metric",
@@ -17,7 +17,8 @@ WORDS = {
     "one-part": "one single part",
     "most-frequent": "the most frequent name alone",
     "region-forest": "a classifier of regions (random forest)",
-    CONSENSUS: "the consensus of the metric and classifiers",
+    "states": "a segmenter of states",
+    "frame-lda": "a frame classifier (LDA)",
     "lda-classifier": "a classifier of rows (LDA)",
     "nearest-centroid": "a classifier of rows (nearest centre)",
     "forest-classifier": "a classifier of rows (random forest)",
@@ -37,7 +38,6 @@ ANSWERS = {
     "whatever is in the {words.whole}, may do as well.",
     "blind-metric": "There is no evidence that learning pays: {named} may do as well.",
     "pays": "Learning pays.",
-    "pays-together": "Learning pays, and {use} does {well}: use the consensus.",
     "pays-use": "Learning pays, but {use} does {well}: use it.",
     "pays-level": "Learning pays, but {named} may do as well.",
     "pays-less": "Learning pays, but {named} pays more.",

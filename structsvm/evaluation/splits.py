@@ -17,7 +17,6 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from structsvm.baselines.recordings import are_names
 from structsvm.data.copies import contents, joined, near_rows
 from structsvm.data.sample import TABLES, Words
 from structsvm.data.samples import label_values, units_of
@@ -26,6 +25,7 @@ from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
+from structsvm.problems.menu import are_names
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted

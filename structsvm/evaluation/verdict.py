@@ -12,14 +12,14 @@ from structsvm.data.copies import joined
 from structsvm.data.sample import RECORDINGS, Words
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NAMED_TOO, NOTES, baseline_in_words
-from structsvm.partitions.problem import BLIND, CONSENSUS
+from structsvm.partitions.problem import BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, finite
 
 __all__ = ["Verdict"]
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
-PAYS = ("pays", "pays-together", "pays-use", "pays-level", "pays-less")
+PAYS = ("pays", "pays-use", "pays-level", "pays-less")
 
 Decision = tuple[str, str | None, str | None]
 """The code, the baseline that the answer names, and the one that it says to use."""
@@ -37,14 +37,13 @@ class Verdict:
     """What the figures say, a key of ``structsvm.evaluation.sentences.ANSWERS``: "pays", "harms",
     "chance", "blind", "too-few", ..."""
     contrasts: Mapping[str, Contrast]
-    """By name, against the untrained metric, the tuned baselines, the best first, and the consensus
-    of the metric and classifiers."""
+    """By name, against the untrained metric, and the tuned baselines, the best first."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
     named: str | None = None
     """The baseline that the answer names, if it names one."""
     use: str | None = None
-    """The classifier, or the consensus, that the answer says to use; None for neither."""
+    """The classifier that the answer says to use, if any."""
     best: str | None = None
     """The name of the candidate that was chosen from all; None if none was chosen."""
     grouped: bool = False
@@ -116,18 +115,16 @@ class Verdict:
     ) -> Verdict:
         """Judge by contrasts, that against "untrained" among them.
 
-        ``classifiers`` are the baselines that are no metrics. One of a user that is called as the
-        consensus of the metric is a baseline like others.
+        ``classifiers`` are the baselines that are no metrics.
         """
         others = {n: c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)}
-        joint = None if CONSENSUS in classifiers else others.pop(CONSENSUS, None)
         n = len(others.keys() - BLIND)
         tuned = [c if c.baseline in BLIND else c.one_of(n) for c in others.values()]
         tuned.sort(key=lambda c: c.mean)
         untrained = contrasts["untrained"]
-        ordered = {c.baseline: c for c in (untrained, *tuned, *([joint] if joint else []))}
+        ordered = {c.baseline: c for c in (untrained, *tuned)}
         undecided = cls("", ordered, loss, **about)
-        code, named, use = undecided._decision(tuned, joint, set(classifiers) - BLIND)
+        code, named, use = undecided._decision(tuned, set(classifiers) - BLIND)
         return replace(undecided, code=code, named=named, use=use)
 
     @property
@@ -235,11 +232,9 @@ class Verdict:
     @property
     def _tuned(self) -> Sequence[Contrast]:
         """The contrasts with tuned baselines, the best of them first."""
-        return [c for name, c in self.contrasts.items() if name not in ("untrained", CONSENSUS)]
+        return [c for name, c in self.contrasts.items() if name != "untrained"]
 
-    def _decision(
-        self, tuned: Sequence[Contrast], joint: Contrast | None, classifiers: Collection[str]
-    ) -> Decision:
+    def _decision(self, tuned: Sequence[Contrast], classifiers: Collection[str]) -> Decision:
         """The first code that applies to the figures, and the baselines that it is about."""
         untrained = self.untrained
         if self.seen:
@@ -265,15 +260,11 @@ class Verdict:
             return "harms", None, better
         if not untrained.is_gain:
             return "mostly" if untrained.is_mostly_better else "chance", None, better
-        return self._decision_that_pays(tuned, joint, enough)
+        return self._decision_that_pays(tuned, enough)
 
-    def _decision_that_pays(
-        self, tuned: Sequence[Contrast], joint: Contrast | None, enough: Contrast | None
-    ) -> Decision:
+    def _decision_that_pays(self, tuned: Sequence[Contrast], enough: Contrast | None) -> Decision:
         """The code where learning pays, by what else does as well."""
         level = next((c for c in tuned if not c.is_beaten), None)
-        if joint is not None and self.best in (None, CONSENSUS) and not joint.is_gain:
-            return "pays-together", enough.baseline if enough else None, joint.baseline
         if enough is not None and (level is None or level == enough or not level.is_harm):
             return "pays-use", None, enough.baseline
         if level is None:

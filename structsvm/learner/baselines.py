@@ -1,4 +1,4 @@
-"""What a learned metric has to beat, tuned on the same labels, and the consensus with it."""
+"""What a learned metric has to beat, tuned on the same labels, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines import metrics as tuned_metrics
-from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample, is_prepared, of_each
 from structsvm.data.samples import Counts, cluster_counts, label_values
@@ -32,7 +31,6 @@ from structsvm.learner.training_set import (
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import (
-    CONSENSUS,
     Baseline,
     Candidate,
     PartitionProblem,
@@ -99,11 +97,12 @@ def tune(
     seen: TrainingSet,
     features: RecordingTransformer | None,
     inputs: Inputs,
+    standardize: str | None,
 ) -> dict[str, Any]:
     """Tune baselines of a metric, by name: other metrics of what it sees, and estimators."""
     if all(truth.n_clusters == 1 for truth in measured.parts.truths):
         return {}  # no labelled stretch has a change: nothing to tune on
-    names, others = chosen_baselines(which, measured, features)
+    names, others = chosen_baselines(which, measured, features, standardize)
     found: dict[str, Any] = {}
     part = len(names) / max(len(names) + len(others), 1)
     with share("tuning baselines", 0.0, part):
@@ -122,13 +121,17 @@ def tuned_metric(name: str, data: TrainingSet, **settings: Any) -> Metric:
 
 
 def chosen_baselines(
-    which: str | Sequence[str], data: TrainingSet, features: RecordingTransformer | None
+    which: str | Sequence[str],
+    data: TrainingSet,
+    features: RecordingTransformer | None,
+    standardize: str | None,
 ) -> tuple[list[str], list[Baseline]]:
     """The names of metrics, and the other baselines; classifiers find no new clusters."""
     labels, found = data.item_labels, []
     if labels is not None and data.asks != CLUSTERS:
         with asked(data.problem, "comparison"):
             found = list(data.problem.comparison.baselines(data.samples, labels, features))
+        found = [replace(one, estimator=standardized(one.estimator, standardize)) for one in found]
     if isinstance(which, str):
         quick = [baseline for baseline in found if baseline.quick or which == "all"]
         return list(data.problem.traits.baselines), quick
@@ -137,14 +140,35 @@ def chosen_baselines(
     return [n for n in names if n not in others], [others[n] for n in names if n in others]
 
 
-def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
+def standardized(estimator: Any, standardize: str | None) -> Any:
+    """A classifier, or features, scaled as a user wants; "auto" is as they do by themselves."""
+    given = {} if standardize == "auto" else estimator.get_params()
+    own = [name for name in given if name.rpartition("__")[2] == "standardize"]
+    return clone(estimator).set_params(**dict.fromkeys(own, standardize)) if own else estimator
+
+
+def candidates_of(
+    data: TrainingSet, features: RecordingTransformer | None, standardize: str | None
+) -> list[Candidate]:
     """The menu of the problem for samples as they were measured, and what is asked about them."""
     about = data.asks or data.question
     parts = about in (ROWS, CLUSTERS, STATES)
     with asked(data.problem, "comparison"):
         comparison = data.problem.comparison
         found = comparison.candidates(data.samples, _item_labels(data), features, parts)
-    return [c for c in found if c.estimator is None or about != CLUSTERS]
+    kept = [c for c in found if c.estimator is None or about != CLUSTERS]
+    return [_standardized_candidate(c, standardize) for c in kept]
+
+
+def _standardized_candidate(candidate: Candidate, standardize: str | None) -> Candidate:
+    features, own = candidate.settings.get("features"), candidate.estimator
+    if own is not None:
+        estimator = standardized(own.estimator, standardize)
+        return replace(candidate, baseline=replace(own, estimator=estimator))
+    if features is None:
+        return candidate
+    settings = {**candidate.settings, "features": standardized(features, standardize)}
+    return replace(candidate, settings=settings)
 
 
 def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool) -> dict[str, Any]:
@@ -226,77 +250,25 @@ def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
     return getattr(baseline, method)([filled(X)], *given)[0]
 
 
-# ---- the consensus of learned metrics and of classifiers that were tuned beside them
-
-
-def other_methods(learner: Fitted) -> list[str]:
-    consensus = [CONSENSUS] if learner.consensus_ else []
-    return list(dict.fromkeys([*estimators_in(learner.baselines_), *consensus]))
+# ---- partitioning with a baseline by its name
 
 
 def partition_with(
     learner: Fitted, baseline: str, X: Any, n_clusters: Counts = None
 ) -> list[EquivalenceMatrix]:
-    """Partition samples with one of the baselines of a learner, by name, or with the consensus."""
+    """Partition samples with one of the baselines of a learner, by name."""
     if is_prepared(X):
         raise SettingsError(f"{baseline} partitions samples as they are, not prepared ones")
-    refuse_unlisted("baseline", baseline, sorted({*learner.baselines_, *other_methods(learner)}))
+    refuse_unlisted("baseline", baseline, sorted(learner.baselines_))
     if baseline in metrics_in(learner.baselines_):
         return decode_with(learner, learner.baselines_[baseline], X, n_clusters)
-    measured = as_measured(learner, X)
     with workers_of(learner):
-        samples = learner.inputs_(measured) if baseline == CONSENSUS else measured
-        return partitions_with(learner, baseline, measured, samples, n_clusters)
+        return partitions_with(learner, baseline, as_measured(learner, X), n_clusters)
 
 
 def partitions_with(
-    learner: Fitted,
-    baseline: str,
-    measured: Sequence[Sample],
-    samples: Sequence[Sample],
-    n_clusters: Counts = None,
+    learner: Fitted, baseline: str, measured: Sequence[Sample], n_clusters: Counts = None
 ) -> list[EquivalenceMatrix]:
-    """Partitions by a baseline of a learner that is no metric, or by the consensus of some."""
-    own, problem = learner.baselines_, learner.problem_
-    if baseline != CONSENSUS or baseline in own:
-        return partitions_of(
-            labels_by(own[baseline], baseline, problem, measured, n_clusters), problem
-        )
-    learned = decode_with(learner, learner.metric_, list(samples), n_clusters)
-    found = {
-        name: partitions_with(learner, name, measured, samples, n_clusters)
-        for name in learner.consensus_
-    }
-    return consensus_of(learner, learned, found, measured, n_clusters)
-
-
-def consensus_of(
-    learner: Fitted,
-    learned: Sequence[EquivalenceMatrix],
-    by_baselines: Mapping[str, Sequence[EquivalenceMatrix]],
-    measured: Sequence[Sample],
-    n_clusters: Counts,
-) -> list[EquivalenceMatrix]:
-    """The consensus of the segmentations in the metric, in those beside it, and by baselines."""
-    beside = [
-        decode_with(learner, other, other.inputs(measured), n_clusters)
-        for other in learner.metrics_beside_.values()
-    ]
-    every = [learned, *beside, *(by_baselines[name] for name in learner.consensus_)]
-    found = [[M.breakpoints for M in partitions] for partitions in every]
-    counts = cluster_counts(n_clusters, [sample.n_samples for sample in measured])
-    ends = nearest_segmentations(found, np.ones(len(found)), counts)
-    return [EquivalenceMatrix.from_breakpoints(each) for each in ends]
-
-
-def samples_with_states(
-    learner: Fitted, measured: Sequence[Sample], samples: Sequence[Sample]
-) -> tuple[list[Sample], NDArray[Any] | None]:
-    """Samples with the probabilities of states by which a consensus names them; and the names."""
-    if learner.classes_ is not None:
-        return list(samples), learner.classes_
-    for baseline in (learner.baselines_[name] for name in learner.consensus_):
-        if names_states(baseline) and hasattr(baseline, "predict_proba"):
-            known = zip(samples, ask(baseline, "predict_proba", measured), strict=True)
-            return [replace(sample, states=p) for sample, p in known], baseline.classes_
-    return list(samples), None
+    """Partitions by a baseline of a learner that is no metric."""
+    own, problem = learner.baselines_[baseline], learner.problem_
+    return partitions_of(labels_by(own, baseline, problem, measured, n_clusters), problem)

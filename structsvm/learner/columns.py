@@ -47,8 +47,6 @@ class Fitted(Protocol):
     n_features_in_: int
     metric_feature_names_: list[str]
     baselines_: dict[str, Any]
-    consensus_: tuple[str, ...]
-    metrics_beside_: dict[str, Any]
     classes_: NDArray[Any] | None
 
 

@@ -32,6 +32,7 @@ from structsvm.partitions.plugins import (
 )
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem
+from structsvm.problems.state_segmenter import StateSegmenter
 from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
@@ -47,7 +48,7 @@ INTERNAL: dict[str, type] = {
     for cls in (
         *(MetricLearner, StructuredSVM, Inputs, MetricBaseline, TrainingSummary, Standardizer),
         *(Calibration, Solution, History, HistoryEntry, SupportLabelling, Status),
-        *(Surroundings, FrameModel, FrameModels, Trees),
+        *(Surroundings, FrameModel, FrameModels, Trees, StateSegmenter),
     )
 }
 ESTIMATORS = {
@@ -196,13 +197,7 @@ def _storable(learner: Any, codec: Codec) -> Any:
         why = codec.lost(baseline, type(baseline).__name__)
         if why is not None:
             kept.baselines_ = {k: v for k, v in kept.baselines_.items() if k != name}
-            kept.consensus_ = () if name in kept.consensus_ else kept.consensus_
             warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}", DataWarning)
-    why = codec.lost(kept.metrics_beside_, "consensus")
-    if why is not None:
-        warn(f"the consensus is not stored: {why}", DataWarning)
-    if why is not None or not kept.consensus_:
-        kept.consensus_, kept.metrics_beside_ = (), {}
     return kept
 
 

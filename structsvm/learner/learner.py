@@ -155,8 +155,6 @@ class MetricLearner(ProblemParameters):
         Methods to compare with, tuned on the same labels: "untrained" (the identity with its best
         price) and those that ``fit(..., baselines=)`` asked for. Each has ``predict(Xs,
         n_clusters=None)``; a metric is a :class:`~structsvm.partitions.Metric`, too.
-    consensus_, metrics_beside_ : tuple of str, dict of MetricBaseline
-        Classifiers and other metrics whose consensus with this one :class:`MetricLearnerCV` chose.
     alternated_ : Alternated or None
         With partial labels, the completed labels and the rounds of completion; not stored.
     whitening_ : array of shape (P, P), or None
@@ -315,7 +313,7 @@ class MetricLearner(ProblemParameters):
             if which is not None and not self.interrupted_:
                 with share("tuning baselines", learned, 1.0):
                     features = None if inputs.features is None else clone(inputs.features)
-                    tuned = tune(which, read, data, features, inputs)
+                    tuned = tune(which, read, data, features, inputs, self.standardize)
                     # A new dictionary: a copy of this learner keeps its own.
                     self.baselines_ = self.baselines_ | tuned
         return self
@@ -632,8 +630,6 @@ class MetricLearner(ProblemParameters):
         self.solution_: Solution = result.solution
         self.certified_upper_ = result.solution.certified_upper
         self.alternated_ = result.alternated
-        self.consensus_: tuple[str, ...] = ()
-        self.metrics_beside_: dict[str, MetricBaseline] = {}
         self.inputs_, self.problem_ = inputs, read.problem
         self.whitening_ = result.units.whitening
         untrained = MetricBaseline.of(result.untrained, self.problem_, inputs)

@@ -13,7 +13,6 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
@@ -66,26 +65,18 @@ class HeldOut:
         n_jobs: int | None,
     ) -> HeldOut:
         """Try every candidate on every fold."""
-        single = [candidate for candidate in candidates if not candidate.joins]
-        joint = [candidate for candidate in candidates if candidate.joins]
         folds = [
-            Fold(k, data.counted(), split.test_set(k), _aligned(data, split, k), bool(joint))
+            Fold(k, data.counted(), split.test_set(k), _aligned(data, split, k))
             for k, data in enumerate(split.training)
         ]
-        asked = {c: settings(c) for c in single if c.estimator is None}
-        trials = trials_of(asked, single, folds, n_jobs)
-        found = cls(split, single, trials, judge_with_k, choose_with_k)
-        tried = [
-            dict(zip(single, row, strict=True)) | {c: found._try_consensus(c, fold) for c in joint}
-            for row, fold in zip(trials, folds, strict=True)
-        ]
-        every = [[row[c] for c in candidates] for row in tried]
+        asked = {c: settings(c) for c in candidates if c.estimator is None}
+        trials = trials_of(asked, candidates, folds, n_jobs)
         losses = {one.name: np.empty(len(split.held_out)) for one in blind}
         for fold in folds:
             for one in blind:
                 of_fold = try_baseline(one, fold).losses[:, int(judge_with_k)]
                 losses[one.name][split.test(fold.number)] = of_fold
-        return replace(found, candidates=candidates, trials=every, blind=losses)
+        return cls(split, candidates, trials, judge_with_k, choose_with_k, losses)
 
     @cached_property
     def _losses(self) -> Floats:
@@ -169,51 +160,6 @@ class HeldOut:
                 f"last one: {failures[-1]}"
             )
         return self.candidates[self._chosen(eligible)]
-
-    @property
-    def joined(self) -> list[Candidate]:
-        """Candidates that the best one joins with the best metric, if it is a consensus."""
-        best = self.best
-        return [self.candidates[j] for j in self._members(best)[1:]] if best.joins else []
-
-    def _members(self, consensus: Candidate, recordings: Ints | None = None) -> list[int]:
-        """Numbers of the candidates that a consensus joins, by the losses of these recordings."""
-        which = np.arange(len(self.criterion)) if recordings is None else recordings
-        learned = self._learned_criterion
-        means = np.average(self.criterion[which], axis=0, weights=self.weights[which])
-
-        def named(names: Sequence[str]) -> list[int]:
-            usable = np.flatnonzero(self._usable).tolist()
-            return [j for j in usable if self.candidates[j].name in names]
-
-        def best_metric(group: Sequence[int]) -> int:
-            losses = np.full_like(learned, np.nan)
-            losses[:, group] = learned[:, group]
-            return self._chosen(losses, which)
-
-        metrics = np.flatnonzero(~np.isnan(learned[which]).any(axis=0)).tolist()
-        baselines = [named(group) for group in consensus.joins]
-        if not all(baselines) or not metrics:
-            return []
-        best = best_metric(metrics)
-        kinds = [[j for j in named(group) if j in metrics] for group in consensus.joins_metrics]
-        others = [best_metric(kind) for kind in kinds if kind and best not in kind]
-        return [best, *others, *(min(group, key=lambda j: float(means[j])) for group in baselines)]
-
-    def _try_consensus(self, consensus: Candidate, fold: Fold) -> Trial:
-        """The trial of a consensus of those candidates that the other folds choose."""
-        start = time.perf_counter()
-        members = self._members(consensus, self.split.train(fold.number))
-        trials = [self.trials[fold.number][j] for j in members]
-        if not members:
-            return fold.failed("what it joins could not learn", start, refused=False)
-        guesses = []
-        for which, asked in ((0, [None] * len(fold.counts)), (1, fold.counts)):
-            found = [[ends.tolist() for ends in trial.ends[which]] for trial in trials]
-            nearest = nearest_segmentations(found, np.ones(len(trials)), asked)
-            guesses.append([EquivalenceMatrix.from_breakpoints(ends) for ends in nearest])
-        seconds = sum(trial.seconds for trial in trials) + time.perf_counter() - start
-        return fold.trial(guesses, seconds, converged=all(trial.converged for trial in trials))
 
     @property
     def verdict(self) -> Verdict:
@@ -333,9 +279,6 @@ class Trial:
     """Why there is no metric."""
     refused: bool = False
     """Whether its features or its classifier could not learn from the labels."""
-    ends: Sequence[Sequence[Ints]] = ()
-    """Segment ends of each held-out recording, without and with K given, the last being T; none
-    where no consensus is tried, and none if the candidate failed."""
     accuracy: Floats | float = np.nan
     """The share of items of each held-out recording that are named right, (n,); NaN for none."""
 
@@ -350,8 +293,6 @@ class Fold:
     aligned: TrainingSet | None = None
     """What is tuned on with the other folds for groups, if there are enough of them: what is
     cross-fitted on it again then learns from the same recordings as in other folds."""
-    joins: bool = False
-    """Whether a consensus of what is tried here is tried as well."""
 
     @property
     def counts(self) -> list[int]:
@@ -366,8 +307,6 @@ class Fold:
             [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
             for found in guesses
         ]
-        if self.joins:
-            about["ends"] = [[np.array(M.breakpoints) for M in found] for found in guesses]
         return Trial(np.array(columns).T, seconds, **about)
 
     def accuracy(self, names: Sequence[NDArray[Any]] | None) -> Floats | float:

@@ -27,7 +27,6 @@ from structsvm.learner.baselines import (
     fit_baseline,
     fit_baselines,
     partitions_with,
-    samples_with_states,
     which_baselines,
 )
 from structsvm.learner.form import Form
@@ -99,7 +98,7 @@ class MetricLearnerCV(ProblemParameters):
         either, or with the number of the labels if the problem takes it for known.
     choose_from : {"metrics", "all"}
         Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
-        may be the untrained metric, a classifier or the consensus.
+        may be the untrained metric or a classifier.
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
     regularizer, features, standardize, whiten, solver, constraints, random_state
@@ -255,8 +254,7 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(X, y, **given)
         candidates, traits = self._menu(data), data.problem.traits
         for candidate in candidates:
-            if not candidate.joins:
-                self._settings(candidate)
+            self._settings(candidate)
         names = {candidate.name for candidate in candidates}
         blind = blind_baselines(traits.contiguous)
         split = split_samples(self.split, data, self.cv, self.random_state)
@@ -279,7 +277,6 @@ class MetricLearnerCV(ProblemParameters):
         self.candidates_, self.fold_ = candidates, split.fold
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
-        self._joined: list[Candidate] = held_out.joined
         self.__dict__.pop("best_estimator_", None)  # of another choice
         return MetricLearner(**self._parameters(learned))
 
@@ -330,18 +327,11 @@ class MetricLearnerCV(ProblemParameters):
         return self.best_estimator_
 
     def _menu(self, data: TrainingSet) -> list[Candidate]:
-        known = candidates_of(data, self.features)
+        known = candidates_of(data, self.features, self.standardize)
         lams: Any = data.problem.traits.lams
         if self.lams is not None:
             known, lams = [replace(candidate, lams=()) for candidate in known], self.lams
-        found = menu(known if self.candidates is None else self.candidates, lams, known)
-        joint = [candidate.name for candidate in found if candidate.joins]
-        if joint and not data.problem.traits.contiguous:
-            raise SettingsError(
-                f"candidate {joint[0]!r} is a consensus, which is found of segments of recordings "
-                f"and not of a {data.problem.traits.words.whole}: leave it out"
-            )
-        return found
+        return menu(known if self.candidates is None else self.candidates, lams, known)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
@@ -385,7 +375,7 @@ class MetricLearnerCV(ProblemParameters):
     ) -> None:
         """Learn the choice from all samples, and tune the baselines."""
         plain = [c.tuned for c in self.candidates_ if c.tuned and not c.settings]
-        metrics, others = chosen_baselines(which or (), data, learner.features)
+        metrics, others = chosen_baselines(which or (), data, learner.features, self.standardize)
         tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
         chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
         others = [baseline for baseline in others if baseline.name not in chosen]
@@ -398,18 +388,11 @@ class MetricLearnerCV(ProblemParameters):
 
         with share("the choice", 0.0, learned):
             self._learn_best(learner, data, tuned, keep)
-            learner.metrics_beside_ = {}
-            for candidate in [c for c in self._joined if c.is_learned]:
-                other = MetricLearner(**self._parameters(candidate))
-                self._learn_best(other, data, [], None)
-                beside = MetricBaseline.of(other.metric_, other.problem_, other.inputs_)
-                learner.metrics_beside_[candidate.name] = beside
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         with share("baselines", learned, 1.0):
             for name in stage("classifiers", list(chosen)):
                 learner.baselines_[name] = fit_baseline(chosen[name], folded)
             learner.baselines_ |= fit_baselines(others, folded, named=not isinstance(which, str))
-        learner.consensus_ = tuple(c.name for c in self._joined if c.estimator is not None)
         if self.choose_from == "all":
             self.best_estimator_ = self._best_of_all(learner, data)
 
@@ -490,7 +473,7 @@ def menu(
 
 @dataclass(frozen=True, eq=False)
 class ChosenBaseline:
-    """The untrained metric, a classifier or a consensus that partitions as a learner does."""
+    """The untrained metric or a classifier that partitions as a learner does."""
 
     learner: MetricLearner
     """The best learned metric, with its baselines."""
@@ -515,8 +498,7 @@ class ChosenBaseline:
         """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
         A classifier that names states gives its own names. Otherwise they follow from the state
-        scores of the learned metric or, for a consensus without such scores, from one of its
-        classifiers.
+        scores of the learned metric.
         """
         named = partial(self._named, "predict_states", names_of_items, n_clusters)
         return self._answer(X, n_clusters, named)
@@ -533,8 +515,7 @@ class ChosenBaseline:
         if self.metric is not None:
             found = decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
         else:
-            seen = samples if self.name in learner.baselines_ else learner.inputs_(samples)
-            found = partitions_with(learner, self.name, samples, seen, n_clusters)
+            found = partitions_with(learner, self.name, samples, n_clusters)
         return form.answer(answer(found, samples))
 
     def _named(
@@ -550,8 +531,6 @@ class ChosenBaseline:
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
             return list(ask(own, method, samples, counts))
         seen, states = learner.inputs_(samples), learner.classes_
-        if own is None:  # a consensus
-            seen, states = samples_with_states(learner, samples, seen)
         if states is None:
             raise SettingsError(
                 f"{self.name} knows no names of states, nor does the learned metric: use "

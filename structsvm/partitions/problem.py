@@ -43,9 +43,6 @@ from structsvm.support.contract import Contract, asked, hook, hooks_of, promises
 # ---- what the metric of a problem is compared with and chosen from, and by which scores
 
 
-CONSENSUS = "consensus"
-"""Name of the consensus of a learned metric and classifiers."""
-
 ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
 """Names of metrics that people read in capitals."""
 
@@ -89,7 +86,7 @@ def names_states(baseline: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate of model selection: learned, a baseline, or joint.
+    """A candidate of model selection: learned, or a baseline.
 
     Examples
     --------
@@ -114,16 +111,11 @@ class Candidate:
     baseline: str | Baseline | None = None
     """What it is if nothing is learned: a metric, by its name in
     :func:`structsvm.baselines.metrics.fit`, or a :class:`Baseline` that is no metric."""
-    joins: tuple[tuple[str, ...], ...] = ()
-    """Names of baselines in groups: it is the consensus of the best learned candidate and of the
-    best baseline of each group, if it is joint. See :class:`structsvm.baselines.Consensus`."""
-    joins_metrics: tuple[tuple[str, ...], ...] = ()
-    """Names of learned candidates in groups: it joins the best of each group that is tried, too."""
 
     @property
     def is_learned(self) -> bool:
         """Whether structured learning makes it."""
-        return self.baseline is None and not self.joins
+        return self.baseline is None
 
     @property
     def tuned(self) -> str | None:

@@ -19,27 +19,20 @@ from structsvm.features.compose import Chain, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.names import is_missing
 from structsvm.features.scores import BoundaryScores, StateScores
-from structsvm.partitions.problem import CONSENSUS, Baseline, Candidate, named_candidate
+from structsvm.partitions.problem import Baseline, Candidate, named_candidate
+from structsvm.problems.state_segmenter import StateSegmenter
 
-CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
+STATES = "states"
+"""Name of the segmenter of states."""
+
+CHOSEN_FROM = (
+    *("equal-segments", "frame-lda", "frame-logistic", "frame-boosting", "boundary-boosting"),
+    STATES,
+)
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
 
-JOINED = (("frame-logistic", "frame-boosting"), ("boundary-boosting",))
-"""Baselines that the consensus joins that model selection tries, the best of each kind. Both kinds
-have to apply: three can outvote one, and of two neither (on people held out from har_spsw, the
-consensus of the metric and the boundary classifier alone was no better than the latter)."""
-
-JOINED_METRICS = (
-    ("diagonal", "full", "lags-diagonal", "lags-full", "moments-diagonal"),
-    ("scores-diagonal",),
-    ("boundaries-diagonal", "scores-boundaries-diagonal"),
-)
-"""Metrics that it joins, the best of each kind: those that see no classifier, the states that one
-names, and the boundaries that one finds. Which kind is best is nearly chance where there are few
-recordings, and the mistakes of one kind are not those of another."""
-
-QUICK = 1_000_000
-"""Values of all recordings, their lags apart, up to which a logistic classifier is quick."""
+QUICK, QUICK_TREES = 1_000_000, 100_000
+"""Values of all recordings up to which linear classifiers, and trees, are quick."""
 
 LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
@@ -77,15 +70,18 @@ def baselines_of_recordings(
     context = _context(features)
     lags = Lags() if context is None else context
     named = are_names(samples, labels)
-    small = sum(x.n_samples * x.n_features for x in samples) <= QUICK
+    values = sum(x.n_samples * x.n_features for x in samples)
     full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
     found = [Baseline("equal-segments", EqualSegments())] if full else []
-    for name in ("logistic", "boosting"):
-        quick = small and name == "logistic"
+    for name in ("lda", "logistic", "boosting"):
+        quick = values <= QUICK and name != "boosting"
         if named:
             found.append(Baseline(f"frame-{name}", FrameClassifier(name, lags), quick))
-        if full:
+        if full and name != "lda":
             found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), quick))
+    if named:
+        states = StateSegmenter(features=context)
+        found.append(Baseline(STATES, states, values <= QUICK_TREES))
     return found
 
 
@@ -94,38 +90,43 @@ def candidates_of_recordings(
     labels: Sequence[Any],
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
+    new_states: bool = False,
 ) -> list[Candidate]:
     """Return the candidates of recordings in the order of preference, the default first.
 
-    That is the consensus for names of states, and for change points a metric: that of boundary
-    scores, or the first that applies. The order was measured on people held out (docs/results.md).
+    That is the segmenter of states for names of states. For change points it is a metric: that of
+    boundary scores, or the first that applies. For states that nobody labelled metrics see scores,
+    if any apply. The order was measured on people held out (docs/results.md).
     """
     plain = [named_candidate(name) for name in names]
     tuned = [candidate for candidate in plain if not candidate.is_learned]
     learned = [candidate for candidate in plain if candidate.is_learned]
     baselines = {one.name: one for one in baselines_of_recordings(samples, labels, features)}
-    fitted = [
-        Candidate(name, baseline=baselines[name]) for name in CHOSEN_FROM if name in baselines
-    ]
-    joint = []
-    if all(any(name in baselines for name in kind) for kind in JOINED):
-        joint = [Candidate(CONSENSUS, joins=JOINED, joins_metrics=JOINED_METRICS)]
+    fitted = [Candidate(n, baseline=baselines[n]) for n in CHOSEN_FROM if n in baselines]
+    by_name = [] if new_states else [c for c in fitted if c.name == STATES]
+    others = [candidate for candidate in fitted if candidate.name != STATES]
     if features is None and min(sample.n_samples for sample in samples) > LONGEST:
-        scores = len(samples) >= FEWEST
-        learned = [*_with_context(learned, baselines if scores else {})]
-    return [*joint, *learned, *fitted, *tuned]
+        scored = [] if by_name or len(samples) < FEWEST else _with_scores(baselines)
+        if not (new_states and scored):
+            scored += _with_context(learned)
+        learned = scored
+    return [*by_name, *learned, *others, *tuned]
 
 
-def _with_context(plain: Sequence[Candidate], classifiers: Collection[str]) -> list[Candidate]:
-    """Learned metrics of what classifiers say beside lags, of lags, and of columns alone."""
-    lags, diagonal = Lags(), named_candidate("diagonal").settings
-    scored = [
+def _with_scores(classifiers: Collection[str]) -> list[Candidate]:
+    """Learned metrics of what classifiers say beside lags."""
+    diagonal = named_candidate("diagonal").settings
+    return [
         Candidate(f"{name}-diagonal", settings={**diagonal, "features": sees}, lams=STRONGEST)
         for name, needs, kinds in SCORED
         if needs <= set(classifiers)
-        for sees in [Union(lags, *(kind() for kind in kinds))]
+        for sees in [Union(Lags(), *(kind() for kind in kinds))]
     ]
-    found = []
+
+
+def _with_context(plain: Sequence[Candidate]) -> list[Candidate]:
+    """Learned metrics of lags, of columns alone, and of moments."""
+    lags, found = Lags(), []
     for candidate in plain:
         settings: dict[str, Any] = {**candidate.settings, "features": lags}
         path: tuple[float, ...] = ()
@@ -135,15 +136,9 @@ def _with_context(plain: Sequence[Candidate], classifiers: Collection[str]) -> l
             path = STRONG
         found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path))
     # Changes of spread and shape, which no mean of columns or lags shows.
+    diagonal = named_candidate("diagonal").settings
     moments = Candidate("moments-diagonal", settings={**diagonal, "features": HermiteMoments()})
-    return [*scored, *found, *plain, moments]
-
-
-def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
-    """Keep single candidates; of those that are learned only such as see scores, if any do."""
-    scored = {f"{name}-diagonal" for name, _, _ in SCORED} & {candidate.name for candidate in found}
-    single = [candidate for candidate in found if not candidate.joins]
-    return [c for c in single if not (scored and c.is_learned) or c.name in scored]
+    return [*found, *plain, moments]
 
 
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
