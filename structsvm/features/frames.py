@@ -22,11 +22,15 @@ from structsvm.parallel import single_threaded
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below
+from structsvm.support.quiet import without_warnings
 
 CLASSIFIERS = ("logistic", "lda", "kernel", "boosting", "forest", "extra-trees")
 
 WORTH_THREADS = 50_000_000
 """Values from which on threads of a classifier do not wait for each other at every node."""
+
+FEW_ROWS = "n_components > n_samples"
+"""What a kernel says that takes every row, where these are few."""
 
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
@@ -223,7 +227,7 @@ class FrameRecipe:
         if np.unique(code).size == 1:  # most classifiers refuse a single state
             classifier = DummyClassifier()
         try:
-            with _threads_for(rows):
+            with _threads_for(rows), without_warnings(UserWarning, beginning=FEW_ROWS):
                 classifier.fit(rows, code)
         except Exception as error:  # whatever a foreign classifier raises
             raise LearningError(
