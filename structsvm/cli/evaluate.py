@@ -258,10 +258,9 @@ def _learn_from_all(
 ) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
     path, inputs = args.output / ALL, whole.inputs
-    if problem_name(learner.problem_) != args.problem or learner.consensus_:
-        what = "a consensus" if learner.consensus_ else f"of {problem_name(learner.problem_)}"
+    if (own := problem_name(learner.problem_)) != args.problem:
         raise SettingsError(
-            f"the model in {args.output} is {what}, which --refit cannot learn from these files: "
+            f"the model in {args.output} is of {own}, which --refit cannot learn from these files: "
             "leave it out, or name another --output"
         )
     data = replace(whole.data, question=split or WHOLE)
