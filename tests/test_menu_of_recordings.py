@@ -62,7 +62,7 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
     short = names_of([np.repeat(["a", "b"], 2)] * 4, T=4)
-    assert short == ["consensus", *LEARNED, *CLASSIFIERS, *TUNED]
+    assert short == ["states", *LEARNED, *CLASSIFIERS, *TUNED]
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 

@@ -321,11 +321,15 @@ def _compare(
         )
         verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
         page = page_of(held_out, f"What was learned from {', '.join(args.paths)}", verdict)
+        advice, baseline = verdict.next_step(set(learner.baselines_), search.best_candidate_)
+        used = None if baseline in BLIND else baseline
         counts = (
             [M.n_clusters for M in held_out.evaluation.guesses[LEARNED]] if with_counts else None
         )
         prepared = list(held_out.samples)
-        answers = answers_of(learner, inputs, samples, n_clusters=counts, prepared=prepared)
+        answers = answers_of(
+            learner, inputs, samples, baseline=used, n_clusters=counts, prepared=prepared
+        )
     folder, report = args.output / "predicted", args.output / "report.html"
     with Interrupts():  # all the files or none
         write_atomically(report, printable(page).encode())
@@ -340,6 +344,7 @@ def _compare(
         "verdict": verdict.to_dict(),
         "verdict_from": source,
         "findings": held_out.diagnosis.to_dict()["findings"],
+        "predicted_with": used or LEARNED,
         **written,
     }
     *scores, _ = readable(held_out.evaluation)
@@ -349,8 +354,6 @@ def _compare(
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
     if not args.refit:
         terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
-    available = set(learner.baselines_)
-    advice, baseline = verdict.next_step(available, search.best_candidate_)
     command = f"{predict} --baseline {baseline}" if baseline else predict
     if baseline in BLIND:
         command = f"structsvm diagnose {model} LABELLED"
