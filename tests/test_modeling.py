@@ -331,23 +331,6 @@ def test_integers_go_to_a_mixed_integer_solver():
     np.testing.assert_array_equal(x.value, np.round(x.value))
 
 
-def test_a_problem_whose_first_restriction_has_no_minimum_is_solved_all_the_same():
-    """Chebyshev approximation: one plane bounds nothing."""
-    grid = np.linspace(-1, 1, 2001)
-    powers = np.vander(grid, 4)
-    target = np.exp(grid)
-
-    def largest_error(x):
-        errors = powers @ x - target
-        k = np.abs(errors).argmax()
-        return abs(errors[k]), np.sign(errors[k]) * powers[k]
-
-    x = cp.Variable(4)
-    value = solved(cp.Problem(cp.Minimize(OracleMax(x, largest_error))), tol=1e-7)
-    full = cp.Problem(cp.Minimize(cp.norm_inf(powers @ x - target)))
-    assert value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-6)
-
-
 def test_an_epigraph_of_a_smooth_function_takes_no_more_rounds_than_the_function():
     A, c, oracle = family(np.random.default_rng(19), 100, 8, bends)
     x, t = cp.Variable(8), cp.Variable()
@@ -629,7 +612,6 @@ def test_settings_are_checked(settings, words):
 
 
 ATOMS = {
-    "no oracle": ({"oracle": 3}, "oracle is 3"),
     "terms of a list": ({"oracle": [highest], "n_terms": 1}, "leave n_terms out"),
     "no terms": ({"n_terms": 0}, "n_terms must be an integer >= 1"),
     "no sign": ({"sign": "positive"}, "sign must be one of"),

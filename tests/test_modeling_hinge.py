@@ -20,8 +20,7 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
-from structsvm.regularizers import Separable, SquaredNorm, Trace
-from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
@@ -99,22 +98,6 @@ def test_a_weight_of_several_cones_is_a_list():
     for wrong in (w, [cp.Variable(1), b]):
         with pytest.raises(SettingsError, match=r"give expressions of shape \[\(2,\), \(1,\)\]"):
             StructuredHinge(*parts_of(risk), wrong)
-
-
-def test_the_hinge_of_change_points_is_that_of_the_learner():
-    recordings = relevant_changes(3, n_samples=200, n_features=3, n_relevant=1, random_state=0)
-    Xs, ys = arrays_and_labels(recordings)
-    for shape in ((3,), (3, 3)):
-        B = cp.Variable(shape, nonneg=True) if len(shape) == 1 else cp.Variable(shape, PSD=True)
-        price = cp.Variable(nonneg=True)
-        hinge = StructuredHinge(ChangePoint(), Xs, ys, [B, price])
-        size = cp.sum(B) if len(shape) == 1 else cp.trace(B)
-        problem = cp.Problem(cp.Minimize(0.01 * size + 0.025 * price**2 + hinge), [size <= 50])
-        value = problem.solve(method="cutting-plane", tol=1e-4)
-
-        risk = hinge.risk.regularized(Separable((Trace(0.01), SquaredNorm(0.05))))
-        solution = CuttingPlane(Stopping(tol=1e-5)).solve(risk)
-        assert value == pytest.approx(solution.upper, abs=1e-3)
 
 
 def test_the_price_of_a_cluster_is_one_unless_it_is_given():

@@ -152,18 +152,6 @@ def test_weights_of_samples_count_as_copies_do():
     assert weighted.value == pytest.approx(copied.value, rel=1e-12)
 
 
-def test_sums_of_given_matrices_are_weights_too():
-    Xs, ys = recordings(3)
-    a = cp.Variable(2, nonneg=True)
-    matrices = [np.diag([1.0, 0.0, 0.0]), np.eye(3)]
-    B = a[0] * matrices[0] + a[1] * matrices[1]
-    hinge = segmentation_hinge(ChangePoint(), Xs, ys, B)
-    cp.Problem(cp.Minimize(hinge + 0.01 * cp.sum_squares(a))).solve(solver="CLARABEL")
-    diagonal = a.value[0] * np.array([1.0, 0, 0]) + a.value[1]
-    same = segmentation_hinge(ChangePoint(), Xs, ys, diagonal)
-    assert hinge.value == pytest.approx(same.value, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [

@@ -277,11 +277,6 @@ class OracleMax(OracleAtom):
     ) -> None:
         arguments = as_expressions(x, label)
         oracles = oracle if isinstance(oracle, list | tuple) else [oracle]
-        for one in oracles:
-            if not callable(one):
-                raise SettingsError(
-                    f"{label}: oracle is {shown(one)}: give a function that returns (value, slope)"
-                )
         if oracles is oracle and (not oracles or n_terms is not None):
             raise SettingsError(
                 f"{label}: a list of oracles, one at least, makes as many entries: leave n_terms "

@@ -340,9 +340,8 @@ def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
 
 def heights_of(atom: OracleAtom, n: int) -> cp.Variable:
     """A variable with the sign of the atom, on which the rules of cvxpy may rest."""
-    if atom.is_nonneg():
-        return cp.Variable(n, nonneg=True)
-    return cp.Variable(n, nonpos=True) if atom.is_nonpos() else cp.Variable(n)
+    nonneg = atom.is_nonneg()
+    return cp.Variable(n, nonneg=nonneg, nonpos=atom.is_nonpos() and not nonneg)
 
 
 def column(value: Any) -> Floats:

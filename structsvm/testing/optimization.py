@@ -220,6 +220,27 @@ class _Classes(Problem):
         return Separation(worst, 0.0, Quality.EXACT)
 
 
+def _listed() -> tuple[RegularizedRisk, Floats, Floats]:
+    """A risk, and the losses and slopes of all labellings of each of its samples."""
+    rng, ys = np.random.default_rng(0), np.arange(SAMPLES) % CLASSES
+    xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]
+    shares, null = np.full(SAMPLES, 1.0 / SAMPLES), np.zeros(CLASSES * FEATURES)
+    risk = RegularizedRisk(_Classes(), xs, ys.tolist(), SquaredNorm(0.1), shares, null)
+    features = np.array([[risk.problem.joint_feature(x, z) for z in range(CLASSES)] for x in xs])
+    losses = (np.arange(CLASSES) != ys[:, None]).astype(float)
+    return risk, losses, features - features[np.arange(SAMPLES), ys][:, None]
+
+
+def _least(risk: RegularizedRisk, losses: Floats, slopes: Floats) -> float:
+    """The minimum of the program over all labellings."""
+    import cvxpy as cp
+
+    B, w, cone = risk.space.variable()
+    hinges = [cp.max(loss + slope @ w) for loss, slope in zip(losses, slopes, strict=True)]
+    total = risk.regularizer.as_cvxpy(B, w, risk.space) + cp.sum(hinges) / SAMPLES
+    return float(cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL"))
+
+
 def check_solver(solver: Solver) -> None:
     """Check that a solver of convex risks keeps its bounds, on a risk whose labellings are listed.
 
@@ -234,21 +255,9 @@ def check_solver(solver: Solver) -> None:
     >>> from structsvm.testing import check_solver
     >>> check_solver(CuttingPlane())
     """
-    import cvxpy as cp
-
     require = Checked.of(Solver, solver).require
-    rng = np.random.default_rng(0)
-    ys = np.arange(SAMPLES) % CLASSES
-    xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]
-    shares, null = np.full(SAMPLES, 1.0 / SAMPLES), np.zeros(CLASSES * FEATURES)
-    risk = RegularizedRisk(_Classes(), xs, ys.tolist(), SquaredNorm(0.1), shares, null)
-    features = np.array([[risk.problem.joint_feature(x, z) for z in range(CLASSES)] for x in xs])
-    slopes = features - features[np.arange(SAMPLES), ys][:, None]
-    losses = (np.arange(CLASSES) != ys[:, None]).astype(float)
-    B, w, cone = risk.space.variable()
-    hinges = [cp.max(loss + slope @ w) for loss, slope in zip(losses, slopes, strict=True)]
-    total = risk.regularizer.as_cvxpy(B, w, risk.space) + cp.sum(hinges) / SAMPLES
-    least = cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL")
+    risk, losses, slopes = _listed()
+    least = _least(risk, losses, slopes)
 
     def objective(w: Floats) -> float:
         return risk.penalty(w) + float(np.mean((losses + slopes @ w).max(axis=1)))
