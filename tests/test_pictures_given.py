@@ -8,7 +8,6 @@ from PIL import Image
 from structsvm import DataError, MetricLearner, NormalizedCut, evaluate
 from structsvm.cli.evaluate import state_table
 from structsvm.graphs import as_graph, from_networkx
-from structsvm.learner.steps import prepare
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +87,15 @@ def test_a_path_that_is_no_image_is_named(tmp_path, learner, name, message):
         learner.predict(tmp_path / name)
 
 
-def test_names_of_regions_are_counted_in_superpixels(scenes):
+def test_names_of_regions_are_counted_in_pixels(scenes):
     images, masks, _, _ = scenes
     learner = MetricLearner(NormalizedCut(), lam=0.1)
     learner.fit(images[:2], masks[:2], baselines=["region-forest"])
     result = evaluate(learner, images[2:], masks[2:])
     head = state_table(result).splitlines()[0].split("  ")
     titles = [title.strip() for title in head if title]
-    assert titles == ["region (region-forest)", "superpixels", "named right", "taken for"]
-    nodes = prepare(learner, images[2:])[0].n_samples
-    assert result.confusion["region-forest"].counts.sum() == nodes
+    assert titles == ["region (region-forest)", "pixels", "named right", "taken for"]
+    assert result.confusion["region-forest"].counts.sum() == masks[2].size
 
 
 def people(n, rng):

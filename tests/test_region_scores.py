@@ -21,9 +21,9 @@ from structsvm import (
 from structsvm.baselines import RegionClassifier
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
-from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
-from structsvm.graphs.graph import node_names
-from structsvm.learner.baselines import estimators_in
+from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
+from structsvm.graphs.graph import node_names, region_rand
+from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.learner.files import model_codec
 from structsvm.learner.steps import prepare
 
@@ -212,3 +212,69 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     assert max(losses["region-forest"], losses["scores-full"]) < losses["full"] - 0.2
     assert search.best_candidate_ in ("region-forest", "scores-full")
     assert len(search.predict(Xs[:1])[0]) == 40
+
+
+# ---- pixels
+
+
+def thin_lines(rng, n, size=40):
+    """Bright cells between dark lines of two pixels, which superpixels cannot follow, and names."""
+    images, maps = [], []
+    for shift in rng.integers(0, 10, size=(n, 2)):
+        y, x = np.mgrid[:size, :size] + shift[:, None, None]
+        cells = (y % 10 > 1) & (x % 10 > 1)
+        light = np.where(cells, 0.8, 0.2) + 0.05 * rng.normal(size=cells.shape)
+        images.append(np.uint8(255 * np.clip(light, 0, 1))[:, :, None])
+        maps.append(np.where(cells, "cell", "line"))
+    return images, maps
+
+
+def test_a_forest_names_pixels_where_superpixels_cannot_follow_and_pixels_are_counted(
+    rng, tmp_path
+):
+    images, maps = thin_lines(rng, 5)
+    problem = NormalizedCut(image=GraphOfImage(n_superpixels=30, compactness=100.0))
+    rivals = ["region-forest", "pixel-forest"]
+    with pytest.warns(DataWarning, match="cannot follow"):
+        learner = MetricLearner(problem).fit(images[:3], maps[:3], baselines=rivals)
+    found = evaluate(learner, images[3:], maps[3:])
+    assert "cannot follow" in str(found.verdict)
+    assert found.scores["pixel-forest"]["loss"] < 0.05
+    assert found.scores["region-forest"]["loss"] > 0.5
+    graphs = [x.side for x in problem.read(images[3:])[0]]
+    for name in rivals:
+        named = learner.baselines_[name].predict_states(graphs)
+        pixels = [graph.label_map(y) for graph, y in zip(graphs, named, strict=True)]
+        right = np.mean([y == z for y, z in zip(pixels, maps[3:], strict=True)])
+        assert found.scores[name]["accuracy"] == pytest.approx(right)
+        assert found.confusion[name].counts.sum() == sum(y.size for y in maps[3:])
+    save(learner, tmp_path / "m.structsvm")
+    again = load(tmp_path / "m.structsvm")
+    (M,) = partition_with(again, "pixel-forest", images[3:4])
+    assert M.n_samples == images[3].size
+    assert region_rand(node_labels(maps[3], as_graph(images[3])), M) > 0.9
+
+
+def test_pixels_of_a_large_image_are_named_in_blocks(rng, monkeypatch):
+    images, maps = thin_lines(rng, 3)
+    forest = RegionClassifier(**FEW, image=GraphOfImage(nodes="pixels")).fit(images, maps)
+    (named,) = forest.predict_states(images[:1])
+    assert np.mean(named == maps[0]) > 0.95
+    monkeypatch.setattr("structsvm.graphs.images.MOST_PIXELS", 500)
+    (named,) = forest.predict_states(images[:1])
+    assert named.shape == maps[0].shape
+    assert (named[:2, :2] == named[0, 0]).all()
+
+
+def test_pixels_are_learned_from_masks_in_part_and_from_labels_read_before(rng):
+    images, maps = thin_lines(rng, 3)
+    numbers = [np.where(y == "cell", 1, 0) for y in maps]
+    for y in numbers:
+        y[20:] = -1
+    forest = RegionClassifier(**FEW, image=GraphOfImage(nodes="pixels")).fit(images, numbers)
+    assert np.mean(forest.predict(images[:1])[0] == (maps[0] == "cell")) > 0.95
+    read = [node_labels(y, as_graph(x)) for x, y in zip(images, maps, strict=True)]
+    again = clone(forest).fit(images, read)
+    np.testing.assert_array_equal(
+        again.predict_states(images)[0], clone(forest).fit(images, maps).predict_states(images)[0]
+    )

@@ -1,4 +1,4 @@
-"""A classifier of the regions of an image: each superpixel by itself, without any cut."""
+"""A classifier of the regions of an image: each superpixel or pixel by itself, without any cut."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from structsvm.features.context import Columns
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph, as_list
-from structsvm.graphs.graph import FeatureGraph, node_names
-from structsvm.graphs.images import GraphOfImage
+from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
+from structsvm.graphs.images import GraphOfImage, named_pixels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.problem import Baseline, Candidate, named_candidate
@@ -38,6 +38,12 @@ each is scored by a model that has seen the others."""
 
 QUICK_NODES = 20_000
 """Nodes of all graphs together up to which a forest is learned in a few seconds."""
+
+PIXELS = 4_000
+"""Pixels of all images together that are learned from, about."""
+
+QUICK_PIXELS = 2_000_000
+"""Pixels of all images together up to which they are named in a few seconds."""
 
 
 class RegionClassifier(BaseEstimator):  # type: ignore[misc]
@@ -59,7 +65,9 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     random_state : int, optional
         Of the folds, and of an estimator whose ``random_state`` is None.
     image : GraphOfImage, optional
-        How images become graphs, as ``NormalizedCut(image=)`` has it.
+        How images become graphs, as ``NormalizedCut(image=)`` has it. With ``nodes="pixels"`` each
+        pixel is named, from what is around it at several scales; it is learned from some pixels of
+        each image, and the label of each is (H, W).
 
     Attributes
     ----------
@@ -82,6 +90,9 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     >>> baseline.predict(Xs[:1])[0][[0, 30]].tolist()
     [0, 1]
     """
+
+    takes_graphs = True
+    """Rather than the features of their nodes."""
 
     def __init__(
         self,
@@ -118,20 +129,20 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             When the classifier fails, naming the fold.
         """
         recipe, graphs = region_recipe(self), self._graphs(Xs)
-        arrays, names = (
-            read_recordings([_features(x) for x in graphs]),
-            [] if ys is None else list(ys),
-        )
+        names = [] if ys is None else list(ys)
         if len(names) == len(graphs):
             pairs = zip(names, graphs, strict=True)
             names = [node_names(y, x) if isinstance(x, FeatureGraph) else y for y, x in pairs]
+            if self._names_pixels:
+                graphs, names = self._some_pixels(graphs, names)
+        arrays = read_recordings([_features(x) for x in graphs])
         regions = States.read(names, arrays, recipe.owner, recipe.words)
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
         if regions.n_classes == 2:
             held_out, self.model_ = recipe.learn(arrays, regions, groups)
             if held_out is not None:
-                self._tune(held_out, regions)
+                self._tune(held_out, regions, graphs)
         else:
             self.model_ = recipe.fit(arrays, regions, groups)
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
@@ -139,26 +150,36 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, Xs: Any) -> list[Floats]:
         """Probabilities of the regions ``classes_`` at each node, (T_i, C) each."""
-        check_is_fitted(self)
-        arrays = read_recordings([_features(x) for x in self._graphs(Xs)], self.n_features_in_)
-        found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__, GRAPHS)
-        return found
+        return self._probabilities(self._graphs(Xs))
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return the name of the region of each node, (T_i,) each; ``n_clusters`` as below."""
+        """Return the name of the region of each node or pixel; ``n_clusters`` as below."""
         return [self.classes_[code] for code in self.predict(Xs, n_clusters)]
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
-        """Return the number of the region of each node in ``classes_``, (T_i,) each.
+        """Return the number in ``classes_`` of the region of each node, (T_i,), or pixel, (H, W).
 
         Parameters
         ----------
         n_clusters : int or sequence of int, optional
             At most so many regions in each image, the most probable ones.
         """
-        probabilities = self.predict_proba(Xs)
-        counts = cluster_counts(n_clusters, [len(p) for p in probabilities], GRAPHS)
-        return [self._code(p, K) for p, K in zip(probabilities, counts, strict=True)]
+        graphs = self._graphs(Xs)
+        counts = cluster_counts(n_clusters, [_features(x).shape[0] for x in graphs], GRAPHS)
+        pairs = zip(self._probabilities(graphs), counts, strict=True)
+        codes = [self._code(p, K) for p, K in pairs]
+        if not self._names_pixels:
+            return codes
+        return [
+            x.label_map(code) if isinstance(x, FeatureGraph) else code
+            for x, code in zip(graphs, codes, strict=True)
+        ]
+
+    def _probabilities(self, graphs: Sequence[FeatureGraph | Floats]) -> list[Floats]:
+        check_is_fitted(self)
+        arrays = read_recordings([_features(x) for x in graphs], self.n_features_in_)
+        found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__, GRAPHS)
+        return found
 
     def _code(self, p: Floats, K: int | None) -> Ints:
         likely = np.sort(np.argsort(-p.mean(axis=0), kind="stable")[:K])
@@ -166,13 +187,18 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             return (p[:, 1] > self.threshold_).astype(np.int64)
         return np.asarray(likely[p[:, likely].argmax(axis=1)], dtype=np.int64)
 
-    def _tune(self, probabilities: list[Floats], regions: States) -> None:
-        """Choose the threshold by the nodes that have names."""
+    def _tune(
+        self, probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph | Floats]
+    ) -> None:
+        """Choose the threshold by the nodes that have names, by how much each stands for."""
         found = []
-        for p, code in zip(probabilities, regions.codes, strict=True):
+        for p, code, x in zip(probabilities, regions.codes, graphs, strict=True):
             known = code != UNNAMED
+            sizes = x.sizes if isinstance(x, FeatureGraph) else np.ones(len(x))
             if known.any():
-                truth = EquivalenceMatrix.from_labels(code[known])
+                truth = NodeLabels.of_nodes(
+                    EquivalenceMatrix.from_labels(code[known]), sizes[known]
+                )
                 inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
                 guesses = map(EquivalenceMatrix.from_labels, inside)
                 found.append([partition_loss(truth, guess) for guess in guesses])
@@ -189,10 +215,34 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         for i, x in enumerate(as_list(Xs)):
             is_features = isinstance(x, np.ndarray) and x.ndim == 2
             try:
-                found.append(x if is_features else as_graph(x, self.image))
+                found.append(x if is_features else self._graph(x))
             except DataError as error:
                 raise DataError(f"graph {i}: {error}") from error
         return found
+
+    def _graph(self, x: Any) -> FeatureGraph:
+        if not self._names_pixels:
+            return as_graph(x, self.image)
+        graph = as_graph(x)
+        return graph if graph.image is None else named_pixels(graph.image)
+
+    @property
+    def _names_pixels(self) -> bool:
+        return self.image is not None and self.image.nodes == "pixels"
+
+    def _some_pixels(
+        self, graphs: Sequence[FeatureGraph | Floats], names: Sequence[Any]
+    ) -> tuple[list[FeatureGraph | Floats], list[Any]]:
+        """Of each image as many, and the same ones in all folds of about as many images."""
+        most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
+        found: list[FeatureGraph | Floats] = []
+        kept = []
+        for x, y in zip(graphs, names, strict=True):
+            T, rng = _features(x).shape[0], np.random.default_rng(self.random_state)
+            which = np.sort(rng.choice(T, min(T, most), replace=False))
+            found.append(x.at(which) if isinstance(x, FeatureGraph) else x[which])
+            kept.append(np.asarray(y)[which])
+        return found, kept
 
 
 def _features(x: FeatureGraph | Floats) -> Floats:
@@ -200,14 +250,20 @@ def _features(x: FeatureGraph | Floats) -> Floats:
 
 
 def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:
-    """Return the classifier of nodes, if labels are names of regions that several graphs share."""
+    """Return classifiers of nodes and pixels, if labels are names of regions that graphs share."""
     values = [getattr(y, "labels", y) for y in labels]  # of PartialLabels
     names = [[] if y is None else np.asarray(y).tolist() for y in values]
     counts = occurrences([name for name in each if not is_missing(name)] for each in names)
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)
-    return [Baseline("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
+    found = [Baseline("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
+    images = [sample.side.image for sample in samples]
+    if all(image is not None for image in images):
+        pixels = RegionClassifier("forest", image=GraphOfImage(nodes="pixels"))
+        quick = sum(sample.side.regions.size for sample in samples) <= QUICK_PIXELS
+        found.append(Baseline("pixel-forest", pixels, quick))
+    return found
 
 
 def candidates_of_graphs(

@@ -161,12 +161,12 @@ def readable(result: Evaluation) -> tuple[str, ...]:
 
 
 def state_table(result: Evaluation) -> str:
-    who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
-    words = result.verdict.words
-    columns = (f"{words.named} ({who})", words.bearers, "named right", "taken for")
+    found, words = result.confusion, result.verdict.words
+    who = LEARNED if LEARNED in found else max(found, key=lambda name: found[name].accuracy or 0.0)
+    columns = (f"{words.named} ({who})", f"{words.item}s", "named right", "taken for")
     rows = tuple(
         (state, n, f"{share:.1%}", others)
-        for state, n, share, others in confused_states(result.confusion[who])
+        for state, n, share, others in confused_states(found[who])
     )
     return f"{ShortTable('', columns, rows)}\n"
 

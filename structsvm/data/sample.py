@@ -51,12 +51,6 @@ class Words:
     """The way to more items of a sample, if there is one."""
     named: str = "state"
     """The class of an item, where labels are names that mean the same in all samples."""
-    bearer: str = ""
-    """The thing that has a name, if it is no item: superpixels do, and not pixels."""
-
-    @property
-    def bearers(self) -> str:
-        return f"{self.bearer or self.item}s"
 
     def items(self, n: int) -> str:
         return counted(n, self.item)
@@ -73,7 +67,7 @@ TABLES = Words("table", "cluster", "row")
 GRAPHS = Words(
     "graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage", named="region"
 )
-IMAGES = Words("image", "part", "pixel", named="region", bearer="superpixel")
+IMAGES = Words("image", "part", "pixel", named="region")
 
 
 # ---- recordings that are read when they are needed: where they are, and what is made of them

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError
 from structsvm.features.names import read_names
+from structsvm.graphs import NodeLabels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
@@ -85,12 +86,14 @@ def confusions_of(
     learner: Any,
     samples: Sequence[Sample],
     ys: Any,
+    partitions: Sequence[Any],
     found: Mapping[str, Sequence[Names]],
     unseen_states: str,
 ) -> dict[str, list[Confusion]]:
     """Confusions of the states of each sample, by the method that named them.
 
-    The states that were learned come first, in their order.
+    The states that were learned come first, in their order. Where the true partition is one of
+    pixels, these are counted, whatever has the names.
     """
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words, known = learner.problem_.traits.words, learner.inputs_.states
@@ -114,16 +117,27 @@ def confusions_of(
             "the segmentation are as usual"
         )
     others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
+    others |= {name for M in partitions for name in _names_of_pixels(M)}
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
     number = {name: k for k, name in enumerate(states)}
 
     def codes(names: Names) -> Ints:
         return np.array([number.get(name, -1) for name in np.asarray(names).tolist()])
 
-    def confusion(truth: Ints, names: Names) -> Confusion:
+    def confusion(truth: Ints, M: Any, names: Names) -> Confusion:
         counts, named = np.zeros((len(states), len(states)), dtype=np.int64), truth >= 0
-        np.add.at(counts, (truth[named], codes(names)[named]), 1)
+        if pixels := _names_of_pixels(M):
+            common = M.common(codes(names), len(states))
+            np.add.at(counts, [number[name] for name in pixels], np.rint(common).astype(np.int64))
+        else:
+            np.add.at(counts, (truth[named], codes(names)[named]), 1)
         return Confusion(states, counts)
 
     true = [codes(y) for y in truths]
-    return {who: list(map(confusion, true, each)) for who, each in found.items()}
+    return {who: list(map(confusion, true, partitions, each)) for who, each in found.items()}
+
+
+def _names_of_pixels(M: Any) -> list[Any]:
+    """What a true partition of pixels calls its parts; nothing for others."""
+    known = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None
+    return M.names.tolist() if known else []

@@ -86,8 +86,8 @@ SCORES = {
         "the harmonic mean of the share of changes that are found and of the share of found "
         "changes that are right",
     ),
-    "accuracy": Score("accuracy", 1, "the share of {bearers} with the right name"),
-    "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {bearers}"),
+    "accuracy": Score("accuracy", 1, "the share of {item}s with the right name"),
+    "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {item}s"),
 }
 """Those that pages and tables know; a score of a plugin's own has its name."""
 
@@ -299,7 +299,7 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
 
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
     """Sentences on what these scores measure; "" if none is known."""
-    names = {"part": words.part, "item": words.item, "bearers": words.bearers}
+    names = {"part": words.part, "item": words.item}
     said = (
         f"{score.title}: {score.meaning.format(**names, named=words.named)}."
         for name, score in SCORES.items()
@@ -458,7 +458,7 @@ def compare(
         names,
         learner.problem_,
         tolerance,
-        confusions=confusions_of(learner, samples, ys, states, unseen_states),
+        confusions=confusions_of(learner, samples, ys, truths, states, unseen_states),
         states=states,
         units=units,
         numbers=contents([sample.data for sample in samples]),

@@ -17,6 +17,7 @@ WORDS = {
     "one-part": "one single part",
     "most-frequent": "the most frequent name alone",
     "region-forest": "a classifier of regions (random forest)",
+    "pixel-forest": "a classifier of pixels (random forest)",
     "states": "a segmenter of states",
     "frame-lda": "a frame classifier (LDA)",
     "lda-classifier": "a classifier of rows (LDA)",

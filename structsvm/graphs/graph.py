@@ -58,6 +58,8 @@ class FeatureGraph:
         What the nodes were called where they come from.
     in_units : bool
         Whether the features have fixed units, so that no scale has to be learned for them.
+    image : array of shape (H, W) or (H, W, C), optional
+        The image, when this is the graph of one.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class FeatureGraph:
     nodes: tuple[Any, ...] | None = None
     in_units: bool = False
     made: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    image: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         """Fill in what was not given; refuse what is not a graph."""
@@ -157,13 +160,16 @@ class FeatureGraph:
         if edges is not None:
             ends = place[edges]
             edges = np.sort(ends[:, (ends >= 0).all(axis=0)], axis=0)
-        return replace(
-            self, X=self.X[nodes], edges=edges, sizes=self.sizes[nodes], regions=None, nodes=None
-        )
+        X, sizes = self.X[nodes], self.sizes[nodes]
+        bare = replace(self, regions=None, image=None, nodes=None)
+        return replace(bare, X=X, edges=edges, sizes=sizes)
 
     def label_map(self, labels: Ints) -> Ints:
-        """Labels of the nodes (T,) as labels of the pixels (H, W); of the nodes without pixels."""
-        return labels if self.regions is None else np.asarray(labels[self.regions])
+        """Labels of the nodes (T,), or of the pixels, as (H, W); of the nodes without pixels."""
+        regions = self.regions
+        if regions is None:
+            return labels
+        return labels.reshape(regions.shape) if labels.size == regions.size else labels[regions]
 
     def warn_of_free_cuts(self, name: str) -> None:
         """DataWarning when a cut of this graph has nothing to do with the metric."""
@@ -228,6 +234,8 @@ class NodeLabels:
     is labelled of them, by which alone is measured then."""
     names: NDArray[Any] | None = None
     """What the labels are called, (K,), if they are called anything."""
+    pixels: Ints | None = None
+    """The number of the label of each pixel of an image, (H W,), -1 where there is none."""
 
     @property
     def n_clusters(self) -> int:
@@ -241,10 +249,26 @@ class NodeLabels:
 
     def inner(self, guess: EquivalenceMatrix) -> float:
         """``Tr(M M')`` over pixels: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)``."""
-        common = _common(self, guess)
+        common = self.common(guess.labels, guess.n_clusters)
         sizes = np.outer(common.sum(axis=1), common.sum(axis=0))
         shares = np.divide(common**2, sizes, out=np.zeros_like(common), where=sizes > 0)
         return float(shares.sum())
+
+    def common(self, labels: Ints | None, n: int) -> Floats:
+        """How much of each label has each of n numbers, (K, n), given those of nodes or pixels."""
+        assert labels is not None
+        table = np.zeros((n, self.n_clusters))
+        if labels.size == self.n_samples:
+            np.add.at(table, labels, self.counts)
+        elif self.pixels is not None and labels.size == self.pixels.size:
+            known = self.pixels >= 0
+            np.add.at(table, (labels[known], self.pixels[known]), 1.0)
+        else:
+            raise DataError(
+                f"{labels.size} labels for {self.n_samples} nodes: to score labels of pixels, give "
+                "true ones, (H, W)"
+            )
+        return table.T
 
     @property
     def least_loss(self) -> float:
@@ -328,10 +352,10 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
             "label, or, to learn from some of them, -1 among numbers where none is known (a class "
             "-1 needs another number)"
         )
-    counts, kinds = _counted(values, ~open_, graph)
+    counts, kinds, pixels = _counted(values, ~open_, graph)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
-    return NodeLabels(M, counts * scale[:, None], kinds)
+    return NodeLabels(M, counts * scale[:, None], kinds, pixels)
 
 
 def node_names(y: Any, graph: FeatureGraph) -> Any:
@@ -339,11 +363,12 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
     if hasattr(y, "constraint"):  # PartialLabels
         return y
     counts: NDArray[Any]
-    if isinstance(y, NodeLabels):
+    if isinstance(y, NodeLabels) and y.n_samples == graph.n_samples:
         counts, kinds = y.counts, y.names
     else:
         values = _values(y, graph)
-        counts, kinds = _counted(values, ~(missing_labels(values) | unlabelled(values)), graph)
+        known = ~(missing_labels(values) | unlabelled(values))
+        counts, kinds, _ = _counted(values, known, graph)
     names = np.full(graph.n_samples, None, dtype=object)
     if kinds is not None and kinds.size:
         there = counts.any(axis=1)
@@ -366,13 +391,14 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     known = ~unlabelled(values)
     if known.all() or missing_labels(values).any():  # of which the former are read as full labels
         return y
-    counts, kinds = _counted(values, known, graph)
+    counts, kinds, pixels = _counted(values, known, graph)
     if not kinds.size:
         return np.full(graph.n_samples, UNKNOWN)
     there, most = counts.any(axis=1), counts.argmax(axis=1)
     if there.all() and values.shape != (graph.n_samples,):
         # Measured by the pixels that are labelled.
-        return NodeLabels(EquivalenceMatrix.from_labels(most), counts.astype(float), kinds)
+        M = EquivalenceMatrix.from_labels(most)
+        return NodeLabels(M, counts.astype(float), kinds, pixels)
     return np.where(there, most, UNKNOWN)
 
 
@@ -416,7 +442,8 @@ def limit_in_words(truths: Sequence[NodeLabels]) -> str:
     return (
         f"Superpixels cannot follow these masks: the best partition of them has a mean loss of "
         f"{loss:.2f}, one single part has {single:.2f}, and {shares[worst]:.0%} of the pixels of "
-        f"{worst!r} are in superpixels of that name. Raise n_superpixels of GraphOfImage."
+        f"{worst!r} are in superpixels of that name. Where regions have names, take a classifier "
+        "of pixels (pixel-forest), or else raise n_superpixels of GraphOfImage."
     )
 
 
@@ -424,7 +451,7 @@ def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | Non
     """``1 - |A n B| / |A u B|``, A the larger of two labels and B the cluster that fits it best."""
     if truth.n_clusters != 2:
         return None
-    common = _common(truth, guess)
+    common = truth.common(guess.labels, guess.n_clusters)
     inside = common[1]
     union = common.sum(axis=0) + inside.sum() - inside
     return float(1.0 - np.max(inside / union))
@@ -432,7 +459,7 @@ def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | Non
 
 def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
     """Adjusted Rand index over pixels (Hubert and Arabie, 1985)."""
-    return adjusted_rand_of(_common(truth, guess))
+    return adjusted_rand_of(truth.common(guess.labels, guess.n_clusters))
 
 
 def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
@@ -441,6 +468,10 @@ def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
         if graph.nodes is None:
             raise DataError("labels by name need a networkx graph: give a vector of one per node")
         y = [y.get(node, UNKNOWN) for node in graph.nodes]
+    if isinstance(y, NodeLabels) and y.pixels is not None and y.names is not None:
+        known, pixels = y.pixels >= 0, np.full(y.pixels.size, None, dtype=object)
+        pixels[known] = y.names[y.pixels[known]]
+        y = graph.label_map(pixels)
     values = label_values(y)
     regions = graph.regions
     if values.shape == (graph.n_samples,) or (
@@ -454,10 +485,16 @@ def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
     )
 
 
-def _counted(values: NDArray[Any], known: Bools, graph: FeatureGraph) -> tuple[Ints, NDArray[Any]]:
-    """How many pixels of each node have each of the labels that are known, (T, K), and these."""
+def _counted(
+    values: NDArray[Any], known: Bools, graph: FeatureGraph
+) -> tuple[Ints, NDArray[Any], Ints | None]:
+    """How many pixels of each node have each of the known labels, (T, K); these; those of pixels.
+
+    The latter are the numbers of labels, (H W,), -1 where one is not known; None without an image.
+    """
     T, regions = graph.n_samples, graph.regions
-    of = np.arange(T) if regions is None or values.shape == (T,) else regions
+    places = np.arange(T) if regions is None or values.shape == (T,) else regions
+    numbers, of = np.full(places.shape, UNKNOWN, dtype=np.int64), places
     if not known.all():  # a photograph has too many pixels to copy them for nothing
         values, of = values[known], of[known]
     values = values.ravel()
@@ -465,13 +502,9 @@ def _counted(values: NDArray[Any], known: Bools, graph: FeatureGraph) -> tuple[I
         raise DataError("labels of several kinds do not compare: give names or numbers")
     values = of_one_kind(values)
     kinds = np.unique(values)
-    codes = np.searchsorted(kinds, values)
+    numbers[known] = codes = np.searchsorted(kinds, values)
     K = kinds.size
-    return np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K), kinds
-
-
-def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:
-    assert guess.labels is not None
-    table = np.zeros((guess.n_clusters, truth.n_clusters))
-    np.add.at(table, guess.labels, truth.counts)
-    return table.T
+    counts = np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K)
+    if regions is None:
+        return counts, kinds, None
+    return counts, kinds, (numbers if places is regions else numbers[regions]).ravel()

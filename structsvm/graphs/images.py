@@ -31,6 +31,8 @@ MOST_PIXELS = 1_000_000
 FEWER, PIXELS_OF_ONE = 5, 16
 """A warning names an image with so many times fewer superpixels than were asked for, if it has so
 many pixels for each."""
+SCALES = (1.0, 8.0)
+"""Standard deviations in pixels, the least and the largest, that a classifier of pixels sees."""
 GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
 
 
@@ -124,7 +126,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     if settings.nodes == "pixels":
         regions, edges = np.arange(H * W).reshape(H, W), pixel_edges(H, W, settings.radius)
         X, sizes = values.reshape(H * W, -1), np.ones(H * W)
-        return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
+        return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True, image=image)
     segmentation = require("skimage.segmentation", "images", "superpixels")
     found = segmentation.slic(
         pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
@@ -156,10 +158,32 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         pairs = np.hstack([right, down])
         edges = unique_edges(pairs[:, pairs[0] != pairs[1]])
     if factor > 1:
-        H, W = image.shape[:2]
-        regions = regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
+        regions = _enlarged(regions, factor, image)
         sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
-    return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
+    return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True, image=image)
+
+
+def named_pixels(image: NDArray[Any]) -> FeatureGraph:
+    """The pixels of an image with what a classifier looks at, none of which are joined.
+
+    Those of an image of more than a million pixels are blocks. Beside "all" features are those that
+    scikit-image calls basic, of four scales: lightness, edges, and the curvature that shows lines.
+    """
+    factor = _factor(image)
+    pixels = in_unit_range(image, factor)
+    planes = [plane for _, plane, _ in _planes(pixels, "all")]
+    basic = require("skimage.feature", "images", "pixels").multiscale_basic_features
+    scales = basic(planes[0], True, True, True, *SCALES, None, 1)  # in this thread
+    values = np.concatenate([np.stack(planes, axis=-1), scales], axis=-1)
+    X = values.reshape(-1, values.shape[-1])
+    regions = _enlarged(np.arange(len(X)).reshape(values.shape[:2]), factor, image)
+    return FeatureGraph(X, np.empty((2, 0), np.int64), regions=regions)
+
+
+def _enlarged(regions: Ints, factor: int, image: NDArray[Any]) -> Ints:
+    """Regions of an image that was reduced by a factor, of all of its pixels, (H, W)."""
+    H, W = image.shape[:2]
+    return regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
 
 
 def pixel_edges(height: int, width: int, radius: float) -> Ints:

@@ -17,6 +17,7 @@ from structsvm.data.sample import Sample, is_prepared, of_each
 from structsvm.data.samples import Counts, cluster_counts, label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
+from structsvm.graphs import FeatureGraph
 from structsvm.learner.columns import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
@@ -188,8 +189,10 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
 
     def fit(part: TrainingSet) -> Any:
         with without_warnings(ConvergenceWarning):
-            arrays = [filled(X) for X in part.arrays]
-            return clone(baseline.estimator).fit(arrays, _item_labels(part), groups=part.groups)
+            given = part.given if _takes_graphs(baseline.estimator) else None
+            labels = _item_labels(part) if given is None else given
+            seen = _seen_by(baseline.estimator, part.samples)
+            return clone(baseline.estimator).fit(seen, labels, groups=part.groups)
 
     return learn_in_memory(data, baseline.name, fit)[1]
 
@@ -212,18 +215,34 @@ def labels_by(
     samples: Sequence[Sample],
     n_clusters: Counts = None,
 ) -> list[NDArray[Any]]:
-    """The label of each item by a baseline of that name; a name if the baseline names states."""
+    """Labels of items or pixels by a baseline of that name; names if the baseline names states."""
     sizes, words = [sample.n_samples for sample in samples], problem.traits.words
     counts = cluster_counts(n_clusters, sizes, words)
     asked = None if n_clusters is None else [K for K in counts if K is not None]
     found = ask(baseline, "predict_states" if names_states(baseline) else "predict", samples, asked)
     labels = [label_values(y) for y in found]
-    if [values.shape for values in labels] != [(T,) for T in sizes]:
+    pairs = list(zip(labels, samples, strict=True))
+    if any(y.shape != (x.n_samples,) and y.shape != _pixels_of(x) for y, x in pairs):
         raise SettingsError(
             f"{name} predicts labels of other shapes than {words.wholes(len(samples))} of "
             f"{some_of([words.items(T) for T in sizes])} have"
         )
-    return labels
+    return [y.ravel() for y in labels]
+
+
+def _pixels_of(sample: Sample) -> tuple[int, ...] | None:
+    regions = getattr(sample.side, "regions", None)
+    return None if regions is None else regions.shape
+
+
+def _takes_graphs(baseline: Any) -> bool:
+    return getattr(baseline, "takes_graphs", False)
+
+
+def _seen_by(baseline: Any, samples: Sequence[Sample]) -> list[Any]:
+    """What a baseline is given of samples in memory: their features, or their graphs."""
+    graphs = _takes_graphs(baseline) and all(isinstance(x.side, FeatureGraph) for x in samples)
+    return [x.side if graphs else filled(x.X) for x in samples]
 
 
 def partitions_of(
@@ -242,7 +261,7 @@ def ask(baseline: Any, method: str, samples: Sequence[Sample], n_clusters: Count
         asked = [(baseline, method, () if K is None else ([K],)) for K in counts]
         return of_each("asking", _answer, [sample.data for sample in samples], asked)
     given = () if n_clusters is None else (counts,)
-    return getattr(baseline, method)([filled(sample.X) for sample in samples], *given)
+    return getattr(baseline, method)(_seen_by(baseline, samples), *given)
 
 
 def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:

@@ -61,7 +61,7 @@ def test_evaluate(run):
     found = json.loads(out)
     assert found["learned"]["loss"] <= found["untrained"]["loss"]
     assert len(found["images"]) == 6
-    contrasts = {"untrained", "region-forest", "grid", "one-part"}
+    contrasts = {"untrained", "region-forest", "pixel-forest", "grid", "one-part"}
     assert set(found["verdict"]["contrasts"]) == contrasts
     assert found["verdict"]["measure"] == "loss"
     code, out, err = run("evaluate m.structsvm learn")

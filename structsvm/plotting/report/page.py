@@ -203,7 +203,6 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "item": words.item,
             "items": f"{words.item}s",
             "named": words.named,
-            "bearers": words.bearers,
             "part": words.part,
             "parts": f"{words.part}s",
             "scores": list(titles.items()),

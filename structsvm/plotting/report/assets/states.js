@@ -37,7 +37,7 @@ function drawConfusion() {
 
 function showConfusion(metric) {
   const { states, counts } = DATA.confusion[metric], above = shortened(states, 14), beside = shortened(states, 18);
-  const head = make("tr", {}, make("th", { scope: "col" }, `true ${DATA.named}`), make("th", { scope: "col" }, DATA.bearers),
+  const head = make("tr", {}, make("th", { scope: "col" }, `true ${DATA.named}`), make("th", { scope: "col" }, DATA.items),
     ...states.map((name, i) => make("th", { scope: "col", title: name }, above[i])));
   const rows = states.map((name, i) => {
     const total = counts[i].reduce((sum, n) => sum + n, 0);
@@ -51,6 +51,6 @@ function showConfusion(metric) {
   byId("confusion-table").replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
   const { accuracy } = DATA.means[metric];
   byId("confusion").textContent = `What ${DATA.named}s are taken for`;
-  byId("confusion-words").textContent = `Share of the ${DATA.bearers} of a true ${DATA.named} (row) that got each name (column). `
+  byId("confusion-words").textContent = `Share of the ${DATA.items} of a true ${DATA.named} (row) that got each name (column). `
     + `Accuracy over all of them: ${fixed(accuracy, 3)}.`;
 }
