@@ -207,11 +207,27 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
         warnings.simplefilter("ignore", VerdictWarning)
         search = MetricLearnerCV(NormalizedCut(), lams=(0.2,), cv=2, random_state=0).fit(Xs, ys)
     names = [candidate.name for candidate in search.candidates_]
-    assert names == ["scores-full", "untrained", "grid", "diagonal", "full", "region-forest"]
+    scores = ["scores-untrained", "scores-full"]
+    assert names == [*scores, "untrained", "grid", "diagonal", "full", "region-forest"]
     losses = dict(zip(names, search.losses_.mean(axis=0), strict=True))
-    assert max(losses["region-forest"], losses["scores-full"]) < losses["full"] - 0.2
-    assert search.best_candidate_ in ("region-forest", "scores-full")
+    scored = {"scores-untrained", "region-forest", "scores-full"}
+    assert max(losses[name] for name in scored) < losses["full"] - 0.2
+    assert search.best_candidate_ in scored
     assert len(search.predict(Xs[:1])[0]) == 40
+
+
+def test_scores_are_not_weighed_by_learning_where_their_start_is_as_good(rng):
+    Xs, ys = graphs(rng, 6, shift=0.0)
+    Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
+    scores = ("scores-untrained", "untrained", "scores-full")
+    search = MetricLearnerCV(NormalizedCut(), scores, lams=(0.2,), cv=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        search.fit(Xs, ys)
+    assert (search.best_candidate_, search.best_learned_) == ("scores-untrained", "scores-full")
+    baselines = search.best_estimator_.baselines_
+    assert search.verdict_.next_step(baselines, search.best_candidate_)[1] == "scores-untrained"
+    assert baselines["scores-untrained"].predict(Xs[:1])[0].shape == (40,)
 
 
 # ---- pixels

@@ -278,6 +278,9 @@ def candidates_of_graphs(
     found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
     if quick and features is None and len(samples) >= FEWEST:
         scores = Union(Columns(), RegionScores())
-        settings = {**named_candidate("full").settings, "features": scores}
-        return [Candidate("scores-full", settings=settings), *found]
+        full = {**named_candidate("full").settings, "features": scores}
+        found[:0] = [  # on few images the start of learning is no worse than what is learned
+            Candidate("scores-untrained", settings={"features": scores}, baseline="untrained"),
+            Candidate("scores-full", settings=full),
+        ]
     return found

@@ -137,6 +137,16 @@ def confusions_of(
     return {who: list(map(confusion, true, partitions, each)) for who, each in found.items()}
 
 
+def share_right(truth: Names, M: Any, found: Names) -> float:
+    """The share of items with a name, or of pixels, that were given it; NaN if none has one."""
+    if pixels := _names_of_pixels(M):
+        number = {name: k for k, name in enumerate(pixels)}
+        codes = np.array([number.get(name, len(pixels)) for name in found.tolist()])
+        return float(np.trace(M.common(codes, len(pixels) + 1)) / M.counts.sum())
+    known = truth != None  # noqa: E711
+    return float(np.mean(truth[known] == found[known])) if known.any() else np.nan
+
+
 def _names_of_pixels(M: Any) -> list[Any]:
     """What a true partition of pixels calls its parts; nothing for others."""
     known = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None

@@ -6,6 +6,7 @@ from structsvm.partitions.problem import ACRONYMS
 
 WORDS = {
     "untrained": "the untrained metric",
+    "scores-untrained": "the untrained metric on the scores of a classifier",
     "grid": "the grid",
     "rca-plain": "plain RCA",
     "frame-logistic": "a frame classifier (logistic)",
@@ -65,7 +66,7 @@ NOTES = {
     "metric is {contrast}.",
     "predict": "Partition new data with",
     "names": "Methods are chosen by the loss of their partitions; in cross-validation most "
-    "{bearers} were named right by {method}, {share:.0%}.",
+    "{item}s were named right by {method}, {share:.0%}.",
     "chosen": "In cross-validation {method} was chosen; partition new data with it",
     "diagnose": "In cross-validation {method} was chosen, whatever the features; look for the "
     "cause with",

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
+from structsvm.evaluation.confusion import share_right
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import Split
@@ -146,8 +147,8 @@ class HeldOut:
         if np.isnan(shares).all():
             return ""
         best = int(np.nanargmax(shares))
-        method, bearers = baseline_in_words(self.candidates[best].name), self.split.words.bearers
-        return NOTES["names"].format(method=method, share=shares[best], bearers=bearers)
+        method, item = baseline_in_words(self.candidates[best].name), self.split.words.item
+        return NOTES["names"].format(method=method, share=shares[best], item=item)
 
     @property
     def best_learned(self) -> Candidate:
@@ -321,8 +322,7 @@ class Fold:
         truths = read_names(given, sizes, test.problem.traits.words.whole)
         if truths is None:
             return np.nan
-        pairs = [(y[y != None], found[y != None]) for y, found in zip(truths, names, strict=True)]  # noqa: E711
-        return np.array([np.mean(y == found) if y.size else np.nan for y, found in pairs])
+        return np.array(list(map(share_right, truths, test.truths, names)))
 
     def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
         if self.aligned is not None:

@@ -393,6 +393,9 @@ class MetricLearnerCV(ProblemParameters):
             for name in stage("classifiers", list(chosen)):
                 learner.baselines_[name] = fit_baseline(chosen[name], folded)
             learner.baselines_ |= fit_baselines(others, folded, named=not isinstance(which, str))
+        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
+        if best.tuned == "untrained" and best.settings.get("features") is learner.features:
+            learner.baselines_[best.name] = learner.baselines_["untrained"]
         if self.choose_from == "all":
             self.best_estimator_ = self._best_of_all(learner, data)
 
