@@ -1,10 +1,10 @@
-"""Horses: the forest as a rival of the learned cut, and its scores as features of it.
+"""Horses: forests as rivals of the learned cut, and the scores of one as features of it.
 
 The photographs, superpixels, draws and measures of table3_horses.py, with all features and about
 244 superpixels. Everything has its default settings, and nothing is chosen here. A forest names
 each superpixel: as it is usually done, and with the deviations of each feature from its mean over
-the image beside the features. The cut is learned from the features, and from the features with
-the scores of that forest, cross-fitted by image, beside them.
+the image beside the features. Another one names pixels. The cut is learned from the features, and
+from the features with the scores of the second forest, cross-fitted by image, beside them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.baselines import RegionClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Columns, RegionScores, Union
-from structsvm.graphs import FeatureGraph, NodeLabels, node_labels
+from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
 from structsvm.io import read_images
 from structsvm.learner.steps import decode_with
 
 SETTING = Setting("b", SEGMENTS[1])
 SCORED, CUT = "learned cut, features and scores", "learned cut, features"
-FOREST, RELATIVE = "forest", "forest with deviations"
+FOREST, RELATIVE, PIXELS = "forest", "forest with deviations", "forest of pixels"
 START = "start of learning, features and scores"
 
 RIVALS: dict[str, Callable[[], Any]] = {
     FOREST: lambda: RegionClassifier(relative=False),
     RELATIVE: RegionClassifier,
+    PIXELS: lambda: RegionClassifier(image=GraphOfImage(nodes="pixels")),
 }
 CUTS: dict[str, Callable[[], Any]] = {
     CUT: lambda: MetricLearner(SETTING.problem),
@@ -57,7 +58,7 @@ def main(folder: Path, seconds: float) -> None:
     tests = [split(i, len(images))[1] for i in range(DRAWS)]
     publish(
         "horses_forest_paired",
-        [paired(name, SCORED, runs, tests) for name in (FOREST, RELATIVE, CUT, START)],
+        [paired(name, SCORED, runs, tests) for name in (FOREST, RELATIVE, PIXELS, CUT, START)],
     )
 
 
@@ -72,7 +73,7 @@ def draw(number: int, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabel
         model = make().fit(Xs, ys)
         seconds = time.process_time() - start
         if name in RIVALS:
-            cuts = [EquivalenceMatrix.from_labels(y) for y in model.predict(Xs_test)]
+            cuts = [EquivalenceMatrix.from_labels(y.ravel()) for y in model.predict(Xs_test)]
         else:
             cuts = model.predict_partitions(Xs_test)
         found[name] = scores(ys_test, cuts)

@@ -20,7 +20,7 @@ from structsvm.graphs import (
     node_labels,
 )
 from structsvm.graphs.graph import jaccard_distance, limit_in_words, node_codes, region_rand
-from structsvm.graphs.images import pixel_edges
+from structsvm.graphs.images import named_pixels, pixel_edges
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
@@ -337,3 +337,17 @@ def test_superpixels_that_cannot_follow_the_masks_are_told():
     assert not limit_in_words([fine, fine])
     assert "cannot follow" in limit_in_words([coarse, coarse])
     assert not limit_in_words([])
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5, 1), (4, 1, 3), (9, 7, 5)])
+def test_what_a_classifier_sees_of_pixels_is_finite_in_any_image(rng, shape):
+    graph = named_pixels(rng.integers(0, 255, shape).astype(np.uint8))
+    assert graph.regions.shape == shape[:2]
+    assert np.isfinite(graph.X).all()
+
+
+def test_a_thin_line_shows_as_curvature_across_it():
+    image = np.zeros((21, 21))
+    image[:, 10] = 1.0
+    least, most = named_pixels(image).X.reshape(21, 21, -1)[10, 10, -14:-12]
+    assert least < -5 * abs(most)

@@ -31,8 +31,8 @@ MOST_PIXELS = 1_000_000
 FEWER, PIXELS_OF_ONE = 5, 16
 """A warning names an image with so many times fewer superpixels than were asked for, if it has so
 many pixels for each."""
-SCALES = (1.0, 8.0)
-"""Standard deviations in pixels, the least and the largest, that a classifier of pixels sees."""
+SCALES = (1.0, 2.0, 4.0, 8.0)
+"""Standard deviations in pixels of what a classifier of pixels sees around each."""
 GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
 
 
@@ -166,15 +166,19 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
 def named_pixels(image: NDArray[Any]) -> FeatureGraph:
     """The pixels of an image with what a classifier looks at, none of which are joined.
 
-    Those of an image of more than a million pixels are blocks. Beside "all" features are those that
-    scikit-image calls basic, of four scales: lightness, edges, and the curvature that shows lines.
+    Those of an image of more than a million pixels are blocks. Beside "all" features are, at four
+    scales, lightness, edges, and the two curvatures, in which thin lines show.
     """
     factor = _factor(image)
-    pixels = in_unit_range(image, factor)
-    planes = [plane for _, plane, _ in _planes(pixels, "all")]
-    basic = require("skimage.feature", "images", "pixels").multiscale_basic_features
-    scales = basic(planes[0], True, True, True, *SCALES, None, 1)  # in this thread
-    values = np.concatenate([np.stack(planes, axis=-1), scales], axis=-1)
+    found = [plane for _, plane, _ in _planes(in_unit_range(image, factor), "all")]
+    light = found[0]
+    for scale in SCALES:
+        orders = ((2, 0), (1, 1), (0, 2))
+        yy, xy, xx = (ndimage.gaussian_filter(light, scale, order) for order in orders)
+        mean, spread = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
+        edges = ndimage.gaussian_gradient_magnitude(light, scale)
+        found += [ndimage.gaussian_filter(light, scale), edges, mean - spread, mean + spread]
+    values = np.stack(found, axis=-1)
     X = values.reshape(-1, values.shape[-1])
     regions = _enlarged(np.arange(len(X)).reshape(values.shape[:2]), factor, image)
     return FeatureGraph(X, np.empty((2, 0), np.int64), regions=regions)
