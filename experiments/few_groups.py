@@ -1,10 +1,10 @@
-"""What is chosen where few groups are independent: five recordings, or half of the classes of a table.
+"""What is chosen where few groups are independent: five recordings, or half of a table's classes.
 
 *Recordings*: five draws of five or ten recordings of the ten people of har_spsw.py, from which
 MetricLearnerCV chooses by itself; the 50 recordings of the five others are segmented, the number of
 segments unknown and known. Of the other sets, five recordings of the training part of each of the
-folds of nested_cv.py. *Best* is the choice of all candidates, *learned* that of the learned metrics;
-the untrained metric and RCA are tuned on the same recordings.
+folds of nested_cv.py. *Best* is the choice of all candidates, *learned* that of the learned
+metrics; the untrained metric and RCA are tuned on the same recordings.
 
 *Tables*: half of the classes, four at least, have labels, with up to 60 rows of each;
 MetricLearnerCV(split="clusters") chooses, and the rows of the other classes are clustered, their
