@@ -102,6 +102,11 @@ def test_a_single_table_is_enough(split):
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
 
 
+def test_fifty_two_rows_are_enough_for_a_verdict_on_further_rows():
+    X, y = table(4, 52, spread=3.0)
+    assert quietly(search(split="rows"), X, NAMES[y]).verdict_.is_supported
+
+
 def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     X, y = table(5, 100, spread=2.0)
     found = quietly(search(split="clusters", candidates=("untrained", "full")), X, y)
