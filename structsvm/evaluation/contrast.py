@@ -20,8 +20,8 @@ MIN_UNITS = 5
 four, a fair coin does so too once in eight."""
 FEW = 6
 """Units below which the best of many candidates is seldom the best of others: chosen on five
-recordings of activities, the best of 26 was up to seven standard errors ahead of what is better on
-other people (docs/results.md)."""
+recordings of activities, the best of 26 was up to seven standard errors ahead of the default, and
+worse on other people."""
 TINY = 1e-9
 """Differences up to which losses are equal but for rounding."""
 
