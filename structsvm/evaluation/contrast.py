@@ -61,10 +61,8 @@ def chosen(losses: Floats, units: Ints, names: Sequence[str], weights: Floats | 
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0)).tolist()
     means = np.average(losses, axis=0, weights=weights)
-    best, default = (
-        min(of, key=lambda j: float(means[j]))
-        for of in (usable, [j for j in usable if names[j] == names[usable[0]]])
-    )
+    of_default = [j for j in usable if names[j] == names[usable[0]]]
+    best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
     found = Contrast.of("", losses[:, best] - losses[:, default], units, weights)
     n = len(usable) if found.units < FEW else 1
     return best if found.one_of(n).is_harm else default

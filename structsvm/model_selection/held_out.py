@@ -310,19 +310,20 @@ class Fold:
         ]
         return Trial(np.array(columns).T, seconds, **about)
 
-    def accuracy(self, names: Sequence[NDArray[Any]] | None) -> Floats | float:
-        """The share of items of each recording that have their right name, (n,); NaN for none.
-
-        States that are hidden from what is learned from cannot be named.
-        """
+    @cached_property
+    def names(self) -> Sequence[NDArray[Any]] | None:
+        """The true name of each item; None where there are none, or one is hidden from learning."""
         given, test = self.test.item_labels, self.test
-        if names is None or given is None or test.question == STATES:
-            return np.nan
+        if given is None or test.question == STATES:
+            return None
         sizes = [sample.n_samples for sample in test.samples]
-        truths = read_names(given, sizes, test.problem.traits.words.whole)
-        if truths is None:
+        return read_names(given, sizes, test.problem.traits.words.whole)
+
+    def accuracy(self, found: Sequence[NDArray[Any]] | None) -> Floats | float:
+        """The share of items of each recording that have their right name, (n,); NaN for none."""
+        if found is None or self.names is None:
             return np.nan
-        return np.array(list(map(share_right, truths, test.truths, names)))
+        return np.array(list(map(share_right, self.names, self.test.truths, found)))
 
     def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
         if self.aligned is not None:
