@@ -20,7 +20,7 @@ from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import Split
 from structsvm.evaluation.verdict import Verdict
-from structsvm.features.names import read_names, unnamed
+from structsvm.features.names import read_names
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
 from structsvm.learner.settings import Settings
