@@ -68,7 +68,6 @@ def baselines_of_recordings(
 ) -> list[Baseline]:
     """Return segments of equal length, and the classifiers that apply to labelled recordings."""
     context = _context(features)
-    lags = Lags() if context is None else context
     named = are_names(samples, labels)
     values = sum(x.n_samples * x.n_features for x in samples)
     full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
@@ -76,7 +75,7 @@ def baselines_of_recordings(
     for name in ("lda", "logistic", "boosting"):
         quick = values <= QUICK and name != "boosting"
         if named:
-            found.append(Baseline(f"frame-{name}", FrameClassifier(name, lags), quick))
+            found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), quick))
         if full and name != "lda":
             found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), quick))
     if named:

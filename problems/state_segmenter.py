@@ -14,13 +14,12 @@ from structsvm.baselines.segmenter import (
     NamedSegmenter,
     Stretch,
     begins_of,
+    context_of,
     stretches_to_tune_on,
 )
 from structsvm.data.samples import units_of
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
-from structsvm.features.compose import Union
-from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import FrameModels, FrameRecipe, check_smoothing
 from structsvm.features.names import States
 from structsvm.oracles.semi_markov import best_states, segments_of
@@ -38,9 +37,6 @@ from structsvm.support.tables import each_in_order
 
 VOICES = ("boosting", "extra-trees", "kernel")
 """Classifiers that make different mistakes, whose mean is better than each."""
-
-LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
-"""Lags, and widths of windows, that classifiers see, in typical segments."""
 
 SAMPLES, LENGTHS = (0.15, 0.3, 0.6, 1.0), (0.5, 1.0)
 PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
@@ -197,12 +193,11 @@ classifiers of scikit-learn
         self, arrays: list[Floats], states: States, sequences: Sequence[Ints], groups: Any
     ) -> tuple[list[Floats] | None, FrameModels]:
         """Probabilities of held-out recordings, if any can be, and the models of all folds."""
-        typical = float(np.median(np.concatenate([lengths_of(y) for y in sequences])))
         held_out, models = [], []
         if not len(self.estimators):
             raise SettingsError("estimators is empty: name one at least, such as 'lda'")
         for estimator in stage("classifiers", list(self.estimators)):
-            features = self.features or context_of(estimator, typical)
+            features = self.features or context_of(estimator, sequences)
             recipe = FrameRecipe(self, features, self.standardize, estimator=estimator)
             found, model = recipe.learn(arrays, states, groups)
             held_out.append(found)
@@ -251,14 +246,6 @@ classifiers of scikit-learn
         return best_states(problem.score(self.weight_, np.log(p + self.smoothing)), K)
 
 
-def context_of(estimator: Any, typical: float) -> RecordingTransformer:
-    """What a classifier sees beside a sample: boosting other samples, and the others windows."""
-    if estimator == "boosting":
-        return Lags(sorted({round(part * typical) for part in LAGS}))
-    widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
-    return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
-
-
 @dataclass(frozen=True, eq=False)
 class StateCounts:
     """What labelled sequences of states tell about lengths and changes, (C,) and (C, C)."""
@@ -304,10 +291,6 @@ class StateCounts:
         x = np.log(np.arange(1, longest + 1))
         away = (x - center[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
         return np.pad((away.min() - away) / 2, ((0, 0), (1, 0)))
-
-
-def lengths_of(states: Ints) -> Ints:
-    return np.diff(segments_of(states)[1], prepend=0)
 
 
 def _shares(counts: Floats, where: Any = True) -> Floats:

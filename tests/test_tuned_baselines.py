@@ -100,23 +100,12 @@ def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
         baselines = baselines_of_recordings([Sample(np.zeros((30, 2)))] * 2, [NAMES] * 2, features)
         return repr(baselines[1].estimator.features)
 
-    assert context(None) == context(StateScores()) == repr(Lags())
-    assert context(Union(Columns(), StateScores())) == repr(Lags())
+    assert context(None) == context(StateScores()) == "None"  # their own
+    assert context(Union(Columns(), StateScores())) == "None"
     assert context(Lags((-1, 0))) == repr(Lags((-1, 0)))
     both = Union(Columns(), MovingStatistics((3,)), StateScores())
     assert "MovingStatistics(windows=(3,))" in context(both)
     assert "StateScores" not in context(both)
-
-
-def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
-    Xs, ys = [X[6:10] for X in recordings(4, rng)], [NAMES[6:10]] * 4
-    learner = MetricLearner(metric="diagonal")
-    with pytest.warns(DataWarning, match="is not compared with: recording 0 has 4"):
-        learner.fit(Xs, ys, baselines="quick")
-    found = list(estimators_in(learner.baselines_))
-    assert found == ["equal-segments", "boundary-logistic", "states"]
-    with pytest.raises(DataError, match="too few for a lag of -4"):
-        learner.fit(Xs, ys, baselines=["frame-logistic"])
 
 
 class Remembering(BaseEstimator):
@@ -130,9 +119,16 @@ class Remembering(BaseEstimator):
         return [np.zeros(len(X), int) for X in Xs]
 
 
+class Refusing(Remembering):
+    """One that cannot learn."""
+
+    def fit(self, Xs, ys, groups=None):
+        raise DataError("there is nothing to learn")
+
+
 @dataclass(frozen=True)
 class WithBaseline(Clustering):
-    """A clustering that declares a baseline of its own."""
+    """A clustering that declares baselines of its own."""
 
     @property
     def comparison(self):
@@ -141,7 +137,17 @@ class WithBaseline(Clustering):
 
 class WithOwn(TableComparison):
     def baselines(self, samples, labels, features=None):
-        return [Baseline("own", Remembering())]
+        return [Baseline("own", Remembering()), Baseline("refusing", Refusing(), quick=False)]
+
+
+def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
+    Xs, y = [rng.normal(size=(10, 2)) for _ in range(4)], np.repeat(["a", "b"], 5)
+    learner = MetricLearner(WithBaseline(), metric="diagonal")
+    with pytest.warns(DataWarning, match="refusing is not compared with: there is nothing"):
+        learner.fit(Xs, [y] * 4, baselines="all")
+    assert list(estimators_in(learner.baselines_)) == ["own"]
+    with pytest.raises(DataError, match="there is nothing to learn"):
+        learner.fit(Xs, [y] * 4, baselines=["refusing"])
 
 
 def test_a_plugin_adds_baselines_of_its_own_which_get_labels_and_groups_as_given(rng):

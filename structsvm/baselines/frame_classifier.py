@@ -13,13 +13,13 @@ from structsvm.baselines.segmenter import (
     FrameSegmenter,
     NamedSegmenter,
     begins_of,
+    context_of,
     ends_of,
     mean_loss,
     stretches_to_tune_on,
 )
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
-from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.names import States
 from structsvm.features.scores import (
@@ -55,7 +55,9 @@ class FrameClassifier(NamedSegmenter):
     estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
         As for :class:`structsvm.features.StateScores`; "boosting" by default.
     features : RecordingTransformer, optional
-        Context that the classifier sees; ``Lags()`` by default.
+        Context that the classifier sees: by default, for "boosting", samples up to a quarter of a
+        typical segment away, and for others means and standard deviations of windows of a quarter,
+        a half and one typical segment.
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
     prices : sequence of float, optional
@@ -131,11 +133,12 @@ class FrameClassifier(NamedSegmenter):
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
-        features = Lags() if self.features is None else self.features
+        arrays, ys, owner = read_recordings(Xs), each_in_order(ys, Xs), type(self).__name__
+        states = States.read(ys, arrays, owner)
+        known = stretches_to_tune_on([begins_of(code) for code in states.codes], owner)
+        sequences = [part.of(states.codes) for part in known]
+        features = self.features or context_of(self.estimator, sequences)
         recipe = FrameRecipe(self, features, self.standardize)
-        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        states = States.read(ys, arrays, recipe.owner)
-        known = stretches_to_tune_on([begins_of(code) for code in states.codes], recipe.owner)
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
         held_out, self.model_ = recipe.learn(arrays, states, groups)
         if held_out is not None:

@@ -15,11 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError
-from structsvm.features.base import read_recordings
+from structsvm.features.base import RecordingTransformer, read_recordings
+from structsvm.features.compose import Union
+from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints
+
+LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
+"""Lags, and widths of windows, that classifiers see, in typical segments."""
 
 
 class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
@@ -128,6 +133,18 @@ def numbers_of(ends: Sequence[int]) -> Ints:
 def ends_of(codes: Ints) -> list[int]:
     """Segment ends of a number for each sample, the last being T."""
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
+
+
+def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
+    """What a classifier sees beside a sample: boosting other samples, and the others windows.
+
+    Lags and widths are in typical segments of the labelled ``sequences`` of states.
+    """
+    typical = float(np.median(np.concatenate([np.diff(ends_of(y), prepend=0) for y in sequences])))
+    if estimator in (None, "boosting"):
+        return Lags(sorted({round(part * typical) for part in LAGS}))
+    widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
+    return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
 
 
 def begins_of(code: Ints) -> Ints:
