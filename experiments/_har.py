@@ -56,8 +56,8 @@ METHODS: dict[str, tuple[str, Method]] = {
         STATES,
         lambda s: MetricLearner(metric="diagonal", features=scored(s), standardize=s),
     ),
-    LOGISTIC: (STATES, lambda s: FrameClassifier("logistic", standardize=s)),
-    BOOSTING: (STATES, lambda s: FrameClassifier(standardize=s)),
+    LOGISTIC: (STATES, lambda s: FrameClassifier("logistic", Lags(), standardize=s)),
+    BOOSTING: (STATES, lambda s: FrameClassifier(features=Lags(), standardize=s)),
 }
 """What each learns from, and how it is made."""
 

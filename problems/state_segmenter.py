@@ -15,7 +15,9 @@ from structsvm.baselines.segmenter import (
     Stretch,
     begins_of,
     context_of,
+    ends_of,
     stretches_to_tune_on,
+    typical_length,
 )
 from structsvm.data.samples import units_of
 from structsvm.errors import DataError, SettingsError
@@ -57,7 +59,10 @@ NATS = 3.0
 shrunk to counts. Larger ones do better than 1 and 0.3 on people held out from har_spsw."""
 
 SEEN = 2
-"""Lengths are told apart up to so many times that of the longest labelled stretch."""
+"""Lengths are told apart up to so many times that of the longest labelled segment."""
+
+RESOLVED = 50
+"""Into how many blocks a typical segment is divided at most while weights are learned."""
 
 
 class StateSegmenter(NamedSegmenter):
@@ -179,14 +184,13 @@ classifiers of scikit-learn
         held_out, self.model_ = self._classifiers(arrays, states, sequences, groups)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         counted = StateCounts.of(sequences, states.n_classes)
-        self.lengths_ = counted.lengths(SEEN * max(y.size for y in sequences))
+        self.lengths_ = counted.lengths(SEEN * longest_of(sequences))
         self.start_ = self.weight_ = counted.weight(*USUAL)
         self.solution_: Solution | None = None
         if held_out is not None:
             xs = [np.log(part.of(held_out) + self.smoothing) for part in known]
             units = units_of(groups, len(arrays))[1][[part.recording for part in known]]
-            self.start_ = counted.weight(*self._numbers(xs, sequences, units, rules))
-            self._learn(xs, sequences, np.unique(units).size, rules)
+            self._learn(xs, sequences, units, rules)
         return self
 
     def _classifiers(
@@ -209,10 +213,15 @@ classifiers of scikit-learn
         )
 
     def _numbers(
-        self, xs: Sequence[Floats], ys: Sequence[Ints], units: Ints, rules: Rules
+        self,
+        xs: Sequence[Floats],
+        ys: Sequence[Ints],
+        units: Ints,
+        rules: Rules,
+        longest: int,
     ) -> tuple[float, float, float]:
         """The numbers of least mean loss, each sequence decoded by the counts of other groups."""
-        C, longest = xs[0].shape[1], SEEN * max(y.size for y in ys)
+        C = xs[0].shape[1]
         truths = [EquivalenceMatrix.from_breakpoints(segments_of(y)[1]) for y in ys]
         grid = list(product(SAMPLES, LENGTHS, PRICES))
         order = np.random.default_rng(self.random_state).permutation(len(ys))
@@ -228,12 +237,21 @@ classifiers of scikit-learn
                     losses[g] += partition_loss(truths[i], partition_of(problem.predict(w, xs[i])))
         return grid[int(losses.argmin())]
 
-    def _learn(self, xs: Sequence[Floats], ys: Sequence[Ints], n_units: int, rules: Rules) -> None:
+    def _learn(self, xs: Sequence[Floats], ys: Sequence[Ints], units: Ints, rules: Rules) -> None:
+        """Learn the weights, of blocks of samples where segments are long."""
+        block = max(1, int(typical_length(ys)) // RESOLVED)
+        xs = [np.add.reduceat(x, np.arange(0, len(x), block)) for x in xs]
+        ys = [
+            y[np.minimum(np.arange(block // 2, y.size + block // 2, block), y.size - 1)] for y in ys
+        ]
+        rules, counted = rules.of_blocks(block), StateCounts.of(ys, xs[0].shape[1])
+        longest = SEEN * longest_of(ys)
+        self.start_ = counted.weight(*self._numbers(xs, ys, units, rules, longest))
         risk = RegularizedRisk(
-            problem=rules.problem(self.lengths_),
+            problem=rules.problem(counted.lengths(longest)),
             xs=xs,
             ys=ys,
-            regularizer=SquaredNorm(center=self.start_).scaled(self.lam / n_units),
+            regularizer=SquaredNorm(center=self.start_).scaled(self.lam / np.unique(units).size),
             sample_weight=np.full(len(xs), 1.0 / len(xs)),
             null=self.start_,
             start=self.start_,
@@ -291,6 +309,11 @@ class StateCounts:
         x = np.log(np.arange(1, longest + 1))
         away = (x - center[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
         return np.pad((away.min() - away) / 2, ((0, 0), (1, 0)))
+
+
+def longest_of(sequences: Sequence[Ints]) -> int:
+    """The number of samples of the longest segment."""
+    return max(int(np.diff(ends_of(y), prepend=0).max()) for y in sequences)
 
 
 def _shares(counts: Floats, where: Any = True) -> Floats:
@@ -353,6 +376,13 @@ class Rules:
                 f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
                 "max_length allow: change the labels, or the settings"
             )
+
+    def of_blocks(self, block: int) -> Rules:
+        """The same for blocks of so many samples, with room for where blocks begin."""
+        shortest, longest = self.shortest // block, np.ceil(self.longest / block) + 1
+        if block == 1:
+            return self
+        return replace(self, shortest=np.maximum(shortest, 1.0), longest=longest)
 
     def problem(self, lengths: Floats) -> StateSequence:
         """The problem with these scores of lengths."""

@@ -135,12 +135,17 @@ def ends_of(codes: Ints) -> list[int]:
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
 
 
+def typical_length(sequences: Sequence[Ints]) -> float:
+    """The median number of samples of a segment."""
+    return float(np.median(np.concatenate([np.diff(ends_of(y), prepend=0) for y in sequences])))
+
+
 def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
     """What a classifier sees beside a sample: boosting other samples, and the others windows.
 
     Lags and widths are in typical segments of the labelled ``sequences`` of states.
     """
-    typical = float(np.median(np.concatenate([np.diff(ends_of(y), prepend=0) for y in sequences])))
+    typical = typical_length(sequences)
     if estimator in (None, "boosting"):
         return Lags(sorted({round(part * typical) for part in LAGS}))
     widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
