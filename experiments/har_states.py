@@ -37,7 +37,7 @@ ALONE, FRAMES = "segmenter of states, boosting alone", "frame classifier, boosti
 NAMES = (LEARNED, TUNED, ALONE, FRAMES)
 COUNTS = ("unknown", "known")
 RIGHT = "named right"
-PEOPLE, FEW = 5, (2, 5, 10, 20)
+PEOPLE, FEW = 5, (2, 5, 10)
 """People who are tested on at a time, and recordings to learn from."""
 
 Found = Mapping[str, Mapping[str, Sequence[float]]]

@@ -139,7 +139,7 @@ classifiers of scikit-learn
         order: Sequence[Any] | None = None,
         min_length: int | Mapping[Any, int] | None = None,
         max_length: int | Mapping[Any, int] | None = None,
-        lam: float = 3.0,
+        lam: float = 30.0,
         random_state: int | None = 0,
     ) -> None:
         self.estimators = estimators

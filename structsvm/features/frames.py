@@ -68,12 +68,13 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
+        from sklearn.preprocessing import RobustScaler
 
+        # These quantiles are 1.7 deviations apart, which makes the kernel wider: a smaller loss in
+        # cross-validation on five and on 95 recordings of har_spsw than the usual width.
+        scaler = RobustScaler(quantile_range=(20.0, 80.0))
         kernel = Nystroem(n_components=300)
-        estimator = make_pipeline(
-            StandardScaler(), kernel, LogisticRegression(C=3.0, max_iter=1000)
-        )
+        estimator = make_pipeline(scaler, kernel, LogisticRegression(C=10.0, max_iter=1000))
     elif isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
         raise SettingsError(
             f"estimator of {owner} must be one of {CLASSIFIERS} or an instance of a classifier of "
