@@ -221,8 +221,9 @@ def labels_by(
     asked = None if n_clusters is None else [K for K in counts if K is not None]
     found = ask(baseline, "predict_states" if names_states(baseline) else "predict", samples, asked)
     labels = [label_values(y) for y in found]
-    pairs = list(zip(labels, samples, strict=True))
-    if any(y.shape != (x.n_samples,) and y.shape != _pixels_of(x) for y, x in pairs):
+    pairs = zip(labels, samples, strict=False)
+    fits = all(y.shape in ((x.n_samples,), _pixels_of(x)) for y, x in pairs)
+    if len(labels) != len(samples) or not fits:
         raise SettingsError(
             f"{name} predicts labels of other shapes than {words.wholes(len(samples))} of "
             f"{some_of([words.items(T) for T in sizes])} have"
