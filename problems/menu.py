@@ -31,8 +31,8 @@ CHOSEN_FROM = (
 )
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
 
-QUICK, QUICK_TREES = 1_000_000, 100_000
-"""Values of all recordings up to which linear classifiers, and trees, are quick."""
+QUICK = 1_000_000
+"""Values of all recordings up to which linear classifiers are quick."""
 
 LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
@@ -80,7 +80,7 @@ def baselines_of_recordings(
             found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), quick))
     if named:
         states = StateSegmenter(features=context)
-        found.append(Baseline(STATES, states, values <= QUICK_TREES))
+        found.append(Baseline(STATES, states, quick=False))
     return found
 
 

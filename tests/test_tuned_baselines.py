@@ -18,7 +18,7 @@ from structsvm.problems import Clustering
 from structsvm.problems.clustering import TableComparison
 from structsvm.problems.menu import baselines_of_recordings
 
-QUICK = ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic", "states"]
+QUICK = ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
 recordings = partial(recordings_of_states, noise=0.6)
 
 
