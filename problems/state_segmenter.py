@@ -96,7 +96,8 @@ classifiers of scikit-learn
     order : sequence of names, optional
         Every recording goes once through all states in this order.
     min_length, max_length : int, or mapping of names to int, optional
-        Least and greatest number of samples of a segment, of all states or of some.
+        Least and greatest number of samples of a segment, of all states or of some; a recording
+        shorter than ``min_length`` is one.
     lam : float
         Strength of the regularizer, divided by the number of groups.
     random_state : int, optional
@@ -198,8 +199,10 @@ classifiers of scikit-learn
     ) -> tuple[list[Floats] | None, FrameModels]:
         """Probabilities of held-out recordings, if any can be, and the models of all folds."""
         held_out, models = [], []
-        if not len(self.estimators):
-            raise SettingsError("estimators is empty: name one at least, such as 'lda'")
+        if isinstance(self.estimators, str) or not len(self.estimators):
+            raise SettingsError(
+                f"estimators must be a list, such as ['lda'], got {self.estimators!r}"
+            )
         for estimator in stage("classifiers", list(self.estimators)):
             features = self.features or context_of(estimator, sequences)
             recipe = FrameRecipe(self, features, self.standardize, estimator=estimator)
@@ -208,9 +211,8 @@ classifiers of scikit-learn
             models += model.models if isinstance(model, FrameModels) else [model]
         if held_out[0] is None:
             return None, FrameModels(models)
-        return [np.mean(of_one, axis=0) for of_one in zip(*held_out, strict=True)], FrameModels(
-            models
-        )
+        means = [np.mean(of_one, axis=0) for of_one in zip(*held_out, strict=True)]
+        return means, FrameModels(models)
 
     def _numbers(
         self,
@@ -260,7 +262,9 @@ classifiers of scikit-learn
         self.solution_, self.weight_ = replace(solution, support=None), solution.w
 
     def _path(self, p: Floats, K: int | None) -> Ints:
-        problem = Rules.of(self, self.classes_).problem(self.lengths_)
+        rules = Rules.of(self, self.classes_)
+        rules = replace(rules, shortest=np.minimum(rules.shortest, len(p)))
+        problem = rules.problem(self.lengths_)
         return best_states(problem.score(self.weight_, np.log(p + self.smoothing)), K)
 
 

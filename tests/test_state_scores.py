@@ -152,7 +152,7 @@ def test_probabilities_that_are_not_finite_are_refused(rng):
     ("scores", "message"),
     [
         (StateScores(SVC()), "with predict_proba, got SVC.*CalibratedClassifierCV"),
-        (StateScores("trees"), r"one of \('logistic', 'boosting', 'forest'\)"),
+        (StateScores("trees"), r"one of \('logistic', 'lda', "),
         (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
         (StateScores(standardize="rows"), "standardize must be one of"),
         (StateScores("logistic", lags=()), "lags must be different whole numbers"),

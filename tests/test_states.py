@@ -8,10 +8,11 @@ import pytest
 from recording_cases import NAMES
 from recording_cases import recordings_of_states as recordings
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from structsvm import EquivalenceMatrix, StructuredSVM
 from structsvm.baselines import FrameClassifier
-from structsvm.errors import DataError, OracleError, SettingsError
+from structsvm.errors import DataError, LearningError, OracleError, SettingsError
 from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
 from structsvm.problems import StateSegmenter, StateSequence
 from structsvm.problems.state_segmenter import StateCounts
@@ -187,7 +188,8 @@ def test_labels_that_break_a_rule_are_refused(settings, says, rng):
         ({"order": ["a", "b"]}, "name each of the states"),
         ({"min_length": {"d": 2}}, "min_length names"),
         ({"min_length": 5, "max_length": 4}, "swap them"),
-        ({"estimators": []}, "estimators"),
+        ({"estimators": []}, "estimators must be a list"),
+        ({"estimators": "lda"}, "estimators must be a list"),
         ({"lam": 0.0}, "lam"),
     ],
 )
@@ -202,3 +204,26 @@ def test_samples_without_a_name_are_left_out(segmenter, rng):
         y[: len(y) // 2] = None
     Xs = recordings(6, rng)
     assert np.mean(segmenter.fit(Xs, ys).predict_states(Xs[:1])[0] == NAMES) > 0.9
+
+
+def test_probabilities_that_do_not_sum_to_one_are_refused(segmenter, rng):
+    class Unsure(LinearDiscriminantAnalysis):
+        def predict_proba(self, X):
+            return 2.0 * super().predict_proba(X)
+
+    with pytest.raises(LearningError, match="sum to 1 in each row"):
+        StateSegmenter([Unsure()]).fit(recordings(4, rng), [NAMES] * 4)
+
+
+def test_what_is_shorter_than_the_least_length_is_one_segment(rng):
+    segmenter = StateSegmenter(["lda"], min_length=4).fit(in_order(4, rng), [ABC] * 4)
+    assert segmenter.predict_breakpoints([np.zeros((3, 3)), np.zeros((1, 3))]) == [[3], [1]]
+
+
+def test_weights_of_long_segments_are_those_of_blocks(rng):
+    y = np.repeat([0, 1, 0, 1], [300, 200, 250, 350])
+    Xs = [y[:, None] + rng.normal(size=(y.size, 1)) for _ in range(4)]
+    segmenter = StateSegmenter(["lda"]).fit(Xs, [y] * 4)
+    found = segmenter.predict_states(Xs)
+    assert np.mean([a == y for a in found]) > 0.97
+    assert segmenter.solution_.status.converged

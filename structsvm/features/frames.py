@@ -32,6 +32,9 @@ WORTH_THREADS = 50_000_000
 FEW_ROWS = "n_components > n_samples"
 """What a kernel says that takes every row, where these are few."""
 
+ONE = 1e-3
+"""How far the sum of probabilities may be from 1."""
+
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
 
@@ -122,11 +125,12 @@ class FrameModel:
         for i, F in enumerate(self.features.transform(Xs) if features is None else features):
             with _threads_for(F):
                 answer = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
-            if answer.shape != (len(F), self.known.size) or not np.isfinite(answer).all():
+            fits = answer.shape == (len(F), self.known.size)
+            if not fits or not (np.abs(answer.sum(axis=1) - 1.0) <= ONE).all():
                 raise LearningError(
                     f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
-                    f"expected {len(F)} x {self.known.size} finite numbers, got shape "
-                    f"{answer.shape} with {int((~np.isfinite(answer)).sum())} that are not finite"
+                    f"expected {len(F)} x {self.known.size} numbers that sum to 1 in each row, got "
+                    f"shape {answer.shape}, of which row 0 is {answer[:1].tolist()}"
                 )
             p = np.zeros((len(F), self.n_classes))
             p[:, self.known] = answer
