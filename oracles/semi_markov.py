@@ -37,11 +37,11 @@ class StateScore:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.oracles.semi_markov import StateScore, best_states
+    >>> from structsvm.oracles import StateScore
     >>> samples = np.array([[1.0, 0.0], [1.0, 0.0], [0.4, 0.5], [1.0, 0.0]])
     >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
-    >>> best_states(score).tolist(), best_states(score, n_segments=2).tolist()
-    ([0, 0, 0, 0], [0, 0, 0, 1])
+    >>> score.value(np.array([0, 0, 1, 0]))
+    1.5
     """
 
     samples: Floats
@@ -81,6 +81,15 @@ def best_states(score: StateScore, n_segments: int | None = None) -> Ints:
     ------
     OracleError
         When no segments keep what is forbidden.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore, best_states
+    >>> samples = np.array([[1.0, 0.0], [1.0, 0.0], [0.4, 0.5], [1.0, 0.0]])
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> best_states(score).tolist(), best_states(score, n_segments=2).tolist()
+    ([0, 0, 0, 0], [0, 0, 1, 1])
     """
     T, C = score.samples.shape
     total = np.zeros((C, T + 1))
