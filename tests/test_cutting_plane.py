@@ -87,11 +87,12 @@ class TestSloppyMasters:
         assert_around(solution, optimum(risk))
 
     @pytest.mark.parametrize("failure", ["raises", "nan", "linear algebra"])
-    def test_one_that_fails_late_leaves_the_best_weight(self, failure):
+    def test_a_master_that_fails_now_and_then_is_replaced_for_that_round(self, failure):
+        @dataclass(frozen=True)
         class Flaky(Master):
             def solve(self, risk, cuts, request):
                 answer = NewtonMaster().solve(risk, cuts, request)
-                if len(cuts) < 13:
+                if len(cuts) % 2:
                     return answer
                 if failure == "raises":
                     raise MasterError("out of luck")
@@ -99,11 +100,13 @@ class TestSloppyMasters:
                     raise np.linalg.LinAlgError("eigenvalues did not converge")
                 return MasterSolution(answer.w * np.nan, answer.multipliers, "flaky")
 
-        risk = listed_risk(*FULL, n_samples=3, n_labels=60, seed=6)
-        solution = CuttingPlane(Stopping(1e-9, 100), master=Flaky()).solve(risk)
-        assert solution.status is Status.MASTER_FAILED
-        assert 0 < solution.lower
-        assert_around(solution, optimum(risk))
+        risk = listed_risk(*FULL, n_samples=3, seed=6)
+        solution = CuttingPlane(Stopping(1e-5, 100), master=Flaky()).solve(risk)
+        assert solution.status is Status.OPTIMAL
+        assert solution.upper == pytest.approx(optimum(risk), rel=1e-4)
+        labels = " ".join(solution.history.as_dict()["master"])
+        assert "master failed: " in labels
+        assert "clarabel" in labels
 
     def test_a_weight_that_breaks_the_constraints_is_no_answer(self):
         """A master blind to them gives cuts and lower bounds, and no upper bound."""

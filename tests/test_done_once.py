@@ -179,11 +179,13 @@ def test_other_labels_samples_or_settings_are_learned_anew(fits):
         assert len(fits) == 4
 
 
-@pytest.mark.parametrize("kind", [FrameClassifier, BoundaryClassifier])
-def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind):
+@pytest.mark.parametrize(
+    ("kind", "settings"), [(FrameClassifier, {"features": Lags()}), (BoundaryClassifier, {})]
+)
+def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind, settings):
     made = counted(monkeypatch, Lags, "transform", lambda self, Xs: list(Xs))
     Xs, ys = labelled(6)
-    baseline = kind("logistic").fit(Xs, ys)
+    baseline = kind("logistic", **settings).fit(Xs, ys)
     assert len(made) == 6
     baseline.predict(Xs[:2])  # by the mean of six classifiers
     assert len(made) == 8

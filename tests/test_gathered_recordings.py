@@ -32,7 +32,7 @@ from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partit
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs, even_part
 from structsvm.model_selection.search import ChosenBaseline
-from structsvm.partitions import Baseline
+from structsvm.partitions import Baseline, Candidate
 from structsvm.storage import limits
 
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
@@ -77,7 +77,7 @@ def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
     learner = learner_of(None, backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE, baselines="quick")
     found = list(estimators_in(learner.baselines_))
-    assert found == ["equal-segments", "frame-logistic", "boundary-logistic"]
+    assert found == ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
     assert list(learner.baselines_) == list(expected.baselines_)
     for baseline in found:
         for counts in (None, 3):
@@ -124,7 +124,10 @@ def test_folds_choice_and_verdict_are_those_in_memory(settings):
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_features_and_classifiers_are_chosen_from():
     """They learn in each fold, and the best one is learned again from all and predicts."""
-    names = ("untrained", "frame-logistic", "scores-diagonal")
+    scores = Candidate(
+        "scores", settings={"metric": "diagonal", "features": StateScores("logistic")}
+    )
+    names = ("untrained", "frame-logistic", scores)
     search = MetricLearnerCV(candidates=names, lams=(0.1,), cv=2, random_state=0)
     mine, theirs = clone(search).fit(XS, NAMES), clone(search).fit(OnDemand(XS), NAMES)
     assert not np.isnan(mine.losses_).any()

@@ -14,7 +14,7 @@ from structsvm.learner.baselines import estimators_in
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
-BASELINES = ["lda-classifier", "nearest-centroid", "forest-classifier"]
+BASELINES = ["forest-classifier", "lda-classifier", "nearest-centroid"]
 
 
 @pytest.fixture(scope="module")

@@ -255,7 +255,13 @@ class NodeLabels:
         return float(shares.sum())
 
     def common(self, labels: Ints | None, n: int) -> Floats:
-        """How much of each label has each of n numbers, (K, n), given those of nodes or pixels."""
+        """How much of each label has each of n numbers, (K, n), given those of nodes or pixels.
+
+        Raises
+        ------
+        DataError
+            If there are neither as many numbers as nodes nor as many as pixels.
+        """
         assert labels is not None
         table = np.zeros((n, self.n_clusters))
         if labels.size == self.n_samples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import MasterError, OracleWarning, warn
+from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
 from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import solve_with
+from structsvm.masters.cvxpy import CvxpyMaster, solve_with
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
@@ -32,6 +33,8 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 
 __all__ = ["AnyRun", "CutRun", "Descent", "Run"]
+
+logger = logging.getLogger("structsvm")
 
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
@@ -179,8 +182,12 @@ class Run(CutRun):
         risk, certificate = self.risk, self.certificate
         try:
             answer = checked(master.solve(risk, cuts, request), risk, cuts)
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
-            raise MasterError(str(error)) from error
+        except (MasterError, ArithmeticError, ValueError) as error:
+            if isinstance(error, SettingsError) or isinstance(master, CvxpyMaster):
+                raise
+            logger.warning("the master failed (%s): the conic solver takes over", error)
+            answer = checked(CvxpyMaster().solve(risk, cuts, request), risk, cuts)
+            answer = replace(answer, label=f"master failed: {error}, {answer.label}")
         upper = certificate.certified_upper
         bound = lower_bound(risk, cuts, answer.multipliers, upper, self._truths)
         if certificate.update_lower(*bound):

@@ -140,8 +140,8 @@ def state_model(state_files, run, tmp_path):
 
 
 def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_model, run):
-    found = list(load(state_model).baselines_)[3:]
-    assert found == ["equal-segments", "frame-logistic", "boundary-logistic"]
+    found = list(load(state_model).baselines_)[4:]
+    assert found == ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
     code, out, _ = run(f"evaluate {state_model} {state_files / 'test'}")
     assert code == 0
     assert "frame-logistic" in out
@@ -183,15 +183,16 @@ def test_a_baseline_that_was_not_tuned_is_refused_with_those_that_were(
 @pytest.mark.parametrize("asked", ["none", "all"])
 def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeypatch, asked):
     from structsvm.baselines import BoundaryClassifier, FrameClassifier
+    from structsvm.problems import StateSegmenter
 
-    for kind in (BoundaryClassifier, FrameClassifier):
+    for kind in (BoundaryClassifier, FrameClassifier, StateSegmenter):
         monkeypatch.setattr(kind, "fit", lambda self, *_, **__: self)
     line = (
         f"fit change-point {state_files / 'train'} --metric diagonal --quiet --baselines {asked} -o"
     )
     assert run(line, tmp_path / "m") == (0, "", "")
     learner = load(tmp_path / "m")
-    assert len(learner.baselines_) == (8 if asked == "all" else 1)
+    assert len(learner.baselines_) == (11 if asked == "all" else 1)
 
 
 def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):

@@ -37,7 +37,10 @@ class TestHelpAndUsage:
             ("learn", "invalid choice: 'learn'"),
             ("fit classes train -o x", "invalid choice: 'classes' (choose from"),
             ("try change-point train", "the following arguments are required: -o/--output"),
-            ("fit change-point train -o x --metric round", "(choose from full, diagonal)"),
+            (
+                "fit change-point train -o x --metric round",
+                "(choose from full, diagonal, closed-form)",
+            ),
             ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
             ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
             ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
@@ -46,7 +49,7 @@ class TestHelpAndUsage:
     def test_wrong_usage(self, run, line, message):
         code, out, err = run(line)
         assert (code, out) == (2, "")
-        assert message in err.replace("'full', 'diagonal'", "full, diagonal")
+        assert message.replace("'", "") in err.replace("'", "")
         assert err.endswith("--help\n")
 
     @pytest.mark.parametrize(
