@@ -188,9 +188,9 @@ classifiers of scikit-learn
         self.lengths_ = counted.lengths(SEEN * longest_of(sequences))
         self.start_ = self.weight_ = counted.weight(*USUAL)
         self.solution_: Solution | None = None
-        if held_out is not None:
+        units = units_of(groups, len(arrays))[1][[part.recording for part in known]]
+        if held_out is not None and np.unique(units).size > 1:
             xs = [np.log(part.of(held_out) + self.smoothing) for part in known]
-            units = units_of(groups, len(arrays))[1][[part.recording for part in known]]
             self._learn(xs, sequences, units, rules)
         return self
 

@@ -116,6 +116,13 @@ def test_one_group_learns_nothing_but_counts(segmenter, rng):
     assert np.mean(segmenter.predict_states(Xs[:1])[0] == NAMES) > 0.9
 
 
+def test_one_recording_with_segments_learns_nothing_but_counts(segmenter, rng):
+    every_other = np.where(np.arange(NAMES.size) % 2, NAMES.astype(object), None)
+    segmenter.fit(recordings(2, rng), [NAMES.astype(object), every_other])
+    assert segmenter.solution_ is None
+    assert np.isfinite(segmenter.weight_).all()
+
+
 def test_levels_are_seen_that_standardisation_within_a_recording_hides(rng):
     """Rest, one activity, rest: within itself, each recording looks the same."""
 
