@@ -16,6 +16,7 @@ from structsvm.features import Lags, StateScores, Union
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
+from structsvm.problems import StateSegmenter
 
 Floats = NDArray[np.float64]
 Method = Callable[[str | None], Any]
@@ -29,6 +30,7 @@ METRIC = "metric, full"
 METRIC_ON_LAGS = "metric on lags, full"
 METRIC_ON_SCORES = "metric on lags and state scores, diagonal"
 BOUNDARIES = "boundary classifier, boosting"
+SEGMENTER = "segmenter of states"
 LOGISTIC = "frame classifier, logistic"
 BOOSTING = "frame classifier, boosting"
 
@@ -56,6 +58,7 @@ METHODS: dict[str, tuple[str, Method]] = {
         STATES,
         lambda s: MetricLearner(metric="diagonal", features=scored(s), standardize=s),
     ),
+    SEGMENTER: (STATES, lambda s: StateSegmenter(standardize=s and "both")),
     LOGISTIC: (STATES, lambda s: FrameClassifier("logistic", Lags(), standardize=s)),
     BOOSTING: (STATES, lambda s: FrameClassifier(features=Lags(), standardize=s)),
 }

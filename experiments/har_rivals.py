@@ -23,6 +23,7 @@ from _har import (
     METRIC_ON_SCORES,
     OLDA,
     OLDA_ON_LAGS,
+    SEGMENTER,
     mean_and_error,
     segmentations,
     truth,
@@ -49,6 +50,7 @@ SUMMARY = {
     "**the same on lagged features**": METRIC_ON_LAGS,
     "boundary classifier (boosting)": BOUNDARIES,
     "**learned metric on lags and state scores**": METRIC_ON_SCORES,
+    "**segmenter of states**": SEGMENTER,
     "frame classifier (boosting) with Viterbi": BOOSTING,
 }
 """What README calls the others."""
