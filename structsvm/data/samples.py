@@ -193,7 +193,7 @@ TRANSPOSED = (
     "rows are samples here, and columns are features (of aeon's (n, channels, time), "
     "np.swapaxes(X, 1, 2))"
 )
-STANDARDIZE = ("recording", "training", "both", None)
+STANDARDIZE = ("recording", "training", None)
 
 
 def check_samples(
@@ -260,7 +260,8 @@ def check_names(names: Sequence[str] | None, expected: int, words: Words) -> Non
 class Standardizer:
     """Centres and scales features, of each recording by itself, as on the training set, or both.
 
-    With "both" the features are there twice: what is high for its recording, and what is high.
+    With "both", which is for classifiers, the features are there twice: what is high for its
+    recording, and what is high. Within a recording, which a metric segments, these are the same.
     """
 
     kind: str | None
@@ -273,7 +274,7 @@ class Standardizer:
         cls, kind: str | None, Xs: Sequence[Data], weights: Floats | None = None
     ) -> Standardizer:
         """Learn what has to be learned from the training recordings, of these weights (N,)."""
-        refuse_unlisted("standardize", kind, STANDARDIZE)
+        refuse_unlisted("standardize", kind, ("both", *STANDARDIZE))
         if kind not in ("training", "both"):
             return cls(kind)
         # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
@@ -298,10 +299,6 @@ class Standardizer:
         if self.kind == "training":
             return as_in_training
         return np.hstack([replace(self, kind="recording")(X), as_in_training])
-
-    def names(self, names: Sequence[str]) -> list[str]:
-        """The names of the columns that columns of these names become."""
-        return [*names, *(f"{name} level" for name in names)] if self.kind == "both" else [*names]
 
     def of_stack(self, Xs: Stack) -> Stack:
         """Standardise recordings that are side by side, as each by itself; they may change."""

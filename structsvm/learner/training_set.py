@@ -407,8 +407,9 @@ class Inputs:
         return next((stage.classes_ for stage in stages if isinstance(stage, NamedScores)), None)
 
     def names(self, columns: Sequence[str]) -> list[str]:
-        seen = columns if self.features is None else self.features.get_feature_names_out([*columns])
-        return self.standardizer.names([str(name) for name in seen])
+        if self.features is None:
+            return list(columns)
+        return [str(name) for name in self.features.get_feature_names_out(list(columns))]
 
 
 def are_scores(features: RecordingTransformer | None) -> bool:
