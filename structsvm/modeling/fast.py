@@ -126,19 +126,28 @@ def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
     """The curvature of a quadratic objective by each variable and height, one number for all its
     entries; None if it is not of this form.
 
-    Read off the gradients at two random points, where no other quadratic looks like one; that at
-    zero is ``linear``.
+    ``linear`` is its gradient at zero. Read off values at random points, where no other quadratic
+    looks like one: cvxpy 1.6 gives gradients of squares of matrices row by row.
     """
-    probes = np.random.default_rng(0).normal(size=(linear.size, 2))
-    turns = np.stack([_gradient(rewritten, probe) - linear for probe in probes.T], axis=1)
-    bends = []
-    for line, turn, probe in zip(*map(rewritten.split, (linear, turns, probes)), strict=True):
-        room = EQUAL * max(np.abs(line).max(), np.abs(turn).max())
-        is_bent = np.abs(turn).max() > room
-        bends.append(float((turn * probe).sum() / (probe**2).sum()) if is_bent else 0.0)
-        if not (np.abs(turn - bends[-1] * probe) <= room).all():
-            return None
-    return bends
+
+    def value(at: Floats) -> float:
+        rewritten.put(at)
+        return rewritten.value
+
+    rng, constant = np.random.default_rng(0), value(np.zeros(linear.size))
+    everywhere = rng.normal(size=linear.size)
+    bends, squares = [], 0.0
+    for entries in rewritten.split(np.arange(linear.size, dtype=np.float64)):
+        at = entries.astype(np.int64)
+        alone = np.zeros(linear.size)
+        alone[at] = rng.normal(size=at.size)
+        bent = value(alone) - constant - float(linear @ alone)
+        room = EQUAL * (abs(constant) + float(np.abs(linear) @ np.abs(alone)))
+        bends.append(2.0 * bent / float(alone @ alone) if abs(bent) > room else 0.0)
+        squares += 0.5 * bends[-1] * float(everywhere[at] @ everywhere[at])
+    size = abs(constant) + float(np.abs(linear) @ np.abs(everywhere)) + abs(squares)
+    away = value(everywhere) - constant - float(linear @ everywhere) - squares
+    return bends if abs(away) <= EQUAL * size else None
 
 
 def _gradient(rewritten: Rewritten, at: Floats) -> Floats:
