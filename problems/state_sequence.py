@@ -74,8 +74,8 @@ class StateSequence(Problem):
         C = self.n_states
         return Product((Nonnegative(2), Free(1 + 2 * C + C * C)))
 
+    @staticmethod
     def weight(
-        self,
         samples: float,
         lengths: float,
         price: float,

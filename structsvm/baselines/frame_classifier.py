@@ -12,16 +12,15 @@ import numpy as np
 from structsvm.baselines.segmenter import (
     FrameSegmenter,
     NamedSegmenter,
-    begins_of,
     context_of,
     ends_of,
     mean_loss,
+    read_named,
     stretches_to_tune_on,
 )
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.frames import FrameRecipe, check_smoothing
-from structsvm.features.names import States
 from structsvm.features.scores import (
     DISTANCE,
     SPREAD,
@@ -133,10 +132,7 @@ class FrameClassifier(NamedSegmenter):
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
-        arrays, ys, owner = read_recordings(Xs), each_in_order(ys, Xs), type(self).__name__
-        states = States.read(ys, arrays, owner)
-        known = stretches_to_tune_on([begins_of(code) for code in states.codes], owner)
-        sequences = [part.of(states.codes) for part in known]
+        arrays, states, known, sequences = read_named(Xs, ys, type(self).__name__)
         features = self.features or context_of(self.estimator, sequences)
         recipe = FrameRecipe(self, features, self.standardize)
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])

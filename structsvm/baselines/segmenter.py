@@ -18,10 +18,11 @@ from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
-from structsvm.features.names import UNNAMED
+from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.tables import each_in_order
 
 LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
 """Lags, and widths of windows, that classifiers see, in typical segments."""
@@ -206,3 +207,13 @@ def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
             "label a stretch that has a change"
         )
     return found
+
+
+def read_named(
+    Xs: Any, ys: Any, owner: str
+) -> tuple[list[Floats], States, list[Stretch], list[Ints]]:
+    """Recordings, their states, the stretches with names, and the numbers of the states there."""
+    arrays = read_recordings(Xs)
+    states = States.read(each_in_order(ys, Xs), arrays, owner)
+    known = stretches_to_tune_on([begins_of(code) for code in states.codes], owner)
+    return arrays, states, known, [part.of(states.codes) for part in known]

@@ -32,7 +32,7 @@ WORTH_THREADS = 50_000_000
 FEW_ROWS = "n_components > n_samples"
 """What a kernel says that takes every row, where these are few."""
 
-ONE = 1e-3
+SUM_TOLERANCE = 1e-3
 """How far the sum of probabilities may be from 1."""
 
 DRAWS = 50
@@ -126,7 +126,7 @@ class FrameModel:
             with _threads_for(F):
                 answer = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
             fits = answer.shape == (len(F), self.known.size)
-            if not fits or not (np.abs(answer.sum(axis=1) - 1.0) <= ONE).all():
+            if not fits or not (np.abs(answer.sum(axis=1) - 1.0) <= SUM_TOLERANCE).all():
                 raise LearningError(
                     f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
                     f"expected {len(F)} x {self.known.size} numbers that sum to 1 in each row, got "
@@ -155,12 +155,10 @@ class FrameModels:
         computed: dict[str, list[Floats]] = {}
         found = []
         for model in self.models:
-            features = None
-            if not model.features.learns:  # alike in all models of its kind
-                kind = repr(model.features)
-                features = computed.setdefault(kind, []) or model.features.transform(Xs)
-                computed[kind] = features
-            found.append(model.probabilities(Xs, owner, words, features))
+            kind = repr(model.features)
+            if not model.features.learns and kind not in computed:  # alike in all of its kind
+                computed[kind] = model.features.transform(Xs)
+            found.append(model.probabilities(Xs, owner, words, computed.get(kind)))
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
