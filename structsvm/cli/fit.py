@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.evaluate import refuse_split
+from structsvm.cli.held_out import refuse_split
 from structsvm.cli.inputs import (
     InputData,
     Reading,

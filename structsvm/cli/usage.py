@@ -312,7 +312,7 @@ from all of them, into all.structsvm.
         "problem paths --output --force --groups --split --jobs --refit",
         {"files": FILES_TO_LEARN_FROM},
         {"--output": value("FOLDER", "folder to write into", required=True)},
-        module="evaluate",
+        module="try_out",
     ),
     Command(
         "fit",

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint
 from structsvm.cli import main
-from structsvm.cli.evaluate import _verdict
+from structsvm.cli.try_out import _verdict
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import read_recordings
@@ -130,7 +130,7 @@ def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
 
     frame = pd.read_csv(iris)
     pd.concat([frame, frame]).to_csv(tmp_path / "twice.csv", index=False)
-    monkeypatch.setattr("structsvm.cli.evaluate._chosen", interrupt)  # they are counted before
+    monkeypatch.setattr("structsvm.cli.try_out._chosen", interrupt)  # they are counted before
     code, _, err = run(f"try clustering {tmp_path}/twice.csv -o {tmp_path}/out")
     assert code == 130, err
     assert "of the 90 held-out rows equal training rows" in err
