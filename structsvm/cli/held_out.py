@@ -84,7 +84,7 @@ def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
         for side in (~away, away):
             indices = np.flatnonzero(side).tolist()
             items = [inputs.items[i] for i in indices]
-            parts.append(Part(InputData.of(items, data.problem), data.at(indices)))
+            parts.append(Part(inputs.having(items), data.at(indices)))
         return parts[0], parts[1]
     (table,) = inputs.items
     assert isinstance(table, Recording)
@@ -92,10 +92,8 @@ def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
     away = _rows_away(table.where, y, split)
     for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away)):
         which = np.flatnonzero(rows)
-        part = replace(
-            table, name=name, X=table.X[which], y=y[which], time=None, source=None, origin=None
-        )
-        parts.append(Part(InputData.of([part], data.problem), data.cut([(0, which)])))
+        part = replace(table.at(which), name=name, time=None, source=None)
+        parts.append(Part(inputs.having([part]), data.cut([(0, which)])))
     return parts[0], parts[1]
 
 

@@ -317,11 +317,22 @@ class InputData:
     """Labels, None where there are none; empty if recordings are read later."""
     files: RecordingFiles | None = None
     """Reader of the recordings, if the items have only their names."""
+    label: str = "label"
+    """The column of labels, after which what is predicted is called."""
 
     @classmethod
-    def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> InputData:
+    def of(
+        cls,
+        items: Sequence[Recording | LabelledImage],
+        problem: PartitionProblem,
+        label: str = "label",
+    ) -> InputData:
+        return cls((), problem, (), label=label).having(items)
+
+    def having(self, items: Sequence[Recording | LabelledImage]) -> InputData:
+        """The same of other items."""
         ys = [item.y if isinstance(item, Recording) else item.labels for item in items]
-        return cls(items, problem, ys)
+        return replace(self, items=items, ys=ys)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -431,7 +442,7 @@ def read(
         options = replace(options, labels_are=None)
     learned = getattr(learner, "steps_", {}), bool(features)
     recordings = cleaned(recordings, options, ask=labels_matter and in_order, learned=learned)
-    return InputData.of(recordings, problem)
+    return InputData.of(recordings, problem, options.label_column or "label")
 
 
 def read_for(

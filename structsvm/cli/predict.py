@@ -11,11 +11,12 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.cli.inputs import InputData, labels_with, measured, read_for, takes_images
 from structsvm.cli.terminal import Terminal
@@ -26,13 +27,14 @@ from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
-from structsvm.io.options import FileOptions
+from structsvm.io.options import SPACES
 from structsvm.io.recording import Recording
-from structsvm.io.sniff import TextFormat
+from structsvm.io.sniff import COMMA_NUMBER
 from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import (
     ask,
     estimators_in,
+    labels_by,
     partitions_with,
 )
 from structsvm.learner.columns import warn_of_dead_features
@@ -140,6 +142,8 @@ class Answer:
     """As people read it, after the name."""
     rows: Sequence[Mapping[str, Any]] = ()
     """What is known of each segment, or of each row of a table."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns in tables, where they are others than in JSON."""
     labels: Any = None
     """Of the pixels of an image, (H, W)."""
 
@@ -151,13 +155,17 @@ class Answer:
         return [row for row in self.rows for _ in range(row["start"], row["end"])]
 
 
-def segments(name: str, table: Sequence[Mapping[str, Any]], time: TimeAxis | None) -> Answer:
+def segments(
+    name: str, table: Sequence[Mapping[str, Any]], time: TimeAxis | None, label: str
+) -> Answer:
     """The segments of a recording, as ``predict_segments`` describes them."""
+    called = {"state": f"{label}_predicted"}
     rows = [{"segment": k, **row} for k, row in enumerate(table)]
     line = " ".join(str(row["end"]) for row in table)
     if "state" in table[0]:
         line = ", ".join(f"{row['state']} until {row['end']}" for row in table)
     if time is not None:  # the end is the start of the next one
+        called |= {f"{at}_time": f"{at}_{time.name}" for at in ("start", "end")}
         texts = [{f"{at}_time": time.text(row[at]) for at in ("start", "end")} for row in table]
         rows = [row | text for row, text in zip(rows, texts, strict=True)]
         moments = ", ".join(text["start_time"] for text in texts[1:])
@@ -167,16 +175,24 @@ def segments(name: str, table: Sequence[Mapping[str, Any]], time: TimeAxis | Non
             line += f" ({column}s {', '.join(f'{row[column]:.2g}' for row in table[1:])})"
     ends = [row["end"] for row in table]
     plain = {"n_clusters": len(ends), "breakpoints": ends, "segments": finite(rows)}
-    return Answer(name, plain, line, rows)
+    return Answer(name, plain, line, rows, called)
 
 
-def clusters(name: str, M: EquivalenceMatrix) -> Answer:
-    """The clusters of the rows of a table."""
+def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str) -> Answer:
+    """The clusters of the rows of a table, with the names of classes that a classifier gives."""
     assert M.labels is not None
-    labels = M.labels.tolist()
-    rows = [{"row": i, "cluster": label} for i, label in enumerate(labels)]
+    labels, origin = M.labels.tolist(), table.origin
+    numbers = range(len(labels)) if origin is None else origin.rows.tolist()
+    rows = [{"row": i, "cluster": label} for i, label in zip(numbers, labels, strict=True)]
     plain = {"n_clusters": M.n_clusters, "labels": labels}
-    return Answer(name, plain, " ".join(map(str, M.sizes)), rows)
+    if classes is not None:
+        known, codes = np.unique(classes, return_inverse=True)
+        votes = [np.bincount(codes[M.labels == k]).argmax() for k in range(M.n_clusters)]
+        names = known[votes][M.labels].tolist()
+        plain["names"] = names
+        rows = [row | {"state": name} for row, name in zip(rows, names, strict=True)]
+    line = " ".join(map(str, M.sizes))
+    return Answer(table.name, plain, line, rows, {"state": f"{label}_predicted"})
 
 
 def parts(name: str, labels: Any) -> Answer:
@@ -216,7 +232,7 @@ def answers_of(
     if margins:
         tables = learner.predict_segments(samples, n_clusters, **rules)
         rows = zip(names, tables, inputs.times, strict=True)
-        return [segments(name, table, time) for name, table, time in rows]
+        return [segments(*row, inputs.label) for row in rows]
     if baseline in others:
         partitions = partitions_with(learner, baseline, measured, n_clusters)
     else:
@@ -226,7 +242,12 @@ def answers_of(
         labels = labels_of(problem, partitions, samples)
         return [parts(name, each) for name, each in zip(names, labels, strict=True)]
     if not problem.traits.contiguous:
-        return [clusters(name, M) for name, M in zip(names, partitions, strict=True)]
+        who = _namer(learner, baseline)
+        classes: Sequence[Any] = [None] * len(samples)
+        if who is not None:
+            classes = labels_by(others[who], who, problem, measured)
+        tables_found = zip(inputs.items, partitions, classes, strict=True)
+        return [clusters(*found, inputs.label) for found in tables_found]
     own = others.get(baseline or "")
     if own is None:  # states are those of the metric's scores
         tables = segment_tables(partitions, samples, learner.classes_)
@@ -236,9 +257,24 @@ def answers_of(
         tables = [[]] * len(samples)
     found = zip(names, tables, partitions, samples, inputs.times, strict=True)
     return [
-        segments(name, table or segment_table(M, sample, None), time)
+        segments(name, table or segment_table(M, sample, None), time, inputs.label)
         for name, table, M, sample, time in found
     ]
+
+
+def _namer(learner: MetricLearner, baseline: str | None) -> str | None:
+    """The classifier that names clusters of rows: what found them, or the first there is."""
+    problem, found = learner.problem_, estimators_in(learner.baselines_).items()
+    if problem.traits.contiguous or takes_images(problem):
+        return None
+    naming = [name for name, one in found if getattr(one, "classes_", None) is not None]
+    return baseline if baseline in naming else next(iter(naming), None)
+
+
+def tell_names(learner: MetricLearner, baseline: str | None, terminal: Terminal) -> None:
+    who = _namer(learner, baseline)
+    if who is not None:
+        terminal.note(f"each cluster has the name of the class that {who} gives most of its rows")
 
 
 def write_file(path: Path, answers: Sequence[Answer]) -> None:
@@ -246,7 +282,11 @@ def write_file(path: Path, answers: Sequence[Answer]) -> None:
     if answers[0].labels is not None:
         write_atomically(path, label_map(answers[0].labels, path.suffix.lower()))
         return
-    rows = [{"recording": answer.name, **row} for answer in answers for row in answer.rows]
+    rows = [
+        {"recording": answer.name} | {answer.called.get(k, k): v for k, v in row.items()}
+        for answer in answers
+        for row in answer.rows
+    ]
     header = list(dict.fromkeys(column for row in rows for column in row))
     write_atomically(path, _csv(header, ([_rounded(row.get(k)) for k in header] for row in rows)))
 
@@ -260,9 +300,12 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
         if isinstance(item, Recording):
             header, rows, separator = _table(item)
             columns = [column for column in answer.rows[0] if column not in PLACES]
+            if answer.rows[-1].get("row", -1) >= len(rows) and "row" not in header:
+                columns.insert(0, "row")  # of a larger table, to which these are joined by it
             added = zip(rows, answer.of_items, strict=True)
             whole = ([*row, *(_rounded(known[k]) for k in columns)] for row, known in added)
-            names = [f"{k}_predicted" if k in header else k for k in columns]
+            names = [answer.called.get(k, k) for k in columns]
+            names = [f"{k}_predicted" if k in header else k for k in names]
             write_atomically(path, _csv([*header, *names], whole, separator))
         else:
             from structsvm.plotting import overlay
@@ -279,18 +322,14 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
     """Names and rows of the table a recording was read from, and what separates its columns."""
     origin = recording.origin
     if origin is not None:
-        written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()
-        options = FileOptions(
-            separator=written.separator,
-            decimal=written.decimal,
-            encoding=written.encoding,
-            skip_lines=origin.skip_lines,
-        )
-        frame = read_frame(origin.path, options, as_text=True)[0]
+        frame = read_frame(origin.path, origin.options, as_text=True)[0]
         if frame.index.names != [None]:  # levels that were asked for, in the place of columns
             frame = frame.reset_index()
         rows = frame.iloc[origin.rows].to_numpy(dtype=object).tolist()
-        separator = written.separator if len(written.separator) == 1 else ","
+        asked = origin.options.separator
+        if asked in (None, ",", SPACES) and getattr(origin.format, "decimal", ".") == ",":
+            rows = [[_with_point(value) for value in row] for row in rows]
+        separator = "," if asked in (None, SPACES) else asked
         return [str(name) for name in frame.columns], rows, separator
     header, columns = list(recording.features), [*recording.X.T.tolist()]
     if recording.time is not None and recording.time.name not in header:
@@ -300,6 +339,11 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
         header.append("label")
         columns.append(recording.y.tolist())
     return header, [list(row) for row in zip(*columns, strict=True)], ","
+
+
+def _with_point(value: Any) -> Any:
+    is_number = isinstance(value, str) and COMMA_NUMBER.fullmatch(value)
+    return value.replace(",", ".") if is_number else value
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> bytes:
@@ -370,6 +414,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
         found = " or ".join(counted(n, words.part) for n in counts)
         reason = "training data" if learner.metric_.price is None else "learned price"
         terminal.note(f"the {reason} led to {found}; --n-clusters N finds N")
+    tell_names(learner, args.baseline, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:

@@ -24,7 +24,7 @@ from structsvm.cli.inputs import (
     typed_problem,
     words_of_training,
 )
-from structsvm.cli.predict import answers_of, check_outputs, places, write_folder
+from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataWarning, SettingsError, VerdictWarning, printable
@@ -204,6 +204,7 @@ def _compare(
         write_folder(folder, inputs, answers)
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     terminal.note(f"chosen by cross-validation: {chosen}")
+    tell_names(learner, used, terminal)
     written = {"model": str(model), "report": str(report), "predictions": str(folder)}
     plain = {
         **held_out.evaluation.to_dict(),

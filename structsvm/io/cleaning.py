@@ -38,8 +38,8 @@ IDENTIFIERS = {
     "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
 }  # fmt: skip
 """Words in the name of a column that tell whose or which a row is, and not what was measured."""
-PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
-"""Names of the columns that predictions add to a table, and how the second of a name ends."""
+PREDICTED = re.compile(r"segment|cluster|.*_predicted")
+"""Names of the columns that predictions add to a table."""
 
 
 def cleaned(
@@ -210,7 +210,7 @@ def _is_doubtful(name: str, column: Floats) -> bool:
         return False
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     words = re.findall(r"[a-z]+", spaced.lower())
-    return not IDENTIFIERS.isdisjoint(words) or name.removesuffix(AGAIN) in PREDICTED
+    return not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
 
 
 def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:

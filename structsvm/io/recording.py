@@ -28,8 +28,8 @@ class Origin:
     """How the text of the file is written, if it is text."""
     lines: NDArray[np.int64] | None = None
     """The line of each row of the table, if it is in a file that people open."""
-    skip_lines: Sequence[int] = ()
-    """Lines that were left out because the options said so."""
+    options: Any = None
+    """The :class:`FileOptions` it was read with."""
 
     def place(self, start: int, end: int | None = None) -> str:
         """Return words for samples ``start, ..., end - 1`` as rows and lines of the table."""

@@ -51,7 +51,7 @@ def read_frame(
             expanded = 8 * about.num_rows * about.num_columns
             limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
             frame = pandas.read_parquet(path)
-            return frame, Origin(path, np.arange(len(frame)))
+            return frame, Origin(path, np.arange(len(frame)), options=options)
         return (_of_excel if kind in EXCEL else _of_text)(path, as_text, options)
     except (DataError, SettingsError, MissingExtraError):
         raise
@@ -93,7 +93,7 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Ori
     cells = cells.iloc[lines - 1]
     frame = cells.iloc[1:].reset_index(drop=True).infer_objects()
     frame.columns = ["" if name is None or name != name else str(name) for name in cells.iloc[0]]
-    origin = Origin(path, np.arange(len(frame)), None, lines[1:], options.skip_lines)
+    origin = Origin(path, np.arange(len(frame)), None, lines[1:], options)
     return frame if as_text else _without_nothing(frame), origin
 
 
@@ -139,7 +139,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
             )
     rows = np.arange(len(frame))
     numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
-    origin = Origin(path, rows, written, numbers, options.skip_lines)
+    origin = Origin(path, rows, written, numbers, options)
     if as_text:
         return frame.fillna(""), origin
     if label in frame.columns:

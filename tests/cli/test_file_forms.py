@@ -147,7 +147,7 @@ def test_the_same_is_learned_and_remembered(run, tmp_path, form):
 
 @pytest.mark.parametrize("form", ["german", "one table", "dates", "a column of words"])
 def test_predictions_are_written_as_the_tables_are(run, tmp_path, form):
-    """The table that was read, to the letter, and a column more."""
+    """The table that was read, and a column more: commas between columns, points in numbers."""
     FORMS[form].write(TEST, tmp_path)
     reading = [("files.recording_column=who", "files.time_column=t"), ("files.time_column=clock",)]
     settings = {"one table": reading[0], "dates": reading[1]}.get(form, ())
@@ -158,13 +158,18 @@ def test_predictions_are_written_as_the_tables_are(run, tmp_path, form):
     assert [path.name for path in written] == [f"{r.name}_segments.csv" for r in TEST]
     for path in written:
         head, first, *_ = path.read_text().splitlines()
-        separator = ";" if form == "german" else ","
-        assert head.split(separator)[-1] == "segment"
-        assert first.split(separator)[-1] == "0"
-    if form != "one table":
-        before = sorted(tmp_path.glob("*.csv"))[0].read_text().splitlines()
-        after = written[0].read_text().splitlines()
-        assert [line.rpartition(separator)[0] for line in after] == before
+        assert head.split(",")[-1] == "segment"
+        assert first.split(",")[-1] == "0"
+    before = sorted(tmp_path.glob("*.csv"))[0].read_text()
+    after = [line.rpartition(",")[0] for line in written[0].read_text().splitlines()]
+    if form == "german":
+        assert after == before.replace(",", ".").replace(";", ",").splitlines()
+        line = f"predict m.structsvm {tmp_path} --set files.separator=; -o {tmp_path}/asked"
+        assert run(line)[0] == 0
+        asked = (tmp_path / "asked" / written[0].name).read_text().splitlines()
+        assert [line.rpartition(";")[0] for line in asked] == before.splitlines()
+    elif form != "one table":
+        assert after == before.splitlines()
 
 
 def test_what_is_remembered_may_be_missing_and_what_is_typed_goes_before(run, tmp_path):

@@ -189,8 +189,8 @@ def test_predictions_are_in_the_time_of_the_table(run, timed_folder, model, tmp_
     assert out.strip().endswith(f"(clock {', '.join(clock[change] for change in changes)})")
     assert run("predict", model, file, "-o", tmp_path / "all.csv")[0] == 0
     rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
-    assert [row["start_time"] for row in rows] == [clock[t] for t in (0, *changes)]
-    assert [row["end_time"] for row in rows] == [*(clock[t] for t in changes), clock[199]]
+    assert [row["start_clock"] for row in rows] == [clock[t] for t in (0, *changes)]
+    assert [row["end_clock"] for row in rows] == [*(clock[t] for t in changes), clock[199]]
     assert run("predict", model, file, "-o", tmp_path / "folder")[0] == 0
     (table,) = (tmp_path / "folder").iterdir()
     assert pd.read_csv(table)["clock"].tolist() == clock.tolist()
