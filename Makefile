@@ -86,9 +86,11 @@ audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is install
 # The oldest version of everything that setup.cfg allows, in an environment of its own; `make test` has
 # the newest ones. uv alone can resolve to the lowest versions. PIQP is left out, because the old cvxpy does
 # not know the new PIQP, and so are programs that are hardly infeasible, which the old SCS calls solved. Old
-# libraries use what newer ones deprecate, so that those warnings are no errors here.
+# libraries use what newer ones deprecate, so that those warnings are no errors here. What one numba
+# has compiled another one throws away, so that each has a folder of its own.
 lowest: $(LOWEST)/.installed  ## run the tests of learner, views and masters with the oldest versions that setup.cfg allows
-	$(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest $(PARALLEL) -W ignore::DeprecationWarning \
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba \
+	    $(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest $(PARALLEL) -W ignore::DeprecationWarning \
 	    -k 'not PIQP and not fails_late' $(wildcard tests/test_modeling*.py) \
 	    $(addprefix tests/test_,every_problem_every_view.py learner.py masters.py regularizers.py plotting.py \
 	    persistence.py evaluation.py)
