@@ -86,10 +86,10 @@ def test_the_experiment_learns_on_public_series_and_judges_the_private_ones(rng,
 
     rows = []
     for ts_id in range(6):
-        ends = [400, 900 + 50 * ts_id, 1500]
+        ends = [200, 450 + 25 * ts_id, 750]
         row = series(rng, ts_id, ts_id, "private" if ts_id < 2 else "public", ends, "aba")
         for scale, sensor in ((3.0, "x-acc"), (2.0, "z-gyro")):
-            noise = rng.normal(size=1500)
+            noise = rng.normal(size=750)
             noise[ends[0] : ends[1]] *= scale
             row[sensor] = str(noise.round(3).tolist())
         rows.append(row)

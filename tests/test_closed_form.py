@@ -29,7 +29,7 @@ XS, YS = arrays_and_labels(
 @pytest.mark.parametrize("features", [None, Lags((0, 1))])
 def test_it_is_the_baseline_of_recordings(features, tmp_path):
     learner = MetricLearner(metric="closed-form", features=features)
-    learner.fit(XS, YS, baselines="quick")
+    learner.fit(XS, YS, baselines=["olda"])
     beside = learner.baselines_["olda"]
     np.testing.assert_array_equal(learner.metric_.factor, beside.factor)
     assert learner.metric_.price == beside.price == learner.calibration_.penalty

@@ -20,7 +20,6 @@ from wrong_plugins import Segments, recordings
 from structsvm import (
     ChangePoint,
     MetricLearner,
-    MetricLearnerCV,
     StructuredSVM,
     compare_solvers,
     evaluate,
@@ -231,11 +230,7 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
         methods = {"comparison": property(lambda self: part(self))}
     problem = dataclass(frozen=True)(type("Wrong", (Segments,), methods))
     Xs, ys = recordings(4)
-    if method == "candidates":
-        use = MetricLearnerCV(problem()).fit
-    elif method == "baselines":
-        use = partial(MetricLearner(problem(), metric="diagonal").fit, baselines="quick")
-    elif method == "partition":
+    if method == "partition":
         use = MetricLearner(problem(), metric="diagonal").fit
     else:
         learner = MetricLearner(problem(), metric="diagonal").fit(Xs[:2], ys[:2])
