@@ -87,7 +87,7 @@ def _compared(
             inputs.Xs,
             inputs.ys,
             n_clusters=args.n_clusters,
-            tolerance=args.tolerance,
+            tolerance=inputs.tolerance(args.tolerance),
             names=inputs.names,
             unseen_states=args.unseen_states,
             measured=samples,

@@ -78,7 +78,8 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     backend = "auto" if args.scheduler is None else "dask"
     learner = learner_of(args, n_jobs=args.jobs, backend=backend)
     problem: PartitionProblem = learner.problem
-    learner.set_params(solver=solver_of(args, problem))
+    if learner.metric != "closed-form" or assigned(args, "solver"):
+        learner.set_params(solver=solver_of(args, problem))
     refuse_foreign_options(Reading.of(args), problem)
     if args.split is not None:
         _check_split(args, problem)
@@ -212,7 +213,7 @@ def _learn(
         terminal.note(f"{words.wholes(left_out)} without any label left out")
     if learner.alternated_ is not None:
         terminal.note(learner.alternated_.summary)
-    called = words_of_training(learner.problem_)
+    called = words_of_training(learner)
     terminal.note(f"learned from {training_in_words(learner.training_data_, called)}")
     if question := question_in_words(learner):
         terminal.note(question)

@@ -30,6 +30,7 @@ from structsvm.errors import (
     SettingsError,
     warn,
 )
+from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.cleaning import (
     NOT_BETWEEN,
@@ -47,6 +48,7 @@ from structsvm.io.intervals import with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.options import SEQUENCES, FileOptions
 from structsvm.io.recording import Recording, listed
+from structsvm.io.windows import columns_of, in_windows, window_for
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
@@ -243,7 +245,7 @@ class Reading:
                     f"--set files.{name}: reading has no such parameter, it has "
                     f"{', '.join(FILES)}{meant(name, FILES)}"
                 )
-            typed[name] = text
+            typed[name] = value_of(text) if name == "window" else text
             if name in SEQUENCES:
                 parts = text.strip("[]()").split(",")
                 typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
@@ -353,6 +355,25 @@ class InputData:
         return [item.X if isinstance(item, Recording) else item.image for item in self.items]
 
     @property
+    def window(self) -> int:
+        """How many samples were averaged to one."""
+        return max(getattr(item, "window", 1) for item in self.items)
+
+    def tolerance(self, asked: int | None = None) -> int:
+        """Samples within which a change is found: by default five of those that are partitioned."""
+        return 5 * self.window if asked is None else asked
+
+    def scored(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Let partitions of windows be scored by the samples that were averaged."""
+        if self.window == 1:
+            return list(samples)
+        return [
+            replace(x, side=Averaged(item.fine.y, np.diff(item.edges)))
+            for x, item in zip(samples, self.items, strict=True)
+            if isinstance(item, Recording) and item.fine is not None
+        ]
+
+    @property
     def times(self) -> list[TimeAxis | None]:
         return [item.time if isinstance(item, Recording) else None for item in self.items]
 
@@ -398,8 +419,11 @@ def words_for(problem: PartitionProblem) -> Words:
     return IMAGES if takes_images(problem) else problem.traits.words
 
 
-def words_of_training(problem: PartitionProblem) -> Words:
-    return replace(IMAGES, item=GRAPHS.item) if takes_images(problem) else problem.traits.words
+def words_of_training(learner: MetricLearner) -> Words:
+    if takes_images(learner.problem_):
+        return replace(IMAGES, item=GRAPHS.item)
+    words, window = learner.problem_.traits.words, getattr(learner, "columns_", {}).get("window", 1)
+    return words if window == 1 else replace(words, item="window")
 
 
 def checking(problem: PartitionProblem) -> str:
@@ -427,11 +451,12 @@ def read(
     options = reading.options(
         need_labels=need_labels and not apart, blanks=blanks or apart, in_order=in_order
     )
+    measured = columns_of(features) if options.window not in (None, 1) else features
     files = find_recordings(args.paths, labels=args.labels)
     if files.skipped:
         terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
     with terminal.working(f"reading {counted(len(files.files), 'file')}"):
-        recordings = read_files(files, options, features)
+        recordings = read_files(files, options, measured)
     for note in formats_in_words(recordings):
         terminal.note(note)
     if apart:
@@ -442,7 +467,35 @@ def read(
         options = replace(options, labels_are=None)
     learned = getattr(learner, "steps_", {}), bool(features)
     recordings = cleaned(recordings, options, ask=labels_matter and in_order, learned=learned)
+    if learner is None and in_order and not _counts_samples(args):
+        recordings = _chosen_windows(recordings, args, terminal)
     return InputData.of(recordings, problem, options.label_column or "label")
+
+
+def _counts_samples(args: argparse.Namespace) -> bool:
+    """Whether something that was typed counts the samples as they are."""
+    typed = "window" in Reading.of(args).typed or texts_of(args, "problem")
+    return bool(typed or getattr(args, "context", None) or getattr(args, "regions", None))
+
+
+def _chosen_windows(
+    recordings: list[Recording], args: argparse.Namespace, terminal: Terminal
+) -> list[Recording]:
+    """Average samples that are many more than learning needs, and let the model remember it."""
+    window, usual = window_for(recordings)
+    if window == 1:
+        return recordings
+    args.window = window
+    found = in_windows(recordings, window)
+    axis, lasting = recordings[0].time, ""
+    if axis is not None:
+        unit = "s" if axis.values.dtype.kind == "M" else f"of {axis.name!r}"
+        lasting = f" ({window * axis.usual_step:.3g} {unit})"
+    terminal.note(
+        f"averaged to windows of {window} samples{lasting}: the shortest usual segment has "
+        f"{usual:,}; --set files.window=1 learns from each sample"
+    )
+    return found
 
 
 def read_for(
@@ -473,7 +526,7 @@ def read_for(
 def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:
     """Check the samples; images become graphs."""
     with inputs.named(), terminal.working(checking(inputs.problem)):
-        return as_measured(learner, inputs.Xs)
+        return inputs.scored(as_measured(learner, inputs.Xs))
 
 
 def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:

@@ -22,7 +22,6 @@ from structsvm.cli.inputs import InputData, labels_with, measured, read_for, tak
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
-from structsvm.data.times import TimeAxis
 from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
@@ -155,27 +154,29 @@ class Answer:
         return [row for row in self.rows for _ in range(row["start"], row["end"])]
 
 
-def segments(
-    name: str, table: Sequence[Mapping[str, Any]], time: TimeAxis | None, label: str
-) -> Answer:
-    """The segments of a recording, as ``predict_segments`` describes them."""
-    called = {"state": f"{label}_predicted"}
-    rows = [{"segment": k, **row} for k, row in enumerate(table)]
-    line = " ".join(str(row["end"]) for row in table)
-    if "state" in table[0]:
-        line = ", ".join(f"{row['state']} until {row['end']}" for row in table)
+def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
+    """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
+    called, edges = {"state": f"{label}_predicted"}, item.edges.tolist()
+    rows = [
+        {"segment": k, **row, "start": edges[row["start"]], "end": edges[row["end"]]}
+        for k, row in enumerate(table)
+    ]
+    line = " ".join(str(row["end"]) for row in rows)
+    if "state" in rows[0]:
+        line = ", ".join(f"{row['state']} until {row['end']}" for row in rows)
+    time = (item.fine or item).time
     if time is not None:  # the end is the start of the next one
         called |= {f"{at}_time": f"{at}_{time.name}" for at in ("start", "end")}
-        texts = [{f"{at}_time": time.text(row[at]) for at in ("start", "end")} for row in table]
+        texts = [{f"{at}_time": time.text(row[at]) for at in ("start", "end")} for row in rows]
         rows = [row | text for row, text in zip(rows, texts, strict=True)]
         moments = ", ".join(text["start_time"] for text in texts[1:])
         line += f" ({time.name} {moments})" if moments else ""
     for column in ("margin", "rate"):
         if column in table[0] and len(table) > 1:
             line += f" ({column}s {', '.join(f'{row[column]:.2g}' for row in table[1:])})"
-    ends = [row["end"] for row in table]
+    ends = [row["end"] for row in rows]
     plain = {"n_clusters": len(ends), "breakpoints": ends, "segments": finite(rows)}
-    return Answer(name, plain, line, rows, called)
+    return Answer(item.name, plain, line, rows, called)
 
 
 def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str) -> Answer:
@@ -231,8 +232,8 @@ def answers_of(
     tables: Sequence[Sequence[Mapping[str, Any]]]
     if margins:
         tables = learner.predict_segments(samples, n_clusters, **rules)
-        rows = zip(names, tables, inputs.times, strict=True)
-        return [segments(*row, inputs.label) for row in rows]
+        pairs = zip(inputs.items, tables, strict=True)
+        return [segments(item, table, inputs.label) for item, table in pairs]
     if baseline in others:
         partitions = partitions_with(learner, baseline, measured, n_clusters)
     else:
@@ -255,10 +256,10 @@ def answers_of(
         tables = list(ask(own, "predict_segments", measured, n_clusters))
     else:
         tables = [[]] * len(samples)
-    found = zip(names, tables, partitions, samples, inputs.times, strict=True)
+    found = zip(inputs.items, tables, partitions, samples, strict=True)
     return [
-        segments(name, table or segment_table(M, sample, None), time, inputs.label)
-        for name, table, M, sample, time in found
+        segments(item, table or segment_table(M, sample, None), inputs.label)
+        for item, table, M, sample in found
     ]
 
 
@@ -298,7 +299,7 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
         path = next(files)
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(item, Recording):
-            header, rows, separator = _table(item)
+            header, rows, separator = _table(item.fine or item)
             columns = [column for column in answer.rows[0] if column not in PLACES]
             if answer.rows[-1].get("row", -1) >= len(rows) and "row" not in header:
                 columns.insert(0, "row")  # of a larger table, to which these are joined by it
@@ -438,6 +439,15 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
         )
     names = ("min_length", "max_length", "must_link", "cannot_link")
     rules: Any = {name: getattr(args, name) for name in names if getattr(args, name)}
+    if (W := inputs.window) > 1 and args.regions is not None:
+        raise SettingsError(
+            f"--regions counts samples, and {args.model} was learned from windows of {W}: learn "
+            "with fit --set files.window=1"
+        )
+    if "min_length" in rules:  # in windows, rounded to what is allowed
+        rules["min_length"] = -(-rules["min_length"] // W)
+    if "max_length" in rules:
+        rules["max_length"] = max(rules["max_length"] // W, 1)
     if args.regions is not None:
         if not contiguous:
             raise SettingsError(f"--regions is for recordings, not {words.whole}s")

@@ -134,7 +134,7 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
     ]
     if plain["lam"] is not None:
         metric += [f"regularizer {plain['regularizer']}", f"lam {plain['lam']:g}"]
-    training = training_in_words(learner.training_data_, words_of_training(learner.problem_))
+    training = training_in_words(learner.training_data_, words_of_training(learner))
     settings = ", ".join(f"{k} {v}" for k, v in problem["settings"].items())
     rows = {
         "problem": f"{problem['name']} ({settings})",

@@ -136,7 +136,7 @@ def _learn_from_all(
         learner.fit(data, baselines="all")
     with Interrupts():
         _save(learner, whole, path, args)
-    called = words_of_training(learner.problem_)
+    called = words_of_training(learner)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
         "nothing was held out, so that what it gains over the chosen model is not known"
@@ -175,13 +175,15 @@ def _compare(
     terminal: Terminal,
 ) -> None:
     """Judge by what was held out, write the report and the predictions, and say what to do."""
-    learner, inputs, samples = search.best_estimator_, test.inputs, list(test.data.samples)
+    learner, inputs = search.best_estimator_, test.inputs
+    samples = inputs.scored(test.data.samples)
     with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
     predict = f"structsvm predict {model} NEW"
     if with_counts:  # for as many clusters as there were, or else their price decides
         numbers = set(learner.training_data_.n_clusters)
         predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
     about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
+    about["tolerance"] = inputs.tolerance()
     with inputs.named(), terminal.working("comparing on what was held out"):
         learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
         held_out = HeldOut.of(

@@ -245,7 +245,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         type=true_or_positive,
     ),
     "--tolerance": value(
-        "N", "samples within which a change counts as found (default: 5)", type=int, default=5
+        "N", "samples within which a change counts as found (default: 5, or 5 windows)", type=int
     ),
     "--unseen-states": choice(
         ("refuse", "count"),

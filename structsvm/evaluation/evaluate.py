@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -55,6 +55,16 @@ Partitions = dict[str, list[EquivalenceMatrix]]
 """By each metric or baseline, one of each sample."""
 States = dict[str, list[NDArray[Any]]]
 """By each metric or baseline that names states, the names of the items of each sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """What the items of a sample are windows of: partitions of these are scored by its samples."""
+
+    y: Any
+    """The labels of these samples."""
+    sizes: Ints
+    """How many are in each window, (T,)."""
 
 
 class Score(NamedTuple):
@@ -452,21 +462,38 @@ def compare(
         if names_states(baseline):
             states[name] = baseline.predict_states(*asked)
     _warn_of_new_clusters(learner, samples, ys)
-    return Evaluation.of(
+    shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
+    numbers = contents([sample.data for sample in samples])
+    if spans := [sample.side for sample in measured if isinstance(sample.side, Averaged)]:
+        samples = [Sample(np.empty((int(span.sizes.sum()), 0))) for span in spans]
+        ys = [span.y for span in spans]
+        truths, guesses = encode(learner, samples, ys), _by_sample(guesses, spans)
+        states = _by_sample(states, spans)
+    found = Evaluation.of(
         truths,
         guesses,
         names,
         learner.problem_,
         tolerance,
         confusions=confusions_of(learner, samples, ys, truths, states, unseen_states),
-        states=states,
         units=units,
-        numbers=contents([sample.data for sample in samples]),
+        numbers=numbers,
         grouped=groups is not None,
         classifiers=[*estimators_in(learner.baselines_), *baselines],
         words=words,
         seen=seen,
     )
+    return replace(found, **shown)
+
+
+def _by_sample(found: Mapping[str, Sequence[Any]], spans: Sequence[Averaged]) -> dict[str, Any]:
+    """Partitions, or names, of windows as those of the samples that were averaged."""
+
+    def spread(each: Any, span: Averaged) -> Any:
+        labels = np.repeat(getattr(each, "labels", each), span.sizes)
+        return EquivalenceMatrix.from_labels(labels) if hasattr(each, "labels") else labels
+
+    return {name: list(map(spread, each, spans)) for name, each in found.items()}
 
 
 def _warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:

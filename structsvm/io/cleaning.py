@@ -15,6 +15,7 @@ from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording, listed, share_features
+from structsvm.io.windows import in_windows
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted, some_of
@@ -55,6 +56,7 @@ def cleaned(
     if not features_are_known:
         found = without_odd_columns(found, options.features)
         warn_about_spellings(found)
+    found = in_windows(found, options.window)
     if options.in_order:
         warn_about_times([one.name for one in found], [one.time for one in found], steps)
     return found

@@ -23,6 +23,7 @@ from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.io.tables import EXCEL, are_spelled, read_frame, recordings_in, refuse_repeated
+from structsvm.io.windows import in_windows
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
 from structsvm.storage import limits
@@ -409,7 +410,9 @@ class RecordingFiles:
         recordings = read_file(path, self._options, name=name)
         if len(recordings) > 1:
             raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
-        (recording,) = read_labels_as(recordings, self._options.labels_are)
+        (recording,) = in_windows(
+            read_labels_as(recordings, self._options.labels_are), self._options.window
+        )
         return recording
 
 

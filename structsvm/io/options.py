@@ -65,6 +65,10 @@ class FileOptions:
     stream: str | None = None
     """"audio", "video" or "both" of files of sound and moving pictures; what there is by
     default."""
+    window: int | None = None
+    """Of recordings, how many samples are averaged to one: its features are the mean of each
+    column, and its spread. None and 1 leave samples as they are; commands that learn choose one if
+    none is given."""
     max_bytes: int | None = None
     """What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
     read. By default 256 MiB or 100 times the size of the file, whichever is more."""
@@ -85,6 +89,10 @@ class FileOptions:
                 f"',', got {self.separator!r} and {self.decimal!r}"
             )
         object.__setattr__(self, "separator", separator)
+        if not (self.window is None or (is_whole(self.window) and self.window >= 1)):
+            raise SettingsError(f"window is a number of samples from 1, got {self.window!r}")
+        if not self.in_order and self.window not in (None, 1):
+            raise SettingsError("window= is for recordings: the rows of a table are in no order")
         wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
         if wrong:
             raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")

@@ -73,6 +73,16 @@ class Recording:
     """When each sample was measured, if that is known."""
     origin: Origin | None = None
     """The rows of the table that it was read from."""
+    fine: Recording | None = None
+    """What its samples are windows of, if they are: that recording as it was measured."""
+    window: int = 1
+    """The number of samples of ``fine`` in each of its own; the last one has those that remain."""
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """Where samples begin, in those of ``fine`` if they are windows, and the end, (T + 1,)."""
+        ends = len(self.X if self.fine is None else self.fine.X)
+        return np.append(np.arange(len(self.X)) * self.window, ends)
 
     @property
     def where(self) -> str:

@@ -1,0 +1,124 @@
+"""Recordings that are sampled much finer than their segments last are averaged to windows."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm import load
+from structsvm.io import FileOptions, read_recordings
+from structsvm.io.cleaning import cleaned
+from structsvm.io.files import RecordingFiles
+from structsvm.io.recording import Recording
+from structsvm.io.windows import ENOUGH, MANY, window_for
+from structsvm.partitions import EquivalenceMatrix, partition_loss
+
+W = 12  # of segments of 300 samples
+
+
+@pytest.fixture(scope="module")
+def fine(tmp_path_factory):
+    """Return a folder with six tables, of 10 samples a second, and a model of four of them."""
+    from structsvm.cli import main
+
+    folder, rng = tmp_path_factory.mktemp("fine"), np.random.default_rng(0)
+    for k in range(6):
+        y = np.repeat(["rest", "walk", "rest"], [300 + 3 * k, 301, 317])
+        X = rng.normal(size=(y.size, 2)) * np.where(y == "walk", 4.0, 1.0)[:, None]
+        table = pd.DataFrame({"t": np.arange(y.size) / 10, "a": X[:, 0], "b": X[:, 1], "label": y})
+        table.to_csv(folder / f"r{k}.csv", index=False)
+    train = [str(folder / f"r{k}.csv") for k in range(4)]
+    options = ["--time-column", "t", "--metric", "closed-form", "--baselines", "none"]
+    assert main(["fit", "change-point", *train, *options, "-o", str(folder / "m.structsvm")]) == 0
+    return folder
+
+
+def recordings_of(*lengths):
+    y = np.repeat(np.arange(len(lengths)), lengths)
+    return [Recording("r", np.zeros((y.size, 1)), y, ("x",))]
+
+
+def test_short_segments_decide_whether_samples_are_averaged():
+    assert window_for(recordings_of(MANY, MANY, 5000)) == (MANY // ENOUGH, MANY)
+    assert window_for(recordings_of(MANY - 1, MANY - 1, 5000))[0] == 1
+    assert window_for(recordings_of(7, *[1000] * 20)) == (1000 // ENOUGH, 1000)
+
+
+def test_statistics_are_those_of_each_window():
+    rng = np.random.default_rng(1)
+    X, y = 1e6 + rng.normal(size=(53, 2)), np.repeat([-1, "b", "a"], [11, 20, 22]).astype(object)
+    y[:11] = -1
+    X[:10, 1], X[17, 1] = np.nan, np.nan
+    (found,) = cleaned([Recording("r", X, y, ("p", "q"))], FileOptions(window=10))
+    parts = np.split(X, [10, 20, 30, 40])
+    with pytest.warns(RuntimeWarning):  # of the window without a value
+        expected = [np.hstack([np.nanmean(x, 0), np.nanstd(x, 0)]) for x in parts]
+    np.testing.assert_allclose(found.X, expected, rtol=0, atol=1e-8)
+    assert found.features == ("p", "q", "p spread", "q spread")
+    assert found.y.tolist() == [-1, "b", "b", "a", "a"]
+    assert found.edges.tolist() == [0, 10, 20, 30, 40, 53]
+
+
+def test_predictions_are_in_the_samples_rows_and_times_of_the_file(run, fine, tmp_path):
+    model = load(fine / "m.structsvm")
+    assert model.columns_["window"] == W
+    assert model.n_features_in_ == 4
+    code, out, _ = run(f"predict {fine}/m.structsvm {fine}/r5.csv --json")
+    (found,) = json.loads(out)["recordings"]
+    assert code == 0
+    assert found["breakpoints"] == pytest.approx([315, 616, 933], abs=W)
+    assert [end % W for end in found["breakpoints"][:-1]] == [0, 0]
+    times = [segment["start_time"] for segment in found["segments"]]
+    assert times == [f"{end / 10:.15g}" for end in (0, *found["breakpoints"][:-1])]
+    run(f"predict {fine}/m.structsvm {fine}/r5.csv -o {tmp_path}/out")
+    own, written = (pd.read_csv(p) for p in (fine / "r5.csv", tmp_path / "out/r5_segments.csv"))
+    assert written[list(own)].equals(own)
+    assert (
+        written["segment"].value_counts().sort_index().tolist()
+        == np.diff([0, *found["breakpoints"]]).tolist()
+    )
+    code, out, _ = run(f"predict {fine}/m.structsvm {fine}/r5.csv --json --min-length {10 * W + 1}")
+    assert np.diff([0, *json.loads(out)["recordings"][0]["breakpoints"]]).min() >= 10 * W + 1
+
+
+def test_scores_are_those_of_the_samples(run, fine):
+    files = f"{fine}/r4.csv {fine}/r5.csv"
+    _, out, _ = run(f"evaluate {fine}/m.structsvm {files} --json")
+    scores = json.loads(out)["recordings"]
+    _, out, _ = run(f"predict {fine}/m.structsvm {files} --json")
+    for k, found, scored in zip((4, 5), json.loads(out)["recordings"], scores, strict=True):
+        truth = EquivalenceMatrix.from_breakpoints(np.cumsum([300 + 3 * k, 301, 317]))
+        loss = partition_loss(truth, EquivalenceMatrix.from_breakpoints(found["breakpoints"]))
+        assert scored["learned"]["loss"] == pytest.approx(loss)
+
+
+def test_a_recording_shorter_than_a_window_is_one_segment(run, fine, tmp_path):
+    pd.DataFrame({"t": [0.0, 0.1], "a": [0.0, 1.0], "b": [1.0, 0.0]}).to_csv(tmp_path / "s.csv")
+    code, out, _ = run(f"predict {fine}/m.structsvm {tmp_path}/s.csv --json")
+    assert code == 0
+    assert json.loads(out)["recordings"][0]["breakpoints"] == [2]
+
+
+def test_files_that_are_read_later_give_the_same_windows(fine):
+    options = {"time_column": "t", "window": 25}
+    for one, again in zip(
+        read_recordings(fine, **options), RecordingFiles(fine, **options), strict=True
+    ):
+        assert np.array_equal(one.X, again.X)
+        assert one.time.text(1) == again.time.text(1) == "2.5"
+
+
+def test_what_counts_samples_is_not_given_windows(run, refused, fine, tmp_path):
+    (tmp_path / "regions.csv").write_text("recording,start,end,changes\nr5,0,100,0\n")
+    told = refused(f"predict {fine}/m.structsvm {fine}/r5.csv --regions {tmp_path}/regions.csv")
+    assert "files.window=1" in told
+    assert "no order" in refused(f"fit clustering {fine} --set files.window=5 --ignore t")
+    assert "'0'" not in refused(f"fit change-point {fine} --set files.window=0")
+    for typed in ("--set files.window=1", "--set problem.min_length=20"):
+        code, _, err = run(
+            f"fit change-point {fine} --time-column t --metric closed-form {typed} --baselines "
+            f"none --force -o {tmp_path}/n.structsvm"
+        )
+        assert code == 0
+        assert "averaged" not in err
