@@ -23,6 +23,7 @@ from structsvm import (
 from structsvm.datasets import relevant_changes
 from structsvm.diagnosis.checks import path
 from structsvm.errors import DataWarning
+from structsvm.features import BoundaryScores, HermiteMoments, Lags
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import prepare
 from structsvm.plotting import report_page
@@ -91,6 +92,18 @@ def test_a_number_that_stands_for_a_missing_value():
     assert finding.values["codes"] == {"x2": [-9999.0], "x4": [1e6]}
     assert "x2 is -9999 in 15 samples (the first is sample 40 of walk 3)" in finding.found
     assert "missing" in finding.remedy
+
+
+def test_what_is_made_of_the_columns_gives_no_alarms():
+    """Moments of a valve that is open or shut are copies, and take two values each."""
+    valve = [(X[:, 2] > 0) + 1.0 for X in XS]
+    Xs = changed(lambda X, y: None)
+    for X, state in zip(Xs, valve, strict=True):
+        X[:, 2] = state
+    for features in (HermiteMoments(), Lags(lags=(-1, 0, 1)), BoundaryScores("logistic")):
+        learner = MetricLearner(metric="diagonal", features=features).fit(Xs, YS)
+        kinds = set(diagnose(learner, Xs, YS).kinds)
+        assert not kinds & {"codes", "copied features", "constant", "labels among features"}
 
 
 def test_features_that_move_together():

@@ -68,7 +68,7 @@ def test_names_beside_a_heat_map_do_not_meet_each_other():
     rng, y = np.random.default_rng(0), np.repeat([0, 1, 0], 20)
     Xs = [rng.standard_normal((60, 40)) + 2.0 * y[:, None] for _ in range(3)]
     names = [f"a rather long name of a sensor, {j}: mean" for j in range(40)]
-    found = MetricLearner(metric="diagonal").fit(Xs, [y] * 3, feature_names=names)
+    found = MetricLearner(metric="full").fit(Xs, [y] * 3, feature_names=names)
     axes = plot_metric(found, n_features=40)
     axes.figure.draw_without_rendering()
     labels = [label for label in axes.get_yticklabels() if label.get_text()]

@@ -17,7 +17,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.features import StateScores
 from structsvm.graphs import GraphOfImage
 from structsvm.io import arrays_and_labels
-from structsvm.plotting import report_page
+from structsvm.plotting import feature_weights, report_page
 
 TRAIN, TEST = (
     relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)
@@ -101,10 +101,13 @@ def test_it_renders(page, learner):
     losses = [float(text) for text in texts(page, "#means td:nth-child(2)")]
     assert losses == [round(scores["loss"], 3) for scores in expected.scores.values()]
     assert sorted(shown(page)) == sorted(NAMES)
-    for name in ("gains", "picture", "weights", "matrix", "spectrum", "bounds"):
+    for name in ("gains", "picture", "spectrum", "bounds"):
         (drawn,) = by_id(page, name).find_elements(By.TAG_NAME, "svg")
         assert drawn.size["width"] > 200
         assert drawn.get_attribute("aria-label")
+    names = [name for name, _ in sorted(heaviest(learner), key=lambda pair: -pair[1])]
+    assert texts(page, "#weights tbody th") == names
+    assert texts(page, "#matrix tbody th") == [f"{i} {name}" for i, name in enumerate(names, 1)]
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
     assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
@@ -452,3 +455,50 @@ def test_paper_has_all_columns_and_is_light(browser, address, of_states):
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def heaviest(learner):
+    return list(zip(learner.metric_feature_names_, feature_weights(learner), strict=True))
+
+
+FORMS = ("left_wrist_acceleration_{:03d}_of_the_forearm", "c{}")
+
+
+@pytest.mark.parametrize(("form", "P"), [(FORMS[0], 49), (FORMS[1], 200)])
+def test_many_features_have_whole_names_that_cover_nothing(on_a_phone, tmp_path, form, P):
+    """A diagonal metric is its weights alone; beyond the largest, their sum."""
+    names = [form.format(k) for k in range(P)]
+    Xs, ys = arrays_and_labels(
+        relevant_changes(6, n_samples=200, n_features=P, n_relevant=30, random_state=0)
+    )
+    learner = MetricLearner(metric="diagonal", lam=1.0).fit(Xs[:4], ys[:4], feature_names=names)
+    (tmp_path / "many.html").write_text(report_page(learner, Xs[4:], ys[4:]), encoding="utf-8")
+    on_a_phone.get((tmp_path / "many.html").as_uri())
+    assert not by_id(on_a_phone, "matrix").is_displayed()
+    written = texts(on_a_phone, "#weights tbody th")
+    pairs = sorted(heaviest(learner), key=lambda pair: -pair[1])
+    assert written == [*[name for name, _ in pairs[:20]], f"{P - 20} others together"]
+    total = sum(weight for _, weight in pairs[20:])
+    last = on_a_phone.find_elements(By.CSS_SELECTOR, "#weights tr")[-1]
+    assert float(last.text.split()[-1]) == pytest.approx(total, rel=5e-3)
+    script = (
+        "return [...document.querySelectorAll('#weights th')].filter("
+        "(th) => th.scrollWidth > th.clientWidth + 1).length"
+    )
+    assert on_a_phone.execute_script(script) == 0
+
+
+def test_every_column_can_be_reached_on_a_phone_and_that_it_scrolls_is_said(on_a_phone, address):
+    on_a_phone.get(address)
+    for region in on_a_phone.find_elements(By.CSS_SELECTOR, "#means, #table"):
+        cue = region.find_element(By.XPATH, "preceding-sibling::p[1]")
+        assert "more columns to the right" in cue.text
+        on_a_phone.execute_script("arguments[0].scrollLeft = 1e6", region)
+        script = (
+            "const [region] = arguments, right = region.getBoundingClientRect().right;"
+            "return [...region.querySelectorAll('th, td')].filter("
+            "(cell) => cell.getBoundingClientRect().right > right + 1).length"
+        )
+        assert on_a_phone.execute_script(script, region) == 0
+        first = region.find_element(By.CSS_SELECTOR, "tbody :is(th, td)")
+        assert first.rect["x"] >= region.rect["x"]  # whose row it is stays in sight

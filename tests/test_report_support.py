@@ -1,6 +1,7 @@
 """The report shows the wrong labellings that weigh most."""
 
 import re
+from html import escape
 
 import pytest
 from recording_cases import recordings
@@ -11,11 +12,12 @@ from structsvm.plotting.report.page import support_section
 from structsvm.solvers import BlockFrankWolfe, Stopping
 
 Xs, YS = recordings(8, T=60)
+NAMES = ["ann", "<b>ben</b>", "cleo", "dan", "eve"]
 
 
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
-    return MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
+    return MetricLearner(metric="diagonal").fit(dict(zip(NAMES, Xs, strict=False)), YS[:5])
 
 
 def ends_drawn(section, name):
@@ -33,15 +35,22 @@ def test_the_three_that_weigh_most_are_drawn_under_the_truth(learner):
     assert ends_drawn(section, "true") == [found.truth.breakpoints for found in heaviest]
     total = sum(found.multiplier for found in learner.solution_.support)
     for found in heaviest:
-        assert f"Recording {found.sample} of those learned from" in section
-        assert f"{100 * found.multiplier / total:.1f} % of the weight" in section
+        name = escape(NAMES[found.sample])
+        weighs = f"{100 * found.multiplier / total:.1f} % of the weight of all"
+        assert re.search(f"<figcaption>{name}: .*{weighs}", section)
     assert f"{len(learner.solution_.support)} wrong segmentations hold the metric" in section
-    assert section.count('role="img" aria-label="Recording') == 3
+    assert section.count('role="img" aria-label="') == 3
 
 
 def test_a_loaded_model_shows_them_as_well(learner, tmp_path):
     save(learner, tmp_path / "m.structsvm")
     assert support_section(load(tmp_path / "m.structsvm")) == support_section(learner)
+
+
+def test_recordings_without_names_are_numbered():
+    learner = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
+    heaviest = learner.solution_.support[0].sample
+    assert f"<figcaption>Training recording {heaviest}: " in support_section(learner)
 
 
 def test_without_a_support_there_is_no_such_part():

@@ -94,7 +94,7 @@ def test_a_learner_without_states_looks_as_ever():
 
 
 def test_names_with_dollars_are_no_formulas(drawn):
-    axes = drawn(recordings(NAMES, 1, seed=1)[0], NAMES, show="features")
+    axes = drawn(recordings(NAMES, 1, seed=1)[0], NAMES)
     written = [text.get_text() for text in axes.texts]
     assert r"\$walk\$" in written
     assert r"score \$walk\$" in [label.get_text() for label in axes.get_yticklabels()]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from structsvm.cli.held_out import refuse_groups
@@ -54,7 +56,7 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
     about = {"times": inputs.times, "groups": groups_of(inputs, args.groups)}
     held_out = _compared(HeldOut.of, args, terminal, learner, inputs, samples, **about)
-    page = page_of(held_out, f"What {args.model.stem} is worth")
+    page = page_of(held_out, f"What {args.model.stem} is worth on {called(args.paths)}")
     if args.groups is None and len(inputs) >= MIN_UNITS:
         terminal.note(taken_to_be_independent(inputs))
     write_atomically(args.output, printable(page).encode())
@@ -62,6 +64,14 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     if terminal.as_json:
         terminal.report({"page": str(args.output)})
     return 0
+
+
+def called(paths: Sequence[str]) -> str:
+    """What a person calls a file, a folder, or the place of several."""
+    place = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
+    while set("*?[") & set(place.name):
+        place = place.parent
+    return place.stem if place.is_file() else place.name
 
 
 def _read(

@@ -194,6 +194,7 @@ def _learn(
             inputs.ys if inputs.files is None else None,
             feature_names=inputs.features,
             groups=groups_of(inputs, args.groups),
+            called=inputs.names,
         )
     if inputs.files is not None:
         inputs = replace(inputs, ys=training.given or ())  # which are read now

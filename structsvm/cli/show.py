@@ -23,7 +23,7 @@ from structsvm.cli.inputs import (
 )
 from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal, facts
-from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
+from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose, diagnose_measured
 from structsvm.errors import DataError, SettingsError
@@ -183,9 +183,12 @@ def run_plot(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load_metric_learner(args.model)
     figure = new_figure()
     if not args.paths:
-        kind = _kind_of_plot(args.show, OF_MODELS, "a model, without a recording,")
-        PLOTS[kind](learner, ax=figure.subplots())
+        PLOTS[args.show or OF_MODELS[0]](learner, ax=figure.subplots())
     else:
+        if args.show is not None:
+            raise SettingsError(
+                f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
+            )
         inputs = read_for(learner, args, terminal, need_labels=False)
         if len(inputs) > 1:
             raise DataError(
@@ -212,25 +215,15 @@ def _draw(
     if K == "true" and y is None:
         raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
     if takes_images(inputs.problem):
-        _kind_of_plot(args.show, (), f"an {whole}")
         if K == "true":
             K = int(np.unique(y[~unlabelled(y)]).size)
         plot_cut(X, learner.predict([X], K)[0], ax=ax)
     elif contiguous:
-        show = _kind_of_plot(args.show, OF_DATA, f"a {whole}")
-        about = {"show": show, "times": times, "margins": args.margins}
+        about = {"times": times, "margins": args.margins}
         plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **about)
     else:
-        _kind_of_plot(args.show, OF_DATA[:1], f"a {whole}")
         plot_clusters(learner, X, y, n_clusters=K, ax=ax)
     figure.suptitle(name, ha="left", x=0.02)
-
-
-def _kind_of_plot(show: str | None, known: tuple[str, ...], what: str) -> str:
-    if show is not None and show not in known:
-        way_out = f"--show one of {', '.join(known)}" if len(known) > 1 else "leave out --show"
-        raise SettingsError(f"{what} has no {show} to show: {way_out}")
-    return show or next(iter(known), "")
 
 
 def new_figure() -> Figure:

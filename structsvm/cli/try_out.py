@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.evaluate import readable
+from structsvm.cli.evaluate import called, readable
 from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
 from structsvm.cli.inputs import (
     Reading,
@@ -60,9 +60,8 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     inputs = read(args, terminal, problem)
     with inputs.named(), terminal.working(checking(problem)):
         groups = groups_of(inputs, args.groups)
-        data = TrainingSet.read(
-            problem, inputs.Xs, inputs.ys, feature_names=inputs.features, groups=groups
-        )
+        about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
+        data = TrainingSet.read(problem, inputs.Xs, inputs.ys, groups=groups, **about)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.truths)
     whole, split = Part(inputs, data), split_of(inputs, args)
@@ -190,7 +189,7 @@ def _compare(
             learner, inputs.Xs, inputs.ys, inputs.names, measured=samples, **about
         )
         verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
-        page = page_of(held_out, f"What was learned from {', '.join(args.paths)}", verdict)
+        page = page_of(held_out, f"{called(args.paths)}: what was learned", verdict)
         advice, baseline = verdict.next_step(set(learner.baselines_), search.best_candidate_)
         used = None if baseline in BLIND else baseline
         counts = (

@@ -33,7 +33,6 @@ exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 in
 """
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg")
-OF_DATA = ("components", "features")
 OF_MODELS = ("weights", "metric", "spectrum", "gap")
 CONTEXT = {
     "columns": "Columns",
@@ -263,10 +262,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--must-link": ROWS,
     "--cannot-link": ROWS | {"help": "two rows, counted from 0, in different clusters"},
     "--show": choice(
-        (*OF_DATA, *OF_MODELS),
-        "of a recording: its directions in the metric (components, the default) or its features of "
-        "largest weight; of a model: its largest weights (the default), its matrix, its "
-        "eigenvalues (spectrum), or the certified gap (the objective for normalized-cut)",
+        OF_MODELS,
+        "of a model, without files: its largest weights (the default), its matrix, its eigenvalues "
+        "(spectrum), or the certified gap (the objective for normalized-cut)",
     ),
     "--recordings": value(
         "N", "recordings to learn from, and to test with (default: 12)", type=positive, default=12

@@ -25,7 +25,6 @@ from structsvm.learner.columns import (
     explained,
     labels_in,
     partition_of,
-    unscaled,
     words_of,
 )
 from structsvm.learner.form import Form
@@ -228,10 +227,11 @@ class Examined:
     """What the samples are called."""
     measured: Sequence[Sample]
     prepared: Sequence[Sample]
-    unscaled: Sequence[Floats]
-    """The features that the metric sees, not standardised, (T_i, P)."""
-    known: Sequence[tuple[Floats, EquivalenceMatrix]]
-    """These of samples whose partition is known and has several parts, and their partitions."""
+    columns: Sequence[Floats]
+    """Their columns as they were measured, without gaps, (T_i, P): what is made of these has copies
+    and constants of its own."""
+    known: Sequence[tuple[int, EquivalenceMatrix]]
+    """Numbers and partitions of samples whose partition is known and has several parts."""
     groups: Sequence[Any] | None
 
     @property
@@ -240,8 +240,8 @@ class Examined:
         return contents([sample.data for sample in self.measured])
 
     def called(self, columns: Any) -> list[str]:
-        """The names of some of the features that the metric sees."""
-        names = self.learner.metric_feature_names_
+        """The names of some columns."""
+        names = column_names(self.learner)
         return [names[j] for j in np.asarray(columns).tolist()]
 
 
@@ -257,7 +257,7 @@ def scale(given: Examined) -> Found:
     others = others[others > 0]
     if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
         return
-    (name,), kind = given.called([largest]), inputs.standardizer.kind
+    name, kind = given.learner.metric_feature_names_[largest], inputs.standardizer.kind
     scaled = "not scaled" if kind is None else f"scaled by standardize={kind!r}"
     yield (
         f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
@@ -269,8 +269,8 @@ def scale(given: Examined) -> Found:
 
 
 def spikes(given: Examined) -> Found:
-    """Features whose variance is that of a few values."""
-    centred = np.vstack([X - np.median(X, axis=0) for X in given.unscaled])
+    """Columns whose variance is that of a few values."""
+    centred = np.vstack([X - np.median(X, axis=0) for X in given.columns])
     n = int(np.ceil(FEW_VALUES * len(centred)))
     if len(centred) < 2 * n or len(centred) < 100:
         return
@@ -290,12 +290,12 @@ def spikes(given: Examined) -> Found:
 
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    names, item = column_names(given.learner), given.words.item
-    said, values = [], defaultdict(list)
+    said, values, item = [], defaultdict(list), given.words.item
     for code in codes_in([sample.data for sample in given.measured]):
-        values[names[code.column]].append(code.value)
+        (name,) = given.called([code.column])
+        values[name].append(code.value)
         said.append(
-            f"{names[code.column]} is {code.value:.6g} in {code.times} {item}s (the first is "
+            f"{name} is {code.value:.6g} in {code.times} {item}s (the first is "
             f"{item} {code.item} of {given.names[code.sample]})"
         )
     if said:
@@ -308,8 +308,8 @@ def codes(given: Examined) -> Found:
 
 
 def constant(given: Examined) -> Found:
-    """Features that do not vary, in all samples or in many."""
-    flat = np.array([is_constant(X) for X in given.unscaled])
+    """Columns that do not vary, in all samples or in many."""
+    flat = np.array([is_constant(X) for X in given.columns])
     N, times = len(flat), flat.sum(axis=0)
     often = np.flatnonzero(2 * times >= N)
     if often.size:
@@ -323,10 +323,10 @@ def constant(given: Examined) -> Found:
 
 
 def copied_features(given: Examined) -> Found:
-    """Features that say the same as others."""
-    P = given.unscaled[0].shape[1]
+    """Columns that say the same as others."""
+    P = given.columns[0].shape[1]
     second: Floats = np.zeros((P, P))
-    for X in given.unscaled:
+    for X in given.columns:
         Z = X - X.mean(axis=0)
         deviation = np.sqrt((Z**2).mean(axis=0))
         Z = np.divide(Z, deviation, out=np.zeros_like(Z), where=~is_constant(X))
@@ -440,7 +440,7 @@ def unrelated_labels(given: Examined) -> Found:
     if not given.known:
         return
     rng, contiguous = np.random.default_rng(0), given.learner.problem_.traits.contiguous
-    arrays = [X for X, _ in given.known]
+    arrays = [given.prepared[i].X for i, _ in given.known]
     labels: list[Any] = [truth.labels for _, truth in given.known]
 
     def moved() -> list[Any]:
@@ -492,8 +492,9 @@ def _scaled(labels: Any, T: int) -> Any:
 
 
 def labels_among_features(given: Examined) -> Found:
-    """Features that hold the labels: they do not vary within any labelled part."""
-    found = labels_in([X for X, _ in given.known], [truth for _, truth in given.known])
+    """Columns that hold the labels: they do not vary within any labelled part."""
+    columns = [given.columns[i] for i, _ in given.known]
+    found = labels_in(columns, [truth for _, truth in given.known])
     if found.size:
         names = given.called(found)
         yield (
@@ -615,7 +616,6 @@ def _examined(
         if values is not None and len(values) != N:
             raise DataError(f"{words.wholes(N)} but {len(values)} {what}: give one for each")
     prepared = learner.inputs_(measured) if prepared is None else prepared
-    features = [filled(X) for X in unscaled(learner, measured)]
     labels = [] if ys is None else read_labels(learner.problem_, prepared, ys)
     truths = [None if one.truth is None else partition_of(one.truth) for one in labels]
     return Examined(
@@ -624,11 +624,11 @@ def _examined(
         names=names,
         measured=measured,
         prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
-        unscaled=features,
+        columns=[filled(sample.X) for sample in measured],
         known=[
-            (X, truth)
-            for X, truth in zip(features, truths, strict=False)
-            if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
+            (i, M)
+            for i, M in enumerate(truths)
+            if M is not None and M.labels is not None and 1 < M.n_clusters < M.n_samples
         ],
         groups=None if groups is None else list(groups),
     )

@@ -63,12 +63,6 @@ def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
     return truth.M if isinstance(truth, NodeLabels) else truth
 
 
-def unscaled(learner: Fitted, measured: Sequence[Sample]) -> list[Floats]:
-    """The features that the metric sees of samples as measured, not standardised, (T_i, P')."""
-    Xs, stage = [sample.X for sample in measured], learner.inputs_.features
-    return Xs if stage is None else stage.transform(Xs)
-
-
 def column_names(learner: Fitted) -> list[str]:
     names = getattr(learner, "feature_names_in_", None)
     return [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)

@@ -87,6 +87,8 @@ class TrainingSet:
     """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
     steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """From each row to the next, as far as times are known: :func:`usual_steps`."""
+    called: Sequence[str] | None = None
+    """What the samples themselves are called, (N,), if they have names."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
@@ -114,6 +116,7 @@ class TrainingSet:
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
+        called: Sequence[str] | None = None,
     ) -> TrainingSet:
         """Read samples and labels in any form that users write them."""
         form = Form.of(Xs, problem=problem).told()
@@ -129,7 +132,10 @@ class TrainingSet:
             names_of_groups, units = units_of(form.in_order(groups, "groups"), len(samples), words)
             groups = [names_of_groups[unit] for unit in units]
         steps = usual_steps(form.axes)
-        return cls(problem, samples, labels, weights, names, groups, given, steps=steps)
+        called = form.names if called is None else called
+        return cls(
+            problem, samples, labels, weights, names, groups, given, steps=steps, called=called
+        )
 
     def __len__(self) -> int:
         """Return the number of samples, N."""
@@ -137,9 +143,10 @@ class TrainingSet:
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Return the training set of some of the samples."""
-        given, groups = self.given, self.groups
+        given, groups, called = self.given, self.groups, self.called
         return replace(
             self,
+            called=None if called is None else [called[i] for i in which],
             samples=[self.samples[i] for i in which],
             labels=[self.labels[i] for i in which],
             groups=None if groups is None else [groups[i] for i in which],
@@ -162,6 +169,7 @@ class TrainingSet:
             labels=known,
             weights=self.weights[[i for i, _ in pieces]],
             groups=None,
+            called=None,
             given=None if given is None else [given[i][rows] for i, rows in pieces],
         )
 
@@ -260,6 +268,7 @@ class TrainingSet:
             labels=[Known.of(truth, self.problem.traits.contiguous) for truth in truths],
             weights=part_weights(self.labels, self.weights),
             groups=None,
+            called=None,
             given=None,
         )
 
@@ -371,16 +380,16 @@ class Inputs:
         data: TrainingSet,
     ) -> tuple[Inputs, TrainingSet]:
         """Learn the stages, and what the metric sees of the training samples."""
-        words, columns = data.problem.traits.words, data.names
+        words = data.problem.traits.words
         made: tuple[str, ...] = ()
+        warn_about_constant_features([sample.data for sample in data.samples], data.names, words)
         if features is not None:
-            features, columns = clone(features), None
+            features = clone(features)
             _check_gaps(features, data.samples, words)
             found = _checked(features, _fit_transform(features, data), data.samples, words)
             made = tuple(str(name) for name in features.get_feature_names_out(data.columns))
             data = data.with_features(found, made)
         arrays = [sample.data for sample in data.samples]
-        warn_about_constant_features(arrays, columns, words)
         standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
         return inputs, data.made_by(standardizer).made_by(centred)
@@ -540,6 +549,8 @@ class TrainingSummary:
     rows: tuple[str, ...] = ()
     """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
     are alike, so that the same values may well be measured again."""
+    names: tuple[str, ...] = ()
+    """What each is called; empty where they came without names."""
 
     @classmethod
     def of(
@@ -558,6 +569,7 @@ class TrainingSummary:
             tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
             data.commonest_name if named else None,
             () if many_alike else tuple(different[:KEPT]),
+            tuple(data.called or ()),
         )
 
     def __len__(self) -> int:

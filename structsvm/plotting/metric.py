@@ -19,7 +19,13 @@ from structsvm.plotting.style import (
     plain_text,
     shortened,
 )
-from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
+from structsvm.plotting.words import (
+    eigenvalues,
+    feature_weights,
+    is_diagonal,
+    scaled_metric,
+    unit_in_words,
+)
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.lazy import require
@@ -82,6 +88,8 @@ def _write_names(ax: Axes, names: Sequence[str], which: Ints) -> None:
 def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
+    Of a diagonal metric, the weights say it all: it is drawn as :func:`plot_weights` draws them.
+
     Entries are in units of the untrained metric, which has ones on its diagonal. Off the diagonal,
     a positive entry says that two features rising together separate more than each by itself, a
     negative one that they separate less. Colours are on a logarithmic scale, linear around zero.
@@ -105,6 +113,8 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     """
     refuse_below(1, "n_features", n_features)
     B, names = scaled_metric(learner), learner.metric_feature_names_
+    if is_diagonal(B):
+        return plot_weights(learner, n_features=n_features, ax=ax)
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
     shown = B[np.ix_(top, top)]
     ax = new_axes(ax, width=6.8, height=5.6)

@@ -17,7 +17,7 @@ from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, SettingsError
 from structsvm.features.names import read_names
-from structsvm.learner.columns import is_image, partition_of, unscaled
+from structsvm.learner.columns import column_names, is_image, partition_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -39,7 +39,7 @@ from structsvm.plotting.style import (
     state_marks,
     text_color,
 )
-from structsvm.plotting.words import feature_weights, heaviest_directions
+from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.lazy import require
@@ -90,7 +90,6 @@ def plot_segmentation(
     y: Any = None,
     *,
     n_clusters: int | str | None = None,
-    show: str = "components",
     n_traces: int = 3,
     times: Any = None,
     margins: bool = False,
@@ -98,6 +97,8 @@ def plot_segmentation(
 ) -> Axes:
     """Draw a recording above its true, learned and untrained segmentations.
 
+    Of a recording the columns are drawn of which most weight is made, as they were measured, and
+    below them the heaviest directions of the metric, unless these are columns.
     Where the learner knows named states, a segment has the colour of its state, the same in every
     row and in every picture of that learner; grey is a state that it has not learned.
 
@@ -110,11 +111,8 @@ def plot_segmentation(
         The truth; its changes are the dashed lines.
     n_clusters : int, "true" or None
         Decode with so many segments, with as many as the truth has, or as the price decides.
-    show : {"components", "features"}
-        Draw the recording in the metric, heaviest directions first, or the features of largest
-        weight as they were measured.
     n_traces : int
-        How many of them.
+        How many columns, and how many directions, at most.
     times : TimeAxis, or numbers or dates of shape (T,), optional
         When the samples were measured; by default as a recording or the dates in the index of a
         data frame say.
@@ -134,14 +132,15 @@ def plot_segmentation(
     >>> from structsvm.plotting import plot_segmentation
     >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
     >>> learner = MetricLearner(metric="diagonal").fit([X, 2 * X], [y, y])
-    >>> plot_segmentation(learner, X, y, show="features", n_traces=2).has_data()
+    >>> plot_segmentation(learner, X, y, n_traces=2).has_data()
     True
     """
+    refuse_below(1, "n_traces", n_traces)
     measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
     truths = None if y is None else encode(learner, [sample], [y])
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
-    names, values = traces(learner, measured, sample, show, n_traces)
+    names, values = traces(learner, measured, sample, n_traces)
     strips, marks = _strips(learner, sample, truth, y, K), state_marks(learner)
     if times is None:
         times = rows_in_time(X, "the recording").axis
@@ -372,13 +371,14 @@ def plot_clusters(
     >>> axes.has_data()
     True
     """
-    measured, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
+    _, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
     truths = None if y is None else encode(learner, [sample], [y])
     truth = None if truths is None else partition_of(truths[0])
     found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
     assert found.labels is not None
-    names, values = traces(learner, measured, sample, "components", 2)
-    points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
+    names, directions = heaviest_directions(learner, 2)
+    values = sample.X @ directions.T
+    points = values.T if len(names) > 1 else np.vstack([values.T, np.zeros(len(values))])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
     labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
@@ -435,22 +435,19 @@ def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: 
     return names
 
 
-# ---- what is drawn of a sample: its values in the metric, or as they were measured
+# ---- what is drawn of a sample
 
 
 def traces(
-    learner: MetricLearner, measured: Sample, prepared: Sample, show: str, n: int
-) -> tuple[list[str], Floats]:
-    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`."""
-    refuse_below(1, "n_traces", n)
-    if show == "features":
-        names = learner.metric_feature_names_
-        top = np.argsort(-feature_weights(learner), kind="stable")[:n]
-        return [names[j] for j in top], unscaled(learner, [measured])[0].T[top]
-    if show != "components":
-        raise SettingsError(f"show must be 'components' or 'features', got {show!r}")
+    learner: MetricLearner, measured: Sample, prepared: Sample, n: int
+) -> tuple[list[str], list[Floats]]:
+    """Names and values of columns as measured, and of directions, unless these are columns."""
+    columns, X = heaviest_columns(learner, n), measured.X
+    names, values = [column_names(learner)[j] for j in columns], [X[:, j] for j in columns]
     titles, directions = heaviest_directions(learner, n)
-    return titles, InMetric(directions.T)(prepared.X).T
+    if learner.inputs_.features is None and (np.count_nonzero(directions, axis=1) == 1).all():
+        return names, values
+    return [*names, *titles], [*values, *InMetric(directions.T)(prepared.X).T]
 
 
 def check_drawable(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from itertools import accumulate
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import RECORDINGS, Words
 from structsvm.evaluation.confusion import Confusion
-from structsvm.learner.columns import price_ratio, scaled_factor
+from structsvm.learner.columns import column_names, price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSummary
 from structsvm.support.arrays import Floats
@@ -15,6 +18,24 @@ from structsvm.support.plain import counted
 
 TAKEN_FOR = 3
 """Other names of a state that are listed."""
+
+MADE = {
+    r" psi1$": "psi1 of a column says whether it is above or below its median",
+    r" psi2$": "psi2 how far it is from there, either way",
+    r" psi[3-9]$": "psi3 and those above follow finer changes of its distribution",
+    r" lag [+-]": "lag -2 of a column is its value two samples before, lag +2 two samples after",
+    r" mean \d+$": "mean 9 of a column is its mean over the 9 samples around",
+    r" spread \d+$": "spread 9 of a column is how much it varies over the 9 samples around",
+    r" slope \d+$": "slope 9 of a column is how fast it rises over the 9 samples around",
+    r" before_minus_after \d+$": "before_minus_after 9 of a column is its mean over the 9 samples "
+    "before less that over the 9 after",
+    r"^score ": "the score of a name is how sure a classifier of single samples is of it",
+    r"^boundary (co)?sine$": "boundary cosine and sine change where a classifier finds a boundary, "
+    "and are constant elsewhere",
+    r"^component \d+$": "a component is a combination of all columns, component 0 the one that "
+    "varies most",
+}
+"""What names of features mean that are made of the columns."""
 
 
 def feature_weights(learner: MetricLearner) -> Floats:
@@ -47,6 +68,10 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     return np.asarray(components.T @ components * unit)
 
 
+def is_diagonal(metric: Floats) -> bool:
+    return not np.any(metric[~np.eye(len(metric), dtype=bool)])
+
+
 def eigenvalues(learner: MetricLearner) -> Floats:
     """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first."""
     components, unit = scaled_factor(learner)
@@ -72,11 +97,34 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     return titles, directions[top]
 
 
+def heaviest_columns(learner: MetricLearner, n: int) -> list[int]:
+    """Numbers of the columns of largest weight, with all that is made of each, as names tell."""
+    numbers = {name: j for j, name in enumerate(column_names(learner))}
+    weights = np.zeros(len(numbers))
+    for name, weight in zip(learner.metric_feature_names_, feature_weights(learner), strict=True):
+        starts = accumulate(re.split(r"(?= )", name))
+        own = [numbers[start] for start in starts if start in numbers]
+        weights[own[-1:]] += weight
+    return [int(j) for j in np.argsort(-weights, kind="stable")[:n]]
+
+
+def made_in_words(learner: MetricLearner) -> str:
+    """Say what the names of features mean that are made of the columns; "" where none are."""
+    if learner.inputs_.features is None:
+        return ""
+    names = learner.metric_feature_names_
+    said = [words for made, words in MADE.items() if any(re.search(made, name) for name in names)]
+    return f"What the names mean: {'; '.join(said)}." if said else ""
+
+
 def spectrum_in_words(learner: MetricLearner) -> str:
-    """Say over how many directions the metric is spread."""
+    """Say over how many directions, or features, the metric is spread."""
     values = eigenvalues(learner)
     share = np.cumsum(values) / values.sum()
     half, most = (int(np.searchsorted(share, part - 1e-12)) + 1 for part in (0.5, 0.9))
+    if is_diagonal(scaled_metric(learner)):
+        weigh = f"{learner.metric_.rank} of {counted(values.size, 'feature')} with a weight"
+        return f"{weigh}: half of it all is in {half}, 90 % in {most}"
     return (
         f"rank {learner.metric_.rank} of {values.size}; half of the metric is in "
         f"{counted(half, 'direction')}, 90 % in {most}"

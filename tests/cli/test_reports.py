@@ -141,7 +141,7 @@ class TestShowAndPlot:
         ("arguments", "name"),
         [
             ("test/synthetic_00.npz", "a.png"),
-            ("test/synthetic_00.npz --show features --n-clusters true", "b.pdf"),
+            ("test/synthetic_00.npz --n-clusters true", "b.pdf"),
             ("", "c.svg"),
             ("--show metric", "d.png"),
             ("--show spectrum", "e.png"),
@@ -164,12 +164,8 @@ class TestShowAndPlot:
 
     def test_plot_what_there_is_not(self, refused, tmp_path):
         out = tmp_path / "f.png"
-        assert refused("plot m.structsvm --show features -o", out) == (
-            "a model, without a recording, has no features to show: "
-            "--show one of weights, metric, spectrum, gap"
-        )
         assert refused("plot m.structsvm test/synthetic_00.npz --show gap -o", out) == (
-            "a recording has no gap to show: --show one of components, features"
+            "--show gap is of a model alone: leave it, or test/synthetic_00.npz, out"
         )
 
 
@@ -401,7 +397,6 @@ def counted(monkeypatch):
         "evaluate {model} test --quiet --n-clusters true --json",
         "report {model} test --quiet -o {out}.html",
         "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
-        "plot {model} test/synthetic_00.npz --show features --quiet -o {out}.png",
         "compare change-point train --metric diagonal --set solver.tol=0.1 --quiet",
     ],
 )

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.resources import files
 from typing import Any
 
@@ -32,8 +32,9 @@ from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.words import (
     eigenvalues,
-    feature_weights,
     heaviest_directions,
+    is_diagonal,
+    made_in_words,
     question_in_words,
     scaled_metric,
     spectrum_in_words,
@@ -146,6 +147,7 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
         "sure": sure,
         "bounds": bounds,
         "drag": pictures.hint,
+        "made": made_in_words(learner),
         "version": __version__,
     }
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
@@ -189,7 +191,7 @@ def _asset(name: str) -> str:
 # ---- everything the page of a report shows, as plain values
 
 
-WEIGHTS, CELLS = 20, 40
+WEIGHTS, CELLS = 20, 12
 """Features that are listed, and rows of the heat map."""
 
 
@@ -221,7 +223,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
                 for name, of in evaluation.confusion.items()
             },
             "metric": _metric(learner),
-            "facts": _facts(learner),
+            "facts": _facts(learner, words.whole),
             "history": [
                 {"lower": entry.lower, "upper": entry.upper}
                 for entry in learner.solution_.history.entries
@@ -262,7 +264,8 @@ def notes(held_out: HeldOut) -> list[str]:
 
 
 def _metric(learner: MetricLearner) -> dict[str, Any]:
-    weights, names = feature_weights(learner), learner.metric_feature_names_
+    B, names = scaled_metric(learner), learner.metric_feature_names_
+    weights, one_by_one = np.diag(B), is_diagonal(B)
     order = np.argsort(-weights, kind="stable")
     cells = order[:CELLS]
     return {
@@ -270,18 +273,17 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
         "unit": f"Weight of a feature against {unit_in_words(learner)}",
         "words": spectrum_in_words(learner).capitalize() + ".",
         "weights": [{"name": names[j], "weight": _short(weights[j])} for j in order[:WEIGHTS]],
-        "matrix": {
-            "names": [names[j] for j in cells],
-            "rows": [
-                [_short(v) for v in row] for row in scaled_metric(learner)[np.ix_(cells, cells)]
-            ],
-        },
-        "eigenvalues": [_short(value) for value in eigenvalues(learner)],
+        "others": _short(weights[order[WEIGHTS:]].sum()),
+        "matrix": None
+        if one_by_one
+        else [[_short(v) for v in row] for row in B[np.ix_(cells, cells)]],
+        "eigenvalues": [] if one_by_one else [_short(value) for value in eigenvalues(learner)],
     }
 
 
-def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
+def _facts(learner: MetricLearner, whole: str) -> list[tuple[str, str]]:
     traits = learner.problem_.traits
+    words = replace(traits.words, whole=whole)  # an image, of which a graph was made
     solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
     lam = traits.lam if learner.lam is None else learner.lam
     how = f", regularizer {learner.regularizer}, lam {lam:g}"
@@ -295,7 +297,7 @@ def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
         ("solver", solver),
         ("problem", name),
         ("metric", learner.metric + how),
-        ("learned on", training_in_words(learner.training_data_, traits.words)),
+        ("learned on", training_in_words(learner.training_data_, words)),
     ]
     if learner.metric_.price is not None:
         facts.append((f"price of a {traits.words.part}", f"{learner.metric_.price:.6g}"))
@@ -328,7 +330,8 @@ def support_section(learner: MetricLearner) -> str:
         return ""
     traits, total = learner.problem_.traits, sum(found.multiplier for found in support)
     words, one = traits.words, "segmentation" if traits.contiguous else "partition"
-    figures = [_figure(found, total, words) for found in known[:SHOWN]]
+    names = learner.training_data_.names
+    figures = [_figure(found, total, words, names) for found in known[:SHOWN]]
     number = counted(len(support), f"wrong {one}")
     return (
         '<section id="support" aria-labelledby="supporting">\n'
@@ -341,15 +344,13 @@ def support_section(learner: MetricLearner) -> str:
     )
 
 
-def _figure(found: SupportLabelling, total: float, words: Words) -> str:
+def _figure(found: SupportLabelling, total: float, words: Words, names: Sequence[str]) -> str:
     """One labelling next to the truth, with what it weighs."""
-    share = 100.0 * found.multiplier / total
-    caption = (
-        f"{words.whole.capitalize()} {found.sample} of those learned from, counted from 0: "
-        f"{counted(found.labelling.n_clusters, words.part)} where {found.truth.n_clusters} are "
-        f"true, {share:.1f} % of the weight of all (multiplier {found.multiplier:.3g}, loss "
-        f"{found.loss:.3g})."
-    )
+    share, i = 100.0 * found.multiplier / total, found.sample
+    called = names[i] if names and i is not None else f"Training {words.whole} {i}"
+    parts = counted(found.labelling.n_clusters, words.part)
+    weighs = f"{share:.1f} % of the weight of all"
+    caption = f"{called}: {parts} where {found.truth.n_clusters} are true, {weighs}."
     segments = found.labelling.is_contiguous and found.truth.is_contiguous
     drawn = _strips(found, caption) if segments else ""
     return f"<figure>{drawn}<figcaption>{html.escape(caption)}</figcaption></figure>"

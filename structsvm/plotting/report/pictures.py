@@ -12,23 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import InMetric
 from structsvm.data.sample import IMAGES, Words
 from structsvm.data.samples import label_values, missing_labels, of_one_kind, unlabelled
 from structsvm.data.times import TimeAxis
 from structsvm.features.names import read_names
-from structsvm.learner.columns import partition_of, unscaled
+from structsvm.learner.columns import partition_of
 from structsvm.partitions.losses import matched_labels
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
-from structsvm.plotting.samples import cluster_names
+from structsvm.plotting.samples import cluster_names, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
-from structsvm.plotting.words import feature_weights, heaviest_directions
+from structsvm.plotting.words import heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
 
 TRACES = 3
-"""Of a recording in each view."""
+"""Of the columns of a recording, and of its directions."""
 VALUES = 600_000
 """Numbers of all traces together, about, unless there are very many recordings."""
 BINS = (60, 1500)
@@ -53,7 +52,7 @@ class Pictures:
     """Which script draws them: "recordings", "images", or "tables" for items in no order."""
     words: Words
     views: Sequence[tuple[str, str]]
-    """What can be shown of a sample: key and words."""
+    """What can be shown of a sample, if there is a choice: key and words."""
     each: Sequence[dict[str, Any]]
     """Plain values; the number of items of a sample is ``T``."""
     hint: str = "Drag over a stretch to zoom in. "
@@ -66,15 +65,11 @@ class Pictures:
         traits = held_out.learner.problem_.traits
         words = traits.words
         if held_out.images:
-            views = [("marked", "parts marked")]
             hint = "Arrows up and down move, too. "
-            return cls("images", IMAGES, views, _images(held_out), hint)
+            return cls("images", IMAGES, (), _images(held_out), hint)
         if traits.contiguous:
-            views = [("components", "directions of the metric")]
-            views.append(("features", "features as measured"))
             states = _States.of(held_out)
-            each = _recordings(held_out, states)
-            return cls("recordings", words, views, each, states=states.marks)
+            return cls("recordings", words, (), _recordings(held_out, states), states=states.marks)
         views = [("predicted", f"predicted {words.part}s"), ("true", f"true {words.part}s")]
         return cls("tables", words, views, _points(held_out))
 
@@ -119,29 +114,21 @@ class _States:
 
 def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     """Traces, segment ends and states of each recording."""
-    learner, evaluation = held_out.learner, held_out.evaluation
-    names = learner.metric_feature_names_
-    titles, directions = heaviest_directions(learner, TRACES)
-    heaviest = np.argsort(-feature_weights(learner), kind="stable")[:TRACES]
-    n_traces = heaviest.size + len(directions)
-    bins = int(np.clip(VALUES / (2 * n_traces * len(held_out.samples)), *BINS))
-    as_measured = unscaled(learner, held_out.measured)
-    found = []
-    for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
+    learner, evaluation, found = held_out.learner, held_out.evaluation, []
+    bins = int(np.clip(VALUES / (4 * TRACES * len(held_out.samples)), *BINS))
+    for i, (sample, measured) in enumerate(zip(held_out.samples, held_out.measured, strict=True)):
         truth, labels = evaluation.truths[i], np.asarray(held_out.labels[i])
         guesses = {name: Ms[i] for name, Ms in evaluation.guesses.items()}
         ends = {name: M.breakpoints for name, M in ({"true": truth} | guesses).items()}
         named = {name: each[i] for name, each in evaluation.states.items()}
         if states.truths is not None:
             named["true"] = states.truths[i]
-        seen = zip(titles, InMetric(directions.T)(sample.X).T, strict=True)
-        components = [{"name": title, **envelope(column, bins)} for title, column in seen]
-        features = [{"name": names[j], **envelope(shown[:, j], bins)} for j in heaviest]
+        seen = zip(*traces(learner, measured, sample, TRACES), strict=True)
         changes = held_out.changes[i] if held_out.changes else ()
         found.append(
             {
                 "T": sample.n_samples,
-                "traces": {"components": components, "features": features},
+                "traces": [{"name": name, **envelope(values, bins)} for name, values in seen],
                 "ends": ends,
                 "states": {name: states.numbers(y, ends[name]) for name, y in named.items()},
                 "changes": [

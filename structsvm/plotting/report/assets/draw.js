@@ -66,6 +66,12 @@ function line(x1, y1, x2, y2, attributes = {}) {
   return svg("line", { x1, y1, x2, y2, ...attributes });
 }
 
+// A name that a line may end in after a blank, a slash, a dash, a dot or an underscore.
+const PIECES = /(?<=[ /_.:-])/;
+function breakable(name) {
+  return name.split(PIECES).flatMap((part, i) => i ? [make("wbr"), part] : [part]);
+}
+
 // A long name without its middle: what tells names apart is often at the end.
 function short(name, most = 20) {
   most = Math.floor(most);

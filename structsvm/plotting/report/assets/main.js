@@ -8,4 +8,5 @@ drawWeights();
 drawMatrix();
 drawSpectrum();
 drawCertificate();
+sayWhatIsOutOfSight();
 openRecording(table.rows[0]);

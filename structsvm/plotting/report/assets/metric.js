@@ -1,50 +1,50 @@
 // What the metric looks at, and the certificate.
 
+// Names are whole, whatever their length: a cell of a table has as many lines as it needs.
+function nameOf(name) {
+  return make("th", { scope: "row" }, ...breakable(name));
+}
+
 function drawWeights() {
-  const rows = DATA.metric.weights, width = 420, height = 20 * rows.length + 30;
-  const largest = Math.max(1.3, ...rows.map((row) => row.weight)), x = scale(0, largest, 150, width - 40);
-  const drawn = picture(width, height, `Weights: ${rows.slice(0, 5).map((r) => `${r.name} ${number(r.weight)}`).join(", ")}`);
-  drawn.append(line(x(1), 0, x(1), height - 26, { class: "reference" }));
-  const names = shortened(rows.map((row) => row.name));
-  rows.forEach((row, i) => {
-    const y = 20 * i + 10;
-    drawn.append(svg("g", {}, svg("title", {}, `${row.name}: ${number(row.weight)}`),
-      text(144, y, names[i], { "text-anchor": "end" }),
-      svg("rect", { x: x(0), y: y - 7, width: Math.max(x(row.weight) - x(0), 0.5), height: 14, fill: color("learned") }),
-      text(x(row.weight) + 4, y, number(row.weight), { class: "soft over", "font-size": 11 })));
-  });
-  drawn.append(xAxis(x, 0, largest, height - 26, 5));
-  byId("weights").append(drawn);
-  byId("weights-caption").textContent = `${DATA.metric.unit}; `
-    + `untrained, all are 1 (dashed). ${rows.length} largest of ${DATA.metric.n_features}.`;
+  const { weights, others, n_features, unit } = DATA.metric, rest = n_features - weights.length;
+  const largest = Math.max(1.3, ...weights.map((row) => row.weight)), share = (value) => `${(100 * value / largest).toFixed(2)}%`;
+  const rows = weights.map(({ name, weight }) => make("tr", {}, nameOf(name),
+    make("td", { class: "bar" }, make("span", { style: `width:${share(weight)}` })), make("td", {}, number(weight))));
+  if (rest) {
+    rows.push(make("tr", {}, nameOf(rest > 1 ? `${rest} others together` : "1 other"), make("td"), make("td", {}, number(others))));
+  }
+  byId("weights").append(make("table", { style: `--one:${share(1)}`, "aria-labelledby": "weights-caption" }, make("tbody", {}, ...rows)));
+  byId("weights-caption").textContent = `${unit}; untrained, all are 1 (dashed).`;
 }
 
 function drawMatrix() {
-  const { names, rows } = DATA.metric.matrix, n = names.length, size = Math.max(4, Math.min(28, Math.floor(400 / n)));
-  const left = size >= 9 ? 150 : 4, largest = Math.max(...rows.flat().map(Math.abs), 1e-300);
-  const drawn = picture(left + n * size + 2, n * size + 2, `Heat map of the metric over ${n} features`);
-  const written = shortened(names);
-  rows.forEach((row, i) => {
-    if (left > 4) {
-      drawn.append(text(left - 6, size * (i + 0.5), written[i], { "text-anchor": "end", "font-size": Math.min(12, size) }));
-    }
-    row.forEach((value, j) => {
-      const strength = Math.sqrt(Math.abs(value) / largest).toFixed(3);
-      const cell = { x: left + j * size, y: i * size, width: size - 0.5, height: size - 0.5 };
-      drawn.append(svg("g", {}, svg("title", {}, `${names[i]}, ${names[j]}: ${number(value)}`),
-        svg("rect", { ...cell, fill: value < 0 ? "var(--untrained)" : "var(--learned)", "fill-opacity": strength }),
-        ...(value < 0 && strength > 0.15 && size > 6
-          ? [line(cell.x + 2, cell.y + size / 2, cell.x + size - 2, cell.y + size / 2, { stroke: "var(--ink)", "stroke-opacity": strength })] : [])));
-    });
+  const rows = DATA.metric.matrix;
+  byId("matrix").parentElement.hidden = !rows;
+  if (!rows) return;
+  const names = DATA.metric.weights.map((row) => row.name), largest = Math.max(...rows.flat().map(Math.abs), 1e-300);
+  const head = make("tr", {}, make("th"), ...rows.map((_, j) => make("th", { scope: "col", title: names[j] }, String(j + 1))));
+  const body = rows.map((row, i) => {
+    const name = nameOf(names[i]);
+    name.prepend(`${i + 1} `);
+    return make("tr", {}, name, ...row.map((value, j) => {
+      const strength = Math.round(100 * Math.sqrt(Math.abs(value) / largest));
+      const shade = `background:color-mix(in srgb, var(--${value < 0 ? "untrained" : "learned"}) ${strength}%, transparent)`;
+      return make("td", { style: shade, title: `${names[i]}, ${names[j]}: ${number(value)}` }, value < 0 && strength > 15 ? "–" : "");
+    }));
   });
-  byId("matrix").append(drawn);
-  byId("matrix-caption").textContent = `The matrix of the metric, ${n} features of largest weight. Blue: rising together `
+  byId("matrix").append(make("table", { "aria-labelledby": "matrix-caption" }, make("thead", {}, head), make("tbody", {}, ...body)));
+  const of = rows.length < DATA.metric.n_features ? `, the ${rows.length} features of largest weight of ${DATA.metric.n_features}` : "";
+  byId("matrix-caption").textContent = `The matrix of the metric${of}. Blue: rising together `
     + "separates more; orange with a dash: less. Stronger is larger (square root); the largest is "
     + `${number(largest)} times the untrained metric.`;
 }
 
 function drawSpectrum() {
-  const values = DATA.metric.eigenvalues, width = 420, height = 190, largest = Math.max(1.1, ...values);
+  byId("spectrum-words").textContent = DATA.metric.words;
+  const values = DATA.metric.eigenvalues;
+  byId("spectrum").parentElement.hidden = !values.length;
+  if (!values.length) return;
+  const width = 420, height = 190, largest = Math.max(1.1, ...values);
   const x = scale(0.5, values.length + 0.5, 40, width - 14), y = scale(0, largest, height - 28, 8);
   const drawn = picture(width, height, `Eigenvalues: ${values.slice(0, 8).map((v) => number(v)).join(", ")}`);
   const wide = Math.max(Math.min(x(2) - x(1) - 1, 14), 0.8);
@@ -54,7 +54,6 @@ function drawSpectrum() {
   for (const tick of ticks(0, largest, 4)) drawn.append(text(34, y(tick), number(tick), { "text-anchor": "end", class: "soft" }));
   drawn.append(line(40, y(1), width - 6, y(1), { class: "reference" }), xAxis(x, 1, values.length, height - 26, 8, 1));
   byId("spectrum").append(drawn);
-  byId("spectrum-words").textContent = DATA.metric.words;
 }
 
 function drawCertificate() {

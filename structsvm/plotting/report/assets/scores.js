@@ -8,8 +8,8 @@ const COLUMNS = [
   { key: "learned", title: `${DATA.measure}, learned`, of: (r) => r.scores.learned.disagreement, show: fixed },
   { key: "untrained", title: `${DATA.measure}, untrained`, of: (r) => r.scores.untrained.disagreement, show: fixed },
   { key: "gain", title: "gain", of: lead, show: gain },
-  ...DATA.scores.filter(([key]) => key !== DATA.measure && key in DATA.recordings[0].scores.learned).map(([key, title]) => (
-    { key, title, of: (r) => r.scores.learned[key], show: fixed })),
+  ...DATA.scores.filter(([key]) => key !== DATA.measure && DATA.recordings.some((r) => (r.scores.learned[key] ?? null) !== null))
+    .map(([key, title]) => ({ key, title, of: (r) => r.scores.learned[key], show: fixed })),
 ];
 
 // How much closer to the truth the learned metric comes than the untrained one.
@@ -37,16 +37,16 @@ function drawMeans() {
         const shown = fixed(scores[key], 3);
         return make("td", shown === best[key] ? { class: "best" } : {}, shown);
       })));
-  byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
-    make("p", { class: "keys" }, `${DATA.perfect} ${DATA.meanings}`));
+  byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
+  byId("meanings").textContent = `${DATA.perfect} ${DATA.meanings}`;
 }
 
 function drawGains() {
   const found = Object.entries(DATA.gains);
   const ends = found.flatMap(([, g]) => [g.mean, g.low, g.high]).filter((v) => v !== null);
   const low = Math.min(0, ...ends), high = Math.max(0, ...ends), room = 0.08 * (high - low || 1);
-  const left = Math.max(90, ...found.map(([baseline]) => 7 * `against ${MARKS[baseline] || baseline}`.length));
-  const width = Math.max(420, left + 230), height = 44 * found.length + 30;  // at least two ticks
+  const left = Math.max(90, ...found.map(([baseline]) => 6.3 * `against ${MARKS[baseline] || baseline}`.length));
+  const width = Math.max(420, left + 200), height = 44 * found.length + 30;  // at least two ticks
   const x = scale(low - room, high + room, left, width - 10);
   const words = found.map(([baseline, g]) =>
     `against ${MARKS[baseline] || baseline} ${number(g.mean)}${g.low === null ? "" : `, 95 % interval ${number(g.low)} to ${number(g.high)}`}`);
@@ -113,7 +113,7 @@ function row(recording) {
   const cells = COLUMNS.map((column) => {
     const value = column.of(recording), shown = column.show(value);
     if (column.key === "name") {
-      const button = make("button", { type: "button" }, shown);
+      const button = make("button", { type: "button" }, ...breakable(shown));
       button.addEventListener("click", () => table.open(recording));
       return make("td", {}, button);
     }
@@ -122,6 +122,26 @@ function row(recording) {
   });
   const selected = recording === view.recording;
   return make("tr", { "aria-selected": selected, "data-name": recording.name }, ...cells);
+}
+
+// Above each table that is wider than its place: how many columns are out of sight, and where.
+function sayWhatIsOutOfSight() {
+  for (const region of document.querySelectorAll(".scroll")) {
+    const said = make("p", { class: "keys more", "aria-hidden": "true" });
+    region.before(said);
+    const counted = (n) => n === 1 ? "1 more column" : `${n} more columns`;
+    const tell = () => {
+      const { left, right } = region.getBoundingClientRect(), heads = [...region.querySelectorAll("thead th")].slice(1);
+      const before = heads.filter((th) => th.getBoundingClientRect().left < left + region.querySelector("th").offsetWidth - 2).length;
+      const after = heads.filter((th) => th.getBoundingClientRect().right > right + 2).length;
+      said.hidden = region.scrollWidth <= region.clientWidth + 1;
+      const sides = [before && `← ${counted(before)} to the left`, after && `${counted(after)} to the right →`];
+      said.textContent = `Scroll sideways: ${sides.filter(Boolean).join(", ")}`;
+    };
+    region.addEventListener("scroll", tell, { passive: true });
+    new ResizeObserver(tell).observe(region);
+    new MutationObserver(tell).observe(region, { childList: true });
+  }
 }
 
 function markRow() {

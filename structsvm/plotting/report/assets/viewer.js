@@ -14,7 +14,8 @@ function openRecording(recording) {
   view.recording = recording;
   view.whole = extent(recording);
   view.window = [...view.whole];
-  byId("viewed").textContent = recording.name;
+  const isNumber = /^\d+$/.test(recording.name);
+  byId("viewed").replaceChildren(...breakable(isNumber ? `${DATA.whole} ${recording.name}` : recording.name));
   markRow();
   redraw();
 }
@@ -75,7 +76,7 @@ function words() {
 // ---- recordings
 
 function drawRecording(r, width) {
-  const traces = r.traces[view.show], strips = Object.entries(r.ends);
+  const { traces } = r, strips = Object.entries(r.ends);
   const sure = r.changes.length ? LANE : 0, top = LANE * traces.length, bottom = top + STRIP * strips.length;
   const height = bottom + sure + 34;
   const [a, b] = view.window, x = view.x = scale(a, b, LEFT, width - RIGHT);
@@ -209,12 +210,12 @@ function named(y, words, most) {
 
 function inLines(words, most, room) {
   const lines = [];
-  for (const word of words.split(" ")) {
-    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length && (lines.length === most || longer.length <= room)) lines.splice(-1, 1, longer);
-    else lines.push(word);
+  for (const piece of words.split(PIECES)) {
+    const longer = (lines.at(-1) || "") + piece;
+    if (lines.length && (lines.length === most || longer.trimEnd().length <= room)) lines.splice(-1, 1, longer);
+    else lines.push(piece);
   }
-  return lines;
+  return lines.map((line) => line.trimEnd());
 }
 
 // Every other segment is hatched, so that neighbours differ without colours.
@@ -371,8 +372,8 @@ function listen() {
   }
   const choice = make("select", { id: "show" }, ...DATA.views.map(([key, name]) => make("option", { value: key }, name)));
   choice.addEventListener("change", () => { view.show = choice.value; redraw(); });
-  if (DATA.views.length > 1) byId("toolbar").append(make("label", {}, "Show ", choice));
-  view.show = DATA.views[0][0];
+  if (DATA.views.length) byId("toolbar").append(make("label", {}, "Show ", choice));
+  view.show = choice.value;
   document.addEventListener("keydown", pressed);
   dragged(byId("picture"));
   new ResizeObserver(() => view.recording && redraw()).observe(byId("picture"));
