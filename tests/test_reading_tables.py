@@ -4,6 +4,7 @@ import bz2
 import datetime as dt
 import gzip
 import lzma
+import re
 import sys
 import time
 import zipfile
@@ -170,19 +171,50 @@ class TestLinesThatAreNoRows:
         ("text", "lines"),
         [
             (TABLE.replace("\n", "\n(g),(g),\n", 1), [2]),
+            (TABLE.replace("\n", "\n(g),-,\nmean,max,\n", 1), [2, 3]),
             ("Rat 3; EEG\n\n" + TABLE, [1]),
+            ("Acquisition frequency: 100 Hz\n" + TABLE.replace(",", "\t"), [1]),
             ("Rat 3,,\n" + TABLE, [1]),
-            ("Rat 3\nby,Anna\n" + TABLE, [1, 2]),
+            ("Rat 3\nby,Anna\n" + TABLE.replace("\n", "\nm,m,\n", 1), [1, 2, 4]),
+            ("Titel, mit, vielen, Kommas\n" + GERMAN, [1]),
             (GERMAN.replace("\n", "\nm/s;m/s;\n", 1), [2]),
         ],
     )
-    def test_titles_and_units_where_they_are_named(self, tmp_path, text, lines):
+    def test_titles_and_units(self, tmp_path, text, lines):
         path = put(tmp_path, text)
-        with pytest.raises(DataError, match=r"skip_lines=\[[12]"):
-            read_recordings(path)
-        (found,) = read_recordings(path, skip_lines=lines)
-        assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
-        assert text.splitlines()[found.origin.line(0) - 1] in ("1.5,0,a", "1,5;0;a")
+        for given in ({}, {"skip_lines": lines}):
+            (found,) = read_recordings(path, **given)
+            assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+            assert text.splitlines()[found.origin.line(0) - 1].replace("\t", ",") in (
+                "1.5,0,a",
+                "1,5;0;a",
+            )
+            assert found.origin.format.left_out == (() if given else tuple(lines))
+        if ";" not in text:
+            rows = [(re.split("[,\t]", line) + [""] * 3)[:3] for line in text.splitlines()]
+            pd.DataFrame(rows).to_excel(tmp_path / "one.xlsx", header=False, index=False)
+            with pytest.warns(DataWarning, match=f"line {lines[0]}.* left out: '"):
+                (sheet,) = read_recordings(tmp_path / "one.xlsx")
+            assert sheet.X.tolist() == found.X.tolist()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            TABLE.replace("2.5,0,b", "2.5,0"),
+            TABLE.replace("1.5,0,a", "lost,0,a"),  # in one column, and not in all
+            "x,y,label\ncable,out,a\n2.5,0,b\n",  # too few rows to tell
+            "one,two,three,four\n" + TABLE,  # wider than the table
+        ],
+    )
+    def test_rows_are_never_taken_for_a_title_or_units(self, tmp_path, text):
+        with pytest.raises(DataError):
+            read_recordings(put(tmp_path, text))
+
+    @pytest.mark.parametrize("row", ["-,nan,a", "?,0,a"])
+    def test_a_first_row_with_a_number_or_nothing_is_no_units(self, tmp_path, row):
+        path = put(tmp_path, TABLE.replace("1.5,0,a", row))
+        with pytest.warns(DataWarning, match="masked"):
+            assert len(read_recording(path, missing="mask").X) == 3
 
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("separator", [",", ";", "\t"])

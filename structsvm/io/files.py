@@ -250,13 +250,15 @@ def read_files(
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     """Return sentences about files of text that are written in an unusual way."""
-    files: dict[str, dict[str, None]] = {}
+    files: dict[str, dict[str, str]] = {}
     for recording in recordings:
         words = str(recording.origin.format or "") if recording.origin is not None else ""
         if recording.origin is not None and words:
-            files.setdefault(words, {})[str(recording.origin.path)] = None
+            about = files.setdefault(words, {})
+            about[str(recording.origin.path)] = recording.origin.format.beginning.strip()
     return [
         f"{listed(list(paths), 1)} {'is' if len(paths) == 1 else 'are'} read with {words}"
+        f"{f': {first!r}' if (first := next(iter(paths.values()))) else ''}"
         for words, paths in files.items()
     ]
 

@@ -32,6 +32,7 @@ COMPRESSIONS = (*OPENERS, ".zip")
 SEPARATORS = ("\t", ",", ";", "|", SPACES)
 CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
+UNITS = (1, 2)  # rows of units, and of whatever else a column has
 CHUNK = 2**20
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -45,6 +46,12 @@ POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
+MISSING_WORDS = {
+    *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
+    *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
+    *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
+}
+"""Words that stand for a missing value in a column of numbers, in lower case."""
 COMMENT = ("#", '"#')  # how lines begin that are none of the table
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
@@ -57,17 +64,19 @@ class TextFormat:
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
-    comments: tuple[int, ...] = ()
-    """Lines that begin with ``#`` and are no rows, counted from 1."""
+    left_out: tuple[int, ...] = ()
+    """Lines that are no rows: comments, a title above the header, units below it; from 1."""
+    beginning: str = ""
+    """What the first of them says."""
 
     def __str__(self) -> str:
         """Return the unusual parts in words."""
-        lines = some_of(list(map(str, self.comments)))
+        lines = some_of(list(map(str, self.left_out)))
         said = {
             f"{self.between} between columns": self.separator != ",",
             f"{self.decimal!r} as the decimal mark": self.decimal != ".",
             f"the encoding {self.encoding}": self.encoding not in ("utf-8", "utf-8-sig"),
-            f"line {lines} left out as a comment": bool(self.comments),
+            f"line {lines} left out": bool(self.left_out),
         }
         return ", ".join(words for words, is_odd in said.items() if is_odd)
 
@@ -107,20 +116,24 @@ def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
-    comments = _blank_comments_above(lines, options)
+    whole, left_out = list(lines), _blank_comments_above(lines, options)
     rest = "\n".join(lines)
     separator = options.separator or separator_in(rest, options.decimal)
-    header = next(iter(_head(rest, separator)), [])
+    left_out += (beside := lines_beside(_head(rest, separator)))
+    for k in beside:
+        lines[k - 1] = ""
+    header = next(iter(_head("\n".join(lines), separator)), (0, []))[1]
     for k, line in enumerate(lines):
-        if line.startswith(COMMENT) and len(_head(line, separator)[0]) != len(header):
+        if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
-            comments.append(k + 1)
+            left_out.append(k + 1)
     nothing = " " if separator == SPACES else f"{separator} "
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
     decimal = options.decimal or decimal_of(text, separator)
-    return text, TextFormat(separator, decimal, encoding, tuple(comments))
+    beginning = whole[left_out[0] - 1] if left_out else ""
+    return text, TextFormat(separator, decimal, encoding, tuple(left_out), beginning)
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
@@ -131,7 +144,8 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
         return []
     header = lines[above[-1]].removeprefix("# ").strip()  # numpy writes a blank behind the mark
     rest = "\n".join([header, *lines[first:]])
-    rows = _head(rest, options.separator or separator_in(rest, options.decimal))[:2]
+    head = _head(rest, options.separator or separator_in(rest, options.decimal))
+    rows = [row for _, row in head[:2]]
     for k in above:
         lines[k] = ""
     if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(is_number_text, rows[1])):
@@ -178,11 +192,44 @@ def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, 
     )
 
 
-def _head(text: str, separator: str) -> list[list[str]]:
+def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
     try:
-        return [row for _, row in islice(TextFormat(separator).rows(text[:CHUNK]), ROWS)]
+        return list(islice(TextFormat(separator).rows(text[:CHUNK]), ROWS))
     except csv.Error:  # a quoted text that does not end
         return []
+
+
+def lines_beside(head: Sequence[tuple[int, Sequence[str]]]) -> list[int]:
+    """Return the lines of a title above the header of a table, and of units below it.
+
+    A title has fewer cells than the header, which holds no number, and all below are as wide.
+    """
+    numbers, rows = zip(*head, strict=True) if head else ((), ())
+    for h, header in enumerate(rows):
+        above, below, names = rows[:h], rows[h + 1 :], [name.strip() for name in header]
+        unnamed = [j for j, name in enumerate(names) if j and not name]  # the first may be an index
+        if any(len(row) != len(names) or any(row[j].strip() for j in unnamed) for row in below):
+            continue
+        is_header = not any(map(is_number_text, names))
+        n_names = sum(map(bool, names))
+        if above and (not is_header or any(sum(map(bool, row)) >= n_names for row in above)):
+            continue
+        n_units = max(
+            (k for k in UNITS if all(_are_units([row, *below[k:]]) for row in below[:k])), default=0
+        )
+        return [*numbers[:h], *numbers[h + 1 : h + 1 + n_units * is_header]]
+    return []
+
+
+def _are_units(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has words, and no number, wherever all others have numbers."""
+    cells = []
+    for first, *others in zip(*rows, strict=True):
+        known = [x for x in others if x.strip().lower() not in MISSING_WORDS]
+        if known and all(map(is_number_text, known)):
+            cells.append(first)
+    words = [cell for cell in cells if cell.strip().lower() not in MISSING_WORDS]
+    return len(rows) > 2 and bool(words) and not any(map(is_number_text, cells))
 
 
 def separator_in(text: str, decimal: str | None = None) -> str:
@@ -192,17 +239,19 @@ def separator_in(text: str, decimal: str | None = None) -> str:
     for separator in SEPARATORS:
         if separator == decimal or (separator == SPACES and most > 1):
             continue
-        rows = _head(text, separator)
+        head = _head(text, separator)
+        beside = lines_beside(head)
+        rows = [row for line, row in head if line not in beside]
         n = len(rows[0]) if rows else 0
         alike = separator != SPACES or all(len(row) == n for row in rows[1:])
-        if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) > 1):
+        if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) >= n):
             best, most = separator, n
     return best
 
 
 def decimal_of(text: str, separator: str) -> str:
     """Return a comma if there are numbers with one and none with a point."""
-    values = [value for row in _head(text, separator)[1:] for value in row]
+    values = [value for _, row in _head(text, separator)[1:] for value in row]
     has_point = any(map(POINT_NUMBER.fullmatch, values))
     return "," if not has_point and any(map(COMMA_NUMBER.fullmatch, values)) else "."
 

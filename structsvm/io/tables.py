@@ -19,23 +19,24 @@ from structsvm.errors import DataError, DataWarning, MissingExtraError, Settings
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
-from structsvm.io.sniff import kind_of, read_text, refuse_thousands
+from structsvm.io.sniff import (
+    MISSING_WORDS,
+    ROWS,
+    kind_of,
+    lines_beside,
+    read_text,
+    refuse_thousands,
+)
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, some_of
 
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
 SKIP = "skip_lines=[1] leaves out a line above the header"
-MISSING_WORDS = {
-    *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
-    *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
-    *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
-}
-"""Words that stand for a missing value in a column of numbers, in lower case."""
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
@@ -88,6 +89,13 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Ori
     there = left & ~(cells.isna() | (cells == "")).all(axis=1).to_numpy()
     if not there.any():
         raise pandas.errors.EmptyDataError
+    head = cells[there].head(ROWS).astype(object).fillna("").astype(str)
+    beside = lines_beside([(k + 1, row) for k, row in zip(head.index, head.values, strict=True)])
+    if beside and not as_text:
+        said = next(filter(None, head.loc[beside[0] - 1]))
+        left_out = some_of(list(map(str, beside)))
+        warn(f"{path} is read with line {left_out} left out: {said!r}", DataWarning)
+    left, there = (which & ~np.isin(lines, beside) for which in (left, there))
     first, last = np.flatnonzero(there)[[0, -1]]
     lines = lines[first : last + 1][left[first : last + 1]]
     cells = cells.iloc[lines - 1]
