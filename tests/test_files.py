@@ -72,6 +72,32 @@ class TestWhatIsRead:
         assert find_recordings(files).names == ("anna/walk", "ben/walk")
         assert find_recordings([files[0], tmp_path / "anna"]).names == ("walk",)
 
+    def test_subfolders_are_read_but_for_what_lies_beside_recordings(self, tmp_path):
+        """Same names are told apart by folders; an output folder of the product is no input."""
+        recordings = ["ann/1/walk", "ann/2/walk", "ben/walk"]
+        beside = [
+            *("labels/walk.csv", "tried/predicted/ben/walk_segments.csv", ".old/walk.csv"),
+            *("index.csv", "ben/images/walk.npy", "segmented/ben/walk_segments.csv", "ReadMe.txt"),
+        ]
+        for name in (*(f"{name}.csv" for name in recordings), *beside, "tried/model.structsvm"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            text(tmp_path / name, "a,label\n1,0\n3,1\n")
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "ann" / "loop").symlink_to(tmp_path, target_is_directory=True)
+        (tmp_path / "linked").symlink_to(tmp_path / "ben", target_is_directory=True)
+        found = find_recordings(tmp_path)
+        assert list(found.names) == recordings
+        skipped = {"labels", "predicted", "images", "loop", "index.csv", "model.structsvm"}
+        assert {path.name for path in found.skipped} == skipped | {
+            "walk_segments.csv",
+            "ReadMe.txt",
+        }
+        several = find_recordings([tmp_path / "ben", tmp_path / "ann" / "1" / "walk.csv"])
+        assert several.names == ("ben/walk", "ann/1/walk")
+        assert find_recordings(tmp_path / "ben", labels=tmp_path).names == ("walk",)
+        npz(tmp_path / "ben" / "walk.npz")
+        assert "ben/walk.npz has the name of another file" in complaint(tmp_path)
+
 
 class TestWhatIsWritten:
     @pytest.mark.parametrize(
@@ -186,8 +212,8 @@ class TestFoldersAndSets:
         (tmp_path / "anna").mkdir()
         (tmp_path / "b.dat").write_text("x,label\n1,a\n")
         assert complaint(tmp_path) == (
-            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder, "
-            "only anna, b.dat; subfolders are not searched"
+            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder or "
+            "below, only b.dat"
         )
 
     def test_another_kind_of_file(self, tmp_path):

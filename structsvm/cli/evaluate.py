@@ -41,9 +41,10 @@ def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
     if can_be_split(learner, samples, inputs.ys):
         refuse_groups(args.groups)
         split = "auto"
-    about = {"split": split, "groups": groups_of(inputs, args.groups)}
+    groups = groups_of(inputs, args.groups, terminal)
+    about = {"split": split, "groups": groups}
     result = _compared(evaluate, args, terminal, learner, inputs, samples, **about)
-    if args.groups is None and split is None and result.verdict.is_supported:
+    if groups is None and split is None and result.verdict.is_supported:
         terminal.note(taken_to_be_independent(inputs))
     terminal.report(result.to_dict(), *readable(result))
     return 0
@@ -54,10 +55,11 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args, args.output, (".html", ".htm"))
     learner, inputs, samples = _read(args, terminal)
     learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-    about = {"times": inputs.times, "groups": groups_of(inputs, args.groups)}
+    groups = groups_of(inputs, args.groups, terminal)
+    about = {"times": inputs.times, "groups": groups}
     held_out = _compared(HeldOut.of, args, terminal, learner, inputs, samples, **about)
     page = page_of(held_out, f"What {args.model.stem} is worth on {called(args.paths)}")
-    if args.groups is None and len(inputs) >= MIN_UNITS:
+    if groups is None and len(inputs) >= MIN_UNITS:
         terminal.note(taken_to_be_independent(inputs))
     write_atomically(args.output, printable(page).encode())
     terminal.note(f"the page is in {args.output}: open it in a browser")

@@ -193,7 +193,7 @@ def _learn(
             inputs.Xs,
             inputs.ys if inputs.files is None else None,
             feature_names=inputs.features,
-            groups=groups_of(inputs, args.groups),
+            groups=groups_of(inputs, args.groups, terminal),
             called=inputs.names,
         )
     if inputs.files is not None:

@@ -107,7 +107,7 @@ def _samples_away(whole: Part) -> NDArray[np.bool_]:
     if units.size < FEWEST:
         wholes = whole.inputs.words.wholes(units.size)
         what = wholes if groups is None else counted(units.size, "group")
-        apart = "" if groups is None else "leave out --groups if each file is independent, "
+        apart = "" if groups is None else "give --groups '.+' if each file is independent, "
         raise DataError(
             f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
             f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import os
 import re
 import shlex
 import warnings
@@ -42,6 +43,7 @@ from structsvm.io.files import (
     find_recordings,
     formats_in_words,
     read_files,
+    shared,
 )
 from structsvm.io.image_folder import LabelledImage, read_images
 from structsvm.io.intervals import with_labels
@@ -538,10 +540,10 @@ def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
             raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
 
 
-def groups_of(inputs: InputData, pattern: str | None) -> list[str] | None:
-    """Return the part of each name that the pattern finds."""
+def groups_of(inputs: InputData, pattern: str | None, terminal: Terminal) -> list[str] | None:
+    """The part of each name that the pattern finds; by default the folder, if it has several."""
     if pattern is None:
-        return None
+        return _folders_of(inputs, terminal)
     try:
         found = [re.search(pattern, name) for name in inputs.names]
     except re.error as error:
@@ -552,10 +554,34 @@ def groups_of(inputs: InputData, pattern: str | None) -> list[str] | None:
     return [match[1] if match.re.groups else match[0] for match in found if match is not None]
 
 
+def _folders_of(inputs: InputData, terminal: Terminal) -> list[str] | None:
+    """The outermost folder of each that not all share, or its name; None if each has its own."""
+    sources = [item.source for item in inputs.items]
+    files = [Path(os.path.abspath(source)) for source in sources if source is not None]
+    if len(files) < len(sources):
+        return None
+    common = shared(file.parent for file in files)
+    depth = len(common)
+    found = [
+        file.parts[depth] if len(file.parts) > depth + 1 else name
+        for file, name in zip(files, inputs.names, strict=True)
+    ]
+    n = len({*found})
+    if not 1 < n < len({*files}):
+        return None
+    are_all = all(len(file.parts) > depth + 1 for file in files)
+    terminal.note(
+        f"groups: the {n} folders {'' if are_all else 'and files '}of {Path(*common).name}/; "
+        "--groups finds others in the paths, and --groups '.+' takes each file to be independent"
+    )
+    return found
+
+
 def taken_to_be_independent(inputs: InputData) -> str:
     return (
         f"{inputs.words.whole}s are taken to be independent: if several are of one person or "
-        "machine, say so with --groups, a pattern that finds whose they are in their names"
+        "machine, say so with a folder for each, or with --groups, a pattern that finds whose they "
+        "are in their paths"
     )
 
 

@@ -24,11 +24,13 @@ from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
-from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
+from structsvm.graphs.images import MASK_KINDS
+from structsvm.io.files import KINDS, OTHER_TABLES, files_below, predictions_among
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
+from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.options import SPACES
 from structsvm.io.recording import Recording
-from structsvm.io.sniff import COMMA_NUMBER
+from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import (
     ask,
@@ -54,6 +56,8 @@ NO_FOLDERS = (
     *(".json", ".html", ".pdf", ".svg", ".structsvm"),
 )
 """Ends of names that are not meant for folders."""
+READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
+"""Kinds of files that are read of a folder."""
 
 
 # ---- where commands may write
@@ -114,7 +118,8 @@ def _inputs(args: argparse.Namespace) -> Iterator[Path]:
             continue
         inner = [folder for folder in path.iterdir() if folder.is_dir()]
         folders = [one for one in inner if one.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS)]
-        files = [file for one in (path, *folders) for file in one.iterdir() if file.is_file()]
+        below = [file for one in (path, *folders) for file in files_below(one) if file.is_file()]
+        files = [file for file in below if kind_of(file) in READ]
         predictions = predictions_among(files) + made_of_images(files)
         yield from set(files).difference([] if path == args.labels else predictions)
 

@@ -59,7 +59,7 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     check_outputs(args, _outputs(args, is_chosen))
     inputs = read(args, terminal, problem)
     with inputs.named(), terminal.working(checking(problem)):
-        groups = groups_of(inputs, args.groups)
+        groups = groups_of(inputs, args.groups, terminal)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
         data = TrainingSet.read(problem, inputs.Xs, inputs.ys, groups=groups, **about)
         with without_warnings(DataWarning):  # labels without a change are refused before the split

@@ -154,7 +154,7 @@ REPEATED = {"action": "append"}
 ROWS = value("I,J", "two rows, counted from 0, in the same cluster", type=pair, **REPEATED)
 OPTIONS: dict[str, dict[str, Any]] = {
     "--output": FILE,
-    "paths": value("PATH", "files or folders", nargs="+"),
+    "paths": value("PATH", "files, or folders with their subfolders", nargs="+"),
     "model": value("MODEL", "model file", **FILE),
     "kind": choice(("problem",), "what to write"),
     "name": value("NAME", "lower-case words joined by dashes"),
@@ -205,8 +205,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--groups": value(
         "PATTERN",
-        "regular expression that finds whose a file is in its name, such as '^s[0-9]+'; a group "
-        "is never both learned from and held out, and counts once in a verdict",
+        "regular expression that finds whose a file is in its path, such as '^s[0-9]+' (default: "
+        "its folder, if one has several); a group is never both learned from and held out, and "
+        "counts once in a verdict",
     ),
     "--split": choice(
         ("rows", "clusters", "states"),
@@ -300,7 +301,8 @@ COMMANDS = (
         "measure what learning gains on your data, and get a model, in one command",
         """\
   structsvm try change-point recordings/ -o tried/
-  structsvm try change-point people/ --groups '^s[0-9]+' -o tried/
+  structsvm try change-point people/ -o tried/             # people/ann/walk1.csv, ...
+  structsvm try change-point recordings/ --groups '^s[0-9]+' -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
 What to learn is chosen on seven tenths of the data by cross-validation; scores, predictions and, if

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.cleaning import cleaned, read_labels_as, without_gaps
+from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.options import USUAL, FileOptions
@@ -47,7 +49,9 @@ PREDICTIONS = ("_segments", "_clusters")
 """Ends of the names of tables of predictions."""
 UNSEEN = (".", "~$")
 """Beginnings of the names of hidden files, and of open workbooks."""
-INDEX = "index.csv"  # a table of contents rather than a recording, when other files lie beside it
+NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
+MODEL, PREDICTED = "model.structsvm", "predicted"
+"""A model, and a folder beside it, that ``structsvm try`` writes."""
 
 
 # ---- recordings in ``.npz`` files: arrays that need no pickle
@@ -186,7 +190,7 @@ class Found:
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
-    """Short names that differ: ``walk``, or ``anna/walk`` if there is a second ``walk``."""
+    """Paths below the folder that was given, or that all have in common, without suffix."""
     skipped: tuple[Path, ...]
     """Other files beside them, such as predictions."""
 
@@ -202,9 +206,10 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
         if they are known. Tables have a header: ``.parquet``, ``.xlsx`` (its first sheet) and text,
         ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed (``.gz``, ``.bz2``, ``.xz``,
         ``.zip``). Every column but the label and the time is a feature; one that only counts rows
-        is left out, with a warning. Of a folder, all these files are read in the order of their
-        names, subfolders are not. Sound and moving pictures are read as :func:`read_media` does;
-        those of a folder if it holds no tables.
+        is left out, with a warning. Of a folder and its subfolders, all these files are read in
+        the order of their names; the file ``ann/walk.csv`` in it is called ``ann/walk``. Sound and
+        moving pictures are read as :func:`read_media` does; those of a folder if it holds no
+        tables. Folders of images and of labels are left out, and hidden ones.
     options
         The fields of :class:`FileOptions`.
 
@@ -268,19 +273,30 @@ def find_recordings(paths: Paths, *, labels: str | PathLike[str] | None = None) 
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
+    folders: list[Path] = []
     apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
     for path in map(Path, paths):
-        inside = [path]
-        if os.path.isdir(path):
-            inside, beside = _search(path, apart)
-            skipped += beside
-        for file in map(_checked, inside):
+        is_folder = os.path.isdir(path)
+        inside, beside = _search(path, apart) if is_folder else ([_checked(path)], [])
+        skipped += beside
+        folders.append(Path(os.path.abspath(path if is_folder else path.parent)))
+        for file in inside:
             files.setdefault(file.resolve(), file)
     if not files:
         raise DataError("no recordings were given: name files or folders")
     called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
-    names = tuple(spelled(printable(name)) for name in _names(called))
-    return Found(tuple(files.values()), names, tuple(skipped))
+    bare = [path.with_name(stem_of(path)) for path in called]
+    depth = len(shared(folders))
+    names = ["/".join(p.parts[depth:]) for p in (bare if len({*bare}) == len(bare) else called)]
+    return Found(
+        tuple(files.values()), tuple(spelled(printable(name)) for name in names), tuple(skipped)
+    )
+
+
+def shared(folders: Iterable[Path]) -> tuple[str, ...]:
+    """The parts of their paths that all have in common, from the outermost one on."""
+    levels = zip(*(folder.parts for folder in folders), strict=False)
+    return tuple(level[0] for level in takewhile(lambda level: len({*level}) == 1, levels))
 
 
 def predictions_among(files: Iterable[Path]) -> list[Path]:
@@ -456,42 +472,42 @@ def _checked(path: Path) -> Path:
     return path
 
 
+def files_below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
+    """Files of a folder and its subfolders by name, and subfolders that hold no recordings."""
+    above = {*above, os.path.realpath(folder)}
+    apart = {*IMAGE_FOLDERS, *MASK_FOLDERS, *([PREDICTED] if (folder / MODEL).exists() else [])}
+    for path in sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN)):
+        if not path.is_dir() or path.name.lower() in apart or os.path.realpath(path) in above:
+            yield path
+        else:
+            yield from files_below(path, above)
+
+
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the recordings of a folder, by name, and its other files."""
-    inside = sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN))
-    files = [path for path in inside if path.is_file() and path.resolve() not in apart]
+    """Return the recordings of a folder and its subfolders, by name, and other files there."""
+    files = [path for path in files_below(folder) if not apart or path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
     chosen = chosen or [path for path in files if kind_of(path) in MEDIA]
     chosen = chosen or [path for path in files if kind_of(path) == PROSE]
-    made = predictions_among(chosen)
+    made = {*predictions_among(chosen)}
     chosen = [path for path in chosen if path not in made]
-    if len(chosen) > 1:
-        chosen = [path for path in chosen if path.name.lower() != INDEX]
+    chosen = [path for path in chosen if path.name.lower() not in NO_RECORDINGS] or chosen
     if not chosen:
-        there = some_of([path.name for path in inside])
+        there = some_of([path.name for path in files])
         raise DataError(
-            f"{folder}: no {', '.join(TABLES)} files in this folder, "
-            f"{f'only {there}; subfolders are not searched' if there else 'it is empty'}"
+            f"{folder}: no {', '.join(TABLES)} files in this folder or below, "
+            f"{f'only {there}' if there else 'it is empty'}"
         )
-    first: dict[str, Path] = {}
-    twice = [path for path in chosen if first.setdefault(stem_of(path), path) is not path]
-    unread = [path for path in files if path.suffix.lower() in OTHER_TABLES and path not in chosen]
+    first: dict[Path, Path] = {}
+    bare = [path.with_name(stem_of(path)) for path in chosen]
+    twice = [p for p, stem in zip(chosen, bare, strict=True) if first.setdefault(stem, p) is not p]
+    read = {*chosen}
+    others = [path for path in files if path not in read]
+    unread = [path for path in others if path.suffix.lower() in OTHER_TABLES]
     if twice or unread:
         why = "has the name of another file" if twice else "is of no kind that is read"
         raise DataError(
-            f"{folder}: {(twice or unread)[0].name} {why}: name the files to read, move the others "
+            f"{(twice or unread)[0]} {why}: name the files to read, move the others "
             f"away, or save them as {', '.join(TABLES)}"
         )
-    return chosen, [path for path in files if path not in chosen]
-
-
-def _names(files: Sequence[Path]) -> tuple[str, ...]:
-    """Return the shortest ends of the paths that differ, without suffix if possible."""
-    bare = [path.with_name(stem_of(path)) for path in files]
-    if len(set(bare)) < len(bare):
-        bare = list(files)
-    for depth in range(1, max(len(path.parts) for path in bare)):
-        names = ["/".join(path.parts[-depth:]) for path in bare]
-        if len(set(names)) == len(names):
-            return tuple(names)
-    return tuple(str(path) for path in bare)
+    return chosen, others

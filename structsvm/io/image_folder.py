@@ -151,12 +151,12 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
 def made_of_images(files: Iterable[Path]) -> list[Path]:
     """Return the label maps and overlays that lie beside their image."""
     files = list(files)
-    stems = {path.stem for path in files if path.suffix.lower() in KINDS}
+    bare = {path.with_suffix("") for path in files if path.suffix.lower() in KINDS}
     return [
         path
         for path in files
         for end in (MASK, OVERLAY)
-        if path.stem.endswith(end) and path.stem.removesuffix(end) in stems
+        if path.stem.endswith(end) and path.with_name(path.stem.removesuffix(end) or end) in bare
     ]
 
 

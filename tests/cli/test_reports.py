@@ -107,6 +107,22 @@ class TestEvaluate:
         run("report m.structsvm test --groups ^. -o page.html")
         assert "1 independent group of recordings" in Path("page.html").read_text()
 
+    def test_a_folder_with_several_recordings_is_a_group(self, run, tmp_path):
+        """The outermost folder that differs, and none where each recording has its own."""
+        for path, recording in zip(("a/1/r", "a/2/r", "b/1/r", "b/2/r"), TEST, strict=True):
+            (tmp_path / path).parent.mkdir(parents=True)
+            write_recording(recording, tmp_path / f"{path}.npz")
+        _, out, err = run("evaluate m.structsvm", tmp_path)
+        assert "On 4 held-out recordings in 2 groups" in out
+        assert f"groups: the 2 folders of {tmp_path.name}/" in err
+        for options in ("--groups .+", "--groups /."):
+            found = run(f"evaluate m.structsvm {options}", tmp_path)
+            assert f"in {4 if '+' in options else 2} groups" in found[1]
+            assert "folders" not in found[2]
+        assert "groups:" not in run("evaluate m.structsvm", tmp_path / "a")[2]
+        assert run("predict m.structsvm -o", tmp_path / "out", tmp_path)[0] == 0
+        assert (tmp_path / "out" / "b" / "2" / "r_segments.csv").is_file()
+
     @pytest.mark.parametrize("command", ["evaluate", "report -o {0}/page.html --force"])
     def test_what_a_verdict_without_groups_takes_for_granted(self, run, tmp_path, command):
         (tmp_path / "more").mkdir()
