@@ -378,7 +378,7 @@ class TestFiles:
         assert read_intervals(boris) == {"walk": WALK}
         aimless = tmp_path / "aimless.txt"
         aimless.write_text("Begin Time - ss.msec\tEnd Time - ss.msec\n0.0\t1.0\n")
-        with pytest.raises(DataError, match=r"no column 'Annotation'.*name it with label="):
+        with pytest.raises(DataError, match=r"no column of the label.*name it with label="):
             read_intervals(aimless)
         for kind in ("csv", "tsv"):
             write_intervals(tmp_path / f"own.{kind}", {"a": WALK, "b": WALK[:1]})

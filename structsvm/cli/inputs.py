@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -46,7 +46,7 @@ from structsvm.io.files import (
     shared,
 )
 from structsvm.io.image_folder import LabelledImage, read_images
-from structsvm.io.intervals import with_labels
+from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.options import SEQUENCES, FileOptions
 from structsvm.io.recording import Recording, listed
@@ -433,21 +433,36 @@ def checking(problem: PartitionProblem) -> str:
 
 
 def read(
+    args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem, **options: Any
+) -> InputData:
+    """Read the files of a command as :func:`read_layers`, and refuse several layers of labels."""
+    return read_layers(args, terminal, problem, with_only_layer, **options)[""]
+
+
+def with_only_layer(*args: Any, **options: Any) -> dict[str, list[Recording]]:
+    return {"": with_labels(*args, **options)}
+
+
+def read_layers(
     args: argparse.Namespace,
     terminal: Terminal,
     problem: PartitionProblem,
+    labelled: Callable[..., dict[str, list[Recording]]] = layers_of,
     *,
     need_labels: bool = True,
     blanks: bool = False,
     learner: MetricLearner | None = None,
-) -> InputData:
-    """Read the files of a command with the options of a learner, if there is one."""
+) -> dict[str, InputData]:
+    """Read the files of a command with the options of a learner, if there is one.
+
+    Layers of labels have the same arrays, and the recordings in which they were looked for.
+    """
     reading = Reading.of(args, learner)
     refuse_foreign_options(reading, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
-        return InputData.of(images, problem)
+        return {"": InputData.of(images, problem)}
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     apart, in_order = args.labels is not None, problem.traits.contiguous
     options = reading.options(
@@ -461,17 +476,23 @@ def read(
         recordings = read_files(files, options, measured)
     for note in formats_in_words(recordings):
         terminal.note(note)
+    layers = {"": recordings}
     if apart:
-        recordings = with_labels(recordings, args.labels, blanks=blanks, **reading.of_labels)
-    labels_matter = need_labels or blanks
-    if not labels_matter and not looks_like_changes(recordings):
-        # labels that nobody asks for are no reason to refuse anything
-        options = replace(options, labels_are=None)
+        layers = labelled(recordings, args.labels, blanks=blanks, **reading.of_labels)
+    labels_matter, choosing = need_labels or blanks, learner is None and in_order
+    choosing = choosing and not _counts_samples(args)
     learned = getattr(learner, "steps_", {}), bool(features)
-    recordings = cleaned(recordings, options, ask=labels_matter and in_order, learned=learned)
-    if learner is None and in_order and not _counts_samples(args):
-        recordings = _chosen_windows(recordings, args, terminal)
-    return InputData.of(recordings, problem, options.label_column or "label")
+    found = {}
+    for name, some in layers.items():
+        if not labels_matter and not looks_like_changes(some):
+            # labels that nobody asks for are no reason to refuse anything
+            options = replace(options, labels_are=None)
+        sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
+        whole = cleaned(sought, options, ask=labels_matter and in_order, learned=learned)
+        if choosing:
+            whole = _chosen_windows(whole, args, terminal)
+        found[name] = InputData.of(whole, problem, options.label_column or "label")
+    return found
 
 
 def _counts_samples(args: argparse.Namespace) -> bool:

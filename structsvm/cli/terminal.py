@@ -44,11 +44,16 @@ class Terminal:
     err: Console = field(default_factory=lambda: console(stderr=True))
     _warnings: dict[str, list[str]] = field(default_factory=dict, init=False)
     """The warnings of each kind."""
+    parts: list[Any] | None = None
+    """The results of a command that is run for each of several parts of its input."""
 
     def report(self, plain: Any, *readable: RenderableType) -> None:
         """Print the result of the command: ``plain`` as JSON, or else what people read."""
-        if self.as_json:
+        if self.parts is not None:
+            self.parts.append(plain)
+        elif self.as_json:
             self.out.file.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
+        if self.as_json:
             return
         for part in readable:
             if isinstance(part, str):

@@ -8,7 +8,8 @@ little, from the cross-validation on the others, if they are enough.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from typing import Any
 from structsvm.cli.evaluate import called, readable
 from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
 from structsvm.cli.inputs import (
+    InputData,
     Reading,
+    as_typed,
     checking,
     groups_of,
-    read,
+    read_layers,
     refuse_settings,
     typed_problem,
     words_of_training,
@@ -27,7 +30,7 @@ from structsvm.cli.inputs import (
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
-from structsvm.errors import DataWarning, SettingsError, VerdictWarning, printable
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.files import load_metric_learner, save
@@ -53,11 +56,51 @@ ALL = "all.structsvm"  # the model that is learned from all that was read
 def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
     refuse_settings(args, "problem", "files")
-    problem = typed_problem(args)
-    model = args.output / "model.structsvm"
+    _check(args)
+    layers = read_layers(args, terminal, typed_problem(args))
+    if len(layers) == 1:
+        _try_layer(next(iter(layers.values())), args, terminal)
+        return 0
+    return _try_each(layers, args, terminal)
+
+
+def _try_each(layers: Mapping[str, InputData], args: argparse.Namespace, terminal: Terminal) -> int:
+    """Try each of several layers of labels, in a folder of its own."""
+    results: dict[str, Any] = {}
+    own: dict[str, argparse.Namespace] = {}
+    for name, inputs in layers.items():
+        folder = args.output / (re.sub(r"[^\w-]", "_", name) or "_")
+        while folder in [one.output for one in own.values()]:
+            folder = folder.with_name(f"{folder.name}_")
+        its = {"output": folder, "window": inputs.window}
+        own[name] = argparse.Namespace(**{**vars(args), **its})
+        _check(own[name])
+    for name, inputs in layers.items():
+        terminal.note(f"\n{name}: looked for in {inputs.words.wholes(len(inputs))}")
+        part = replace(terminal, parts=[])
+        try:
+            _try_layer(inputs, own[name], part)
+            results[name] = {k: v for one in part.parts or () for k, v in one.items()}
+        except DataError as error:
+            terminal.warn(f"{name}: {as_typed(str(error), args)}")
+    terminal.note(f"\n{len(results)} of {len(layers)} layers were learned:")
+    terminal.report({"layers": results}, *(_in_a_line(*one) for one in results.items()))
+    return 0 if results else 1
+
+
+def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
+    if "verdict" not in plain:
+        return f"{name}: {plain['model']}"
+    answer = plain["verdict"]["sentence"].partition(". ")[0]
+    methods = [one for one in dict.fromkeys((plain["predicted_with"], "untrained")) if one in plain]
+    losses = " and ".join(f"{plain[one]['loss']:.3f} ({one})" for one in methods)
+    return f"{name}: loss {losses}. {answer}. {plain['report']}"
+
+
+def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal) -> None:
+    """Try what was read, with the labels of one layer."""
+    problem, model = inputs.problem, args.output / "model.structsvm"
     is_chosen = args.refit and model.is_file()
-    check_outputs(args, _outputs(args, is_chosen))
-    inputs = read(args, terminal, problem)
     with inputs.named(), terminal.working(checking(problem)):
         groups = groups_of(inputs, args.groups, terminal)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
@@ -69,15 +112,15 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
         _try_out(whole, split, model, args, terminal)
     if args.refit:
         _learn_from_all(whole, split, load_metric_learner(model), args, terminal)
-        if is_chosen and terminal.as_json:
+        if is_chosen:
             terminal.report({"model": str(args.output / ALL)})
-    return 0
 
 
-def _outputs(args: argparse.Namespace, is_chosen: bool) -> list[Path]:
-    """The files that are written, apart from predictions."""
+def _check(args: argparse.Namespace) -> None:
+    """Refuse to write over what is there, apart from predictions."""
+    is_chosen = args.refit and (args.output / "model.structsvm").is_file()
     names = [] if is_chosen else ["model.structsvm", "report.html"]
-    return [args.output / name for name in [*names, *([ALL] if args.refit else [])]]
+    check_outputs(args, [args.output / name for name in [*names, *([ALL] if args.refit else [])]])
 
 
 def _try_out(

@@ -25,6 +25,8 @@ ROUNDED = 1e-6
 """Part of a step by which equal times may differ."""
 SECONDS = 1e7
 """Numbers from here on, such as 20240105, are dates and no seconds since the start."""
+EPOCHS = (1.0, 1e3, 1e6, 1e9)
+"""Units of the numbers that computers count from 1970, in parts of a second."""
 HOUR = 3600.0
 """Seconds by which a clock is put back."""
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
@@ -155,7 +157,7 @@ class TimeAxis:
     def value(self, moment: Any) -> Any:
         """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
 
-        A number among dates is in seconds since the first sample, as tools write events.
+        A number of seconds among dates is since the first sample, as tools write events.
 
         Raises
         ------
@@ -169,17 +171,22 @@ class TimeAxis:
                 value = float(moment) if minutes is None else minutes
                 if np.isnan(value):
                     raise ValueError
+                if (second := self._epoch) and abs(value) < SECONDS:
+                    return float(self.values[0]) + value * second
                 return value
             pandas = require("pandas", "files", "reading times")
             try:
                 since = float(moment)  # of a date in digits alone, more than there are seconds
             except (TypeError, ValueError):
-                since = -1.0
-            if self.clock:
+                since = np.nan
+            day = self.values[0].astype("datetime64[D]")
+            is_of_day = self.clock and self.values[0] - day < np.timedelta64(1, "h")
+            if self.clock and (np.isnan(since) or is_of_day):  # or the clock runs from zero
                 return self._of_day(moment, since)
-            if 0 <= since < SECONDS:
+            if abs(since) < SECONDS:
                 return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
             day_first = self.day_first and not YEAR_FIRST.match(str(moment))
+            day_first = day_first or bool(DAY_FIRST.match(str(moment)))
             stamp = pandas.to_datetime(str(moment), dayfirst=day_first)
         except (TypeError, ValueError):
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
@@ -192,11 +199,17 @@ class TimeAxis:
             )
         return stamp.to_datetime64()
 
+    @property
+    def _epoch(self) -> float:
+        """What a second is in numbers that count from 1970, 0 of other times."""
+        first = float(self.values[0])
+        return next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
+
     def _of_day(self, moment: Any, since: float) -> Any:
         """Return a time of day, or seconds since midnight, on the day nearer to the samples."""
         pandas, first = require("pandas", "files", "reading times"), self.values[0]
-        passed = pandas.to_timedelta(since, unit="s")
-        if since < 0:
+        passed = pandas.to_timedelta(since, unit="s")  # NaT of a time as text
+        if np.isnan(since):
             stamp = pandas.to_datetime(str(moment).replace(",", "."))
             passed = stamp - stamp.normalize()
         found = first.astype("datetime64[D]") + passed.to_timedelta64()

@@ -9,6 +9,7 @@ from structsvm.io.image_folder import images_and_labels as images_and_labels
 from structsvm.io.image_folder import read_images as read_images
 from structsvm.io.intervals import intervals_of as intervals_of
 from structsvm.io.intervals import labels_of as labels_of
+from structsvm.io.intervals import layers_of as layers_of
 from structsvm.io.intervals import read_intervals as read_intervals
 from structsvm.io.intervals import with_labels as with_labels
 from structsvm.io.intervals import write_intervals as write_intervals

@@ -442,6 +442,19 @@ def read_file(
     wanted: Sequence[str] = (),
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
+    found = _recordings_of(path, options, name, wanted)
+    return [one if options.rate is None else _timed(one, options.rate) for one in found]
+
+
+def _timed(recording: Recording, rate: float) -> Recording:
+    """Return the recording with times, if it has none."""
+    times = TimeAxis("seconds", np.arange(len(recording.X)) / rate)
+    return replace(recording, time=times) if recording.time is None else recording
+
+
+def _recordings_of(
+    path: str | PathLike[str], options: FileOptions, name: str | None, wanted: Sequence[str]
+) -> list[Recording]:
     file = _checked(Path(path))
     kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
     if kind not in (".npz", *MEDIA):

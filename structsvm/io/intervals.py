@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -19,7 +21,15 @@ from numpy.typing import NDArray
 from structsvm.data.samples import label_values, missing_labels, unlabelled
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.label_files import LABEL_KINDS, Interval, name_of, read_rows
+from structsvm.io.label_files import (
+    LABEL_KINDS,
+    WHOSE,
+    Interval,
+    Marks,
+    Row,
+    name_of,
+    read_rows,
+)
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
@@ -27,6 +37,8 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
 from structsvm.support.plain import cell, counted
 
+Span = tuple[int, int, Any]
+"""The first sample of an interval, the one after its last, and the interval."""
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
 NAME = "name recordings in a column 'recording' of a table, or call files like them"
 
@@ -70,23 +82,15 @@ def labels_of(
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
     axis = time_axis(times, len(times))
-    labels = _placed(intervals, axis, outside)
+    labels = _placed(_spans(intervals, axis), axis, outside)
     regions = _blurred(labels, axis, tolerance) if tolerance else []
     return PartialLabels(labels.tolist(), regions=regions)
 
 
-def _placed(
-    intervals: Sequence[Interval], axis: TimeAxis, outside: str | None, where: str = ""
-) -> NDArray[Any]:
-    """Return the label of each sample, None outside the intervals; warn of those elsewhere."""
+def _placed(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray[Any]:
+    """Return the label of each sample, None outside the intervals."""
     labels = np.full(len(axis), None, dtype=object)
-    misplaced = []
-    for interval in intervals:
-        start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
-        if axis.value(interval.end) < axis.value(interval.start):
-            raise DataError(f"{interval} ends before it starts")
-        if start == end or axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
-            misplaced.append(interval)
+    for start, end, interval in spans:
         for t in range(start, end):
             if labels[t] not in (None, interval.label):
                 raise DataError(
@@ -94,16 +98,41 @@ def _placed(
                     "sample has one label"
                 )
         labels[start:end] = interval.label
-    if misplaced:
-        warn(
-            f"{where}{len(misplaced)} of {counted(len(intervals), 'interval')} hold no sample, or "
-            f"reach beyond the samples, at {axis.name} {axis.text(0)} to "
-            f"{axis.text(len(axis) - 1)}, the first is {misplaced[0]}: check the unit of time, and "
-            "that the labels are of this recording",
-            DataWarning,
-        )
     labels[[label is None for label in labels]] = outside
     return labels
+
+
+def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "") -> list[Span]:
+    """Return the samples of each interval; warn of those elsewhere, and of those that are one."""
+    spans: list[Span] = []
+    misplaced, joined, ends = [], [], dict[str, int]()
+    for interval in intervals:
+        start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
+        if axis.value(interval.end) < axis.value(interval.start):
+            raise DataError(f"{interval} ends before it starts")
+        if start == end or axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
+            misplaced.append(interval)
+        spans.append((start, end, interval))
+    for start, end, interval in sorted(spans, key=lambda span: span[:2]):
+        if start < min(end, ends.get(interval.label, 0)):
+            joined.append(interval)
+        ends[interval.label] = max(end, ends.get(interval.label, 0))
+    n = counted(len(intervals), "interval")
+    if misplaced:
+        warn(
+            f"{where}{len(misplaced)} of {n} hold no sample, or reach beyond the samples, at "
+            f"{axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}, the first is "
+            f"{misplaced[0]}: check that the labels are of this recording, and the unit of time, "
+            "which the name of a column tells, as start_ms or start_sample",
+            DataWarning,
+        )
+    if joined:
+        warn(
+            f"{where}{len(joined)} of {n} begin in another one of the same label and are joined "
+            f"with it, the first is {joined[0]}",
+            DataWarning,
+        )
+    return spans
 
 
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
@@ -188,9 +217,10 @@ def read_intervals(
         tabular events of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column
         for each tier, or one with onset and duration (BIDS).
     start, end, label, recording : str, optional
-        Names of the columns of a table, where they are others. An end that is called a duration is
-        added to the start. Without a column of recordings all intervals are of one, named after
-        the file.
+        Names of the columns of a table, where they are not called so in English, Spanish,
+        Portuguese, French, German or Italian. An end that is called a duration is added to the
+        start; words such as ``ms`` in the names of columns tell units. Without a column of
+        recordings all intervals are of one, named after the file.
     subject, tier, annotator : str, optional
         Whose labels, where a recording has those of several. What a model predicted is read where
         ``annotator`` is the name of its version.
@@ -218,8 +248,11 @@ def read_intervals(
     """
     given = {"start": start, "end": end, "label": label, "recording": recording}
     columns = {key: value for key, value in given.items() if value is not None}
-    who = {"subject": subject, "tier": tier, "annotator": annotator}
-    return read_rows(Path(path), columns, who)
+    who = {"tier": tier, "subject": subject, "annotator": annotator}
+    return {
+        name: [Interval(row.start, row.end, row.label) for row in marks.rows]
+        for name, marks in read_rows(Path(path), columns, who).items()
+    }
 
 
 def write_intervals(
@@ -295,6 +328,10 @@ def with_labels(
     *,
     blanks: bool = False,
     outside: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    label: str | None = None,
+    recording: str | None = None,
     subject: str | None = None,
     tier: str | None = None,
     annotator: str | None = None,
@@ -304,25 +341,30 @@ def with_labels(
     Parameters
     ----------
     recordings : sequence of Recording
-        Where their times are not known, the labels are in numbers of samples.
+        Where their times are not known, the labels are in numbers of samples. Seconds since the
+        first sample are known among dates.
     path : path
         A table with a column ``change`` of the times of the changes, or stretches of time with
         their labels as :func:`read_intervals` reads them, of which points alone are changes; or a
-        folder of such files. A column ``recording`` says of which recording a row is; without it
-        the file is of the recording of its name, or of the only one.
+        folder of such files. A column with the names of recordings says of which one a row is;
+        without it the file is of the recording of its name, or of the only one.
     blanks : bool
         Whether samples may be without a label, which is then -1.
     outside : str, optional
         The label of samples in no stretch, such as the state between those that were marked; by
         default they have none.
-    subject, tier, annotator : str, optional
+    start, end, label, recording : str, optional
+        Columns of a table, as of :func:`read_intervals`.
+    subject, annotator : str, optional
         Whose labels, where a recording has those of several.
+    tier : str, optional
+        Which layer, where there are several (:func:`layers_of`).
 
     Raises
     ------
     DataError
-        When the file has nothing about a recording, or what it has may be of two; when a change is
-        not within the recording, or samples lack a label.
+        When the file has nothing about a recording, or what it has may be of two, or is of several
+        layers; when a change is not within the recording, or samples lack a label.
 
     Examples
     --------
@@ -338,23 +380,104 @@ def with_labels(
     >>> labelled.y.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    path, who = Path(path), {"subject": subject, "tier": tier, "annotator": annotator}
-    marks: dict[str, list[Interval]] = {}
+    columns = {"start": start, "end": end, "label": label, "recording": recording}
+    who = {"subject": subject, "annotator": annotator}
+    layers = layers_of(
+        recordings, path, blanks=blanks, outside=outside, tier=tier, **columns, **who
+    )
+    first, found = next(iter(layers.items()))
+    if len(layers) > 1:
+        raise DataError(
+            f"{path}: several labels at once, in layers called {listed(list(layers))}: choose one, "
+            f"tier={first!r}; structsvm try learns each"
+        )
+    if without := [one.name for one in found if one.y is None]:
+        raise DataError(
+            f"{path}: nothing about {listed(without)} of {first!r}: leave out what has no labels"
+        )
+    return found
+
+
+def layers_of(
+    recordings: Sequence[Recording],
+    path: str | PathLike[str],
+    *,
+    blanks: bool = False,
+    outside: str | None = None,
+    tier: str | None = None,
+    **chosen: str | None,
+) -> dict[str, list[Recording]]:
+    r"""Return recordings with each of several labels that a file gives at once.
+
+    Layers are the tiers of a file, or, where there are none and stretches of different labels
+    overlap, the labels: a sample is labelled ``graze`` where it is marked so and ``no graze``
+    (``outside``) elsewhere. A label was looked for in a recording if the same annotator uses it
+    anywhere in the same file, or names it in a row without times, or in the list of a project of
+    BORIS; where it was not, the recording has no labels (None). All layers share ``X``.
+
+    Parameters
+    ----------
+    recordings, path, blanks, outside, tier, chosen
+        As of :func:`with_labels`.
+
+    Returns
+    -------
+    dict of lists of Recording
+        By the names of the layers; the only one of labels that do not overlap is called "".
+
+    Raises
+    ------
+    DataError
+        As of :func:`with_labels`, and when there is no layer of the name ``tier``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from structsvm.io import Recording, layers_of
+    >>> cow = Recording("cow", np.zeros((4, 2)), None, ("x", "y"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "cow.csv"
+    ...     _ = table.write_text("start,end,label\n0,3,graze\n2,4,walk\n")
+    ...     layers = layers_of([cow], table)
+    >>> layers["walk"][0].y.tolist()
+    ['no walk', 'no walk', 'walk', 'walk']
+    """
+    path = Path(path)
+    columns = {k: v for k, v in chosen.items() if k not in WHOSE and v is not None}
+    who = {kind: chosen.get(kind) for kind in ("subject", "annotator")}
+    known = {name for one in recordings for name in _names(one)}
+    marks: dict[str, Marks] = {}
     files = label_files(path)
     for file in files:
-        for name, rows in read_rows(file, {}, who, alone=len(files) == 1).items():
+        found = read_rows(file, columns, who, alone=len(files) == 1, known=known)
+        for name, of_one in found.items():
             if spelled(name) in marks:
                 raise DataError(f"{file}: a second file about {spelled(name)}: leave one out")
-            marks[spelled(name)] = rows
-    found = []
-    for recording, called in zip(recordings, _called(recordings, marks, path), strict=True):
-        where = f"{path}: {recording.name}: "
-        try:
-            y = _labels(recording, marks[called], where, blanks=blanks, outside=outside)
-        except DataError as error:
-            raise DataError(f"{where}{error}") from error
-        found.append(replace(recording, y=y))
-    return found
+            marks[spelled(name)] = of_one
+    ours = _of_recordings(recordings, marks, path)
+    tiers = list(dict.fromkeys(row.who.get("tier", "") for one in ours for row in one.rows))
+    if tier in tiers or (tier is None and any(one.several_tiers for one in ours)):
+        parts = {
+            name: [one.of_tier(name) for one in ours] for name in tiers if tier in (None, name)
+        }
+        return {
+            name: [one.labelled(blanks, outside) if one.rows else one.blank() for one in part]
+            for name, part in parts.items()
+        }
+    labels = list(dict.fromkeys(row.label for one in ours for _, _, row in one.spans if row.label))
+    overlap = next(filter(None, (one.overlap() for one in ours)), None)
+    if tier is None and overlap is None:
+        return {"": [one.labelled(blanks, outside) for one in ours]}
+    if tier not in (None, *labels):
+        raise DataError(
+            f"{path}: no tier {tier!r}; there is {listed([*filter(None, tiers)] or labels)}"
+        )
+    if tier is None:
+        warn(f"{overlap}: each label is a layer of its own", DataWarning)
+    wanted = labels if tier is None else [tier]
+    return {name: [one.having(name, outside) for one in ours] for name in wanted}
 
 
 def label_files(path: Path) -> list[Path]:
@@ -363,15 +486,13 @@ def label_files(path: Path) -> list[Path]:
     return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
 
 
-def _called(
-    recordings: Sequence[Recording], marks: Mapping[str, list[Interval]], path: Path
-) -> list[str]:
-    """Return the name of each recording in the files of labels."""
+def _of_recordings(
+    recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path
+) -> list[Marked]:
+    """Find the labels of each recording by its name; warn of those of others."""
     of_each: list[str] = []
     for recording in recordings:
-        stem = spelled(printable(Path(recording.source or "").stem))
-        names = (recording.name, stem, name_of(recording.name))
-        called = next((name for name in names if name in marks), None)
+        called = next((name for name in _names(recording) if name in marks), None)
         if called is None and len(recordings) == len(marks) == 1:
             (called,) = marks
             if path.is_dir() or called != printable(path.stem):
@@ -380,7 +501,7 @@ def _called(
                     f"{recording.name}, the only recording",
                     DataWarning,
                 )
-        if called is None or not marks[called] or called in of_each:
+        if called is None or called in of_each:
             raise DataError(
                 f"{path}: nothing about {recording.name}, or what is about another one as well; it "
                 f"has {listed(list(marks), 5)}: {NAME}, or leave out a recording that has no labels"
@@ -393,37 +514,118 @@ def _called(
             f"a name; those that were given are {listed([one.name for one in recordings], 5)}",
             DataWarning,
         )
-    return of_each
+    return [Marked(one, marks[name]) for one, name in zip(recordings, of_each, strict=True)]
 
 
-def _labels(
-    recording: Recording, marks: list[Interval], where: str, *, blanks: bool, outside: str | None
-) -> NDArray[Any]:
-    """Return names of stretches, or numbers of segments between points, (T,)."""
-    axis = recording.time
-    if axis is None:
-        axis = TimeAxis("sample", np.arange(len(recording.X)))
-        ends = [axis.value(at) for mark in marks for at in (mark.start, mark.end)]
+def _names(recording: Recording) -> list[str]:
+    """Return what a recording may be called in files of labels."""
+    stem = spelled(printable(Path(recording.source or "").stem))
+    return [recording.name, *([stem] if stem else []), name_of(recording.name)]
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """A recording, and what a file of labels says about it."""
+
+    recording: Recording
+    marks: Marks
+
+    @property
+    def where(self) -> str:
+        return f"{self.marks.file}: {self.recording.name}: "
+
+    @property
+    def rows(self) -> list[Row]:
+        return self.marks.rows
+
+    @property
+    def several_tiers(self) -> bool:
+        return len({row.who.get("tier", "") for row in self.rows}) > 1
+
+    @property
+    def are_changes(self) -> bool:
+        return all(row.start == row.end for row in self.rows)
+
+    @cached_property
+    def axis(self) -> TimeAxis:
+        """What the moments of the file are on: the times, or the numbers of the samples."""
+        axis, units = self.recording.time, {row.unit for row in self.rows}
+        if axis is not None and "samples" not in units:
+            return axis
+        axis = TimeAxis("sample", np.arange(len(self.recording.X)))
+        ways = "name the column of time (time_column=), or give the sampling rate in Hz (rate=)"
+        if not units <= {None, "samples"}:
+            raise DataError(f"its labels are in seconds, and it has no times: {ways}")
+        ends = [axis.value(at) for row in self.rows for at in (row.start, row.end)]
         if any(at != round(at) for at in ends):
             warn(
-                f"{where}it has no times, so that labels count samples and are rounded up to whole "
-                "ones: if they are in seconds, name the column of time (time_column=)",
+                f"{self.where}it has no times, so that labels count samples and are rounded up to "
+                f"whole ones: if they are in seconds, {ways}",
                 DataWarning,
             )
-    if all(mark.start == mark.end for mark in marks):
-        return _segments([mark.start for mark in marks], axis)
-    placed = _placed(marks, axis, outside, where)
-    known = ~missing_labels(placed)
-    if known.all():
-        return np.array(placed.tolist())
-    if not blanks:
-        first = axis.text(int(known.argmin()))
-        raise DataError(
-            f"{(~known).sum()} of {len(axis)} samples are in no stretch, the first at {axis.name} "
-            f"{first}, or their stretch has no label: label all of them, say what they are, as "
-            "outside='rest', or learn from partial labels (blanks=True)"
-        )
-    return known_where(placed, known)
+        return axis
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        with self._named():
+            return [] if self.are_changes else _spans(self.rows, self.axis, self.where)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError as error:
+            raise DataError(f"{self.where}{error}") from error
+
+    def of_tier(self, tier: str) -> Marked:
+        rows = [row for row in self.rows if row.who.get("tier", "") == tier]
+        return Marked(self.recording, replace(self.marks, rows=rows))
+
+    def overlap(self) -> str:
+        """Return words about the first two stretches of different labels that share a sample."""
+        last: dict[str, tuple[int, Row]] = {}
+        for start, end, row in sorted(self.spans, key=lambda span: span[:2]):
+            for label, (to, other) in last.items():
+                if label != row.label and start < min(end, to):
+                    return f"{self.where}{other} overlaps {row}"
+            if row.label and end > last.get(row.label, (0, row))[0]:
+                last[row.label] = (end, row)
+        return ""
+
+    def blank(self) -> Recording:
+        return replace(self.recording, y=None)
+
+    def having(self, label: str, outside: str | None) -> Recording:
+        """Return the recording with one label, and another one elsewhere, if it was looked for."""
+        if label not in self.marks.sought:
+            return self.blank()
+        there = [span for span in self.spans if span[2].label == label]
+        y = _placed(there, self.axis, f"no {label}" if outside is None else outside)
+        return replace(self.recording, y=np.array(y.tolist()))
+
+    def labelled(self, blanks: bool, outside: str | None) -> Recording:
+        """Return the recording with names of stretches, or numbers of segments between points."""
+        if not self.rows:
+            raise DataError(
+                f"{self.marks.file}: nothing about {self.recording.name}: leave out a recording "
+                "that has no labels"
+            )
+        with self._named():
+            if self.are_changes:
+                y = _segments([row.start for row in self.rows], self.axis)
+                return replace(self.recording, y=y)
+            placed = _placed(self.spans, self.axis, outside)
+            known = ~missing_labels(placed)
+            if not (blanks or known.all()):
+                first = self.axis.text(int(known.argmin()))
+                raise DataError(
+                    f"{(~known).sum()} of {len(self.axis)} samples are in no stretch, the first at "
+                    f"{self.axis.name} {first}, or their stretch has no label: label all of them, "
+                    "say what they are, as outside='rest', or learn from partial labels "
+                    "(blanks=True)"
+                )
+            y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
+            return replace(self.recording, y=y)
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:

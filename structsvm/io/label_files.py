@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -15,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from structsvm.data.times import TimeAxis
+from structsvm.data.times import YEAR_FIRST, TimeAxis
 from structsvm.errors import DataError, printable
 from structsvm.io.options import FileOptions
 from structsvm.io.recording import listed, spelled
@@ -23,6 +24,7 @@ from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
+from structsvm.support.lazy import require
 from structsvm.support.plain import is_number_text, uncell
 
 TABLES = (".csv", ".tsv", *EXCEL)
@@ -34,22 +36,36 @@ WHOSE = {
     "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
 }
 """Columns that say whose the labels of a row are, by what is chosen."""
-COLUMNS = [
-    dict(zip(("recording", "label", "start", "end"), names, strict=True))
-    for names in (
-        ("Observation id", "Behavior", "Start (s)", "Stop (s)"),  # aggregated events of BORIS
-        *(  # text of ELAN, with times in each of its forms
-            ("File Path", "Annotation", f"Begin Time - {form}", f"End Time - {form}")
-            for form in ("ss.msec", "msec", "hh:mm:ss.ms")
-        ),
-        ("recording", "text", "tmin", "tmax"),  # the table that Praat makes of a TextGrid
-        ("recording", "trial_type", "onset", "duration"),  # BIDS
-        ("recording", "label", "start", "duration"),
-        ("recording", "label", "start", "end"),
-    )
-]
-"""Names of columns in tables of labelling tools."""
-CHANGES = ("change", "change_time", "time")  # names of the column of a table of change times
+WORDS = {
+    "start": """start onset begin beginning from tmin inicio comienzo debut beginn anfang startzeit
+        anfangszeit von inizio desde de du da""",
+    "end": """end stop offset finish to tmax fim fin final termino ende stopp endzeit bis fine hasta
+        ate au""",
+    "duration": "duration dauer duracion duree duracao durata length",
+    "label": """label labels behavior behaviour event activity state class action annotation text
+        code trialtype evento comportamiento conducta comportamento comportement evenement ereignis
+        verhalten etiqueta actividad estado clase accion rotulo atividade classe acao etiquette
+        activite etat aktivitat zustand klasse etichetta attivita stato azione type tipo""",
+    "recording": """recording observation file filename session trip video media series grabacion
+        archivo gravacao arquivo viagem sessao enregistrement fichier trajet aufnahme datei fahrt
+        sitzung registrazione viaggio sessione sesion viaje""",
+    "change": "change time cambio mudanca changement wechsel cambiamento",
+}
+"""What columns are called in English, Spanish, Portuguese, French, German and Italian, without
+accents, the more usual words first."""
+ROLES = {word: (role, k) for role, ws in WORDS.items() for k, word in enumerate(ws.split())}
+OF_TIME = {"time", "times", "timestamp", "tempo", "tiempo", "temps", "zeit", "t"}
+FILLERS = {"of", "id", "name", "path", "type", "tipo"}
+"""Words in the names of columns that say no more than the others."""
+UNITS = {
+    "seconds": {"s", "ss", "mm", "hh", "sec", "secs", "second", "seconds", "segundos", "sekunden"},
+    "milliseconds": {"ms", "msec", "millis", "milliseconds"},
+    "minutes": {"min", "mins", "minutes"},
+    "samples": {"sample", "samples", "frame", "frames", "row", "rows", "index", "idx"},
+}
+"""Words in the name of a column of times that tell its unit."""
+LONG = {"milliseconds": 1e-3, "minutes": 60.0}
+"""Units in seconds, of which the others are one."""
 STATUS = ("Behavior type", "Status")
 """The column of BORIS's tabular events that says whether a state starts or stops there: from
 version 8 on, and before."""
@@ -101,6 +117,25 @@ class Row:
     """Its tier, subject and annotator, if known."""
     is_guess: bool = False
     """Whether a model predicted it."""
+    line: int | None = None
+    """Its line, in a file that people open."""
+    unit: str | None = None
+    """The unit of its times, if the file says it."""
+
+    def __str__(self) -> str:
+        """Return what a message shows of it."""
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"{self.label!r} from {self.start} to {self.end}{line}"
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a file of labels says about one recording."""
+
+    file: Path
+    rows: list[Row]
+    sought: Set[str]
+    """The labels that those who labelled it looked for."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +143,8 @@ class LabelFile:
     path: Path
     columns: Mapping[str, str]
     """Names of columns, in place of the usual ones."""
+    known: Set[str] = frozenset()
+    """Names of recordings."""
 
     @property
     def kind(self) -> str:
@@ -143,7 +180,7 @@ class LabelFile:
     def time(self, line: int, text: str, column: str = "") -> float | str:
         """Return a time as a number in seconds, or a date as text."""
         text = text.strip()
-        if CLOCK.fullmatch(text) and column:
+        if CLOCK.fullmatch(text) and unit_of(column):
             return _seconds(text)
         try:
             at = float(text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text)
@@ -153,7 +190,48 @@ class LabelFile:
             raise DataError(
                 f"{self.path}: line {line}: {text!r} is neither a number nor a date"
             ) from None
-        return at / 1000 if column.endswith("- msec") else at
+        return round(at * LONG.get(unit_of(column) or "", 1.0), 9)
+
+
+def _words(column: str) -> list[str]:
+    """Return the words of the name of a column, in lower case and without accents."""
+    plain = "".join(
+        c for c in unicodedata.normalize("NFKD", column) if not unicodedata.combining(c)
+    )
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
+
+
+def unit_of(column: str) -> str | None:
+    """Return the unit that the name of a column tells; that of seconds if it tells several."""
+    words = set(_words(column))
+    known = next((unit for unit, names in UNITS.items() if names & words), None)
+    return None if "".join(_words(column)) in ROLES else known
+
+
+def _role(column: str) -> tuple[str, int] | None:
+    """Return what a column is of by its name, and how unusual that name is."""
+    words = [word for word in _words(column) if word not in FILLERS]
+    of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
+    found = ROLES.get("".join(_words(column))) or ROLES.get("".join(words))
+    when = ROLES.get(of_times)
+    return found or (when if when and when[0] not in ("label", "recording") else None)
+
+
+def columns_in(header: Sequence[str]) -> dict[str, str]:
+    """Find columns by their names: those of times in preference to those of samples."""
+    found = []
+    for j, column in enumerate(header):
+        if (role := _role(column)) is not None:
+            unit, words = unit_of(column), _words(column)
+            is_time = unit in ("seconds", *LONG) or not OF_TIME.isdisjoint(words)
+            order = (unit == "milliseconds", unit == "samples", not is_time, role[1], len(words), j)
+            found.append((order, role[0], column))
+    columns: dict[str, str] = {}
+    for _, name, column in sorted(found):
+        columns.setdefault(name, column)
+    if "duration" in columns:
+        columns.setdefault("end", columns["duration"])
+    return columns
 
 
 def _seconds(clock: str) -> float:
@@ -167,54 +245,70 @@ def read_rows(
     who: Mapping[str, str | None],
     *,
     alone: bool = True,
-) -> dict[str, list[Interval]]:
-    """Read the intervals of each recording, of one tier, subject and annotator."""
-    file = LabelFile(path, columns)
-    own_name, found = printable(path.stem), dict[str, list[Interval]]()
-    called = "table"
+    known: Set[str] = frozenset(),
+) -> dict[str, Marks]:
+    """Read what a file says about each recording, of one subject and annotator.
+
+    A column that holds known names of recordings is that of recordings.
+    """
+    file = LabelFile(path, columns, known)
+    own_name, named, called = printable(path.stem), dict[str, Any](), "table"
     try:
         called, read = next(
             ((name, read) for name, is_of, read in FORMATS if is_of(file)), ("table", _of_table)
         )
-        rows = list(read(file))
+        rows = [replace(row, recording=row.recording or own_name) for row in read(file)]
     except DataError:
         raise
     except Exception as error:  # a foreign document can miss anything
         raise DataError(f"{path}: no {called}, or a damaged one: {error!r}") from error
-    for row in rows:
-        found.setdefault(row.recording or own_name, [])
+    named = {str(row.recording): list[Row]() for row in rows}
     for row in _chosen(path, rows, who, alone):
-        found[row.recording or own_name].append(Interval(row.start, row.end, row.label))
+        named[str(row.recording)].append(row)
+    found = {name: Marks(path, some, _sought(rows, some)) for name, some in named.items()}
     if called != "label track":
-        found = {
-            name: [r for r in some if r.start != r.end] or some for name, some in found.items()
-        }
+        found = {name: replace(some, rows=_stretches(some.rows)) for name, some in found.items()}
     names = {name: name if name == own_name else name_of(name) for name in found}
     is_clear = len(set(names.values())) == len(names)
     return {names[name]: some for name, some in found.items()} if is_clear else found
 
 
+def _stretches(rows: list[Row]) -> list[Row]:
+    """Leave out points beside stretches."""
+    return [row for row in rows if row.start != row.end] or rows
+
+
+def _sought(rows: Sequence[Row], chosen: Sequence[Row]) -> Set[str]:
+    """Return the labels that the annotators of chosen rows use anywhere in their file."""
+    who = {row.who.get("annotator") for row in chosen}
+    return {row.label for row in rows if not who or row.who.get("annotator") in who}
+
+
 def _chosen(
     path: Path, rows: Sequence[Row], who: Mapping[str, str | None], alone: bool
 ) -> list[Row]:
-    """Select one tier, subject and annotator; refuse several that were not chosen from."""
+    """Select the stretches of one subject and annotator; refuse several not chosen from."""
     wanted = who.get("annotator")
     left = [row for row in rows if not row.is_guess or row.who.get("annotator") == wanted]
     left = [row for row in left if row.start is not None]
-    for kind in WHOSE:
-        names = list(dict.fromkeys(row.who.get(kind, "") for row in left))
-        wanted = who.get(kind)
-        if wanted is None:
-            of_each = {(row.recording, row.who.get(kind, "")) for row in left}
-            if len(of_each) > len({recording for recording, _ in of_each}):
-                raise DataError(
-                    f"{path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
-                )
-        elif wanted not in names and alone:
-            raise DataError(f"{path}: no {kind} {wanted!r}; there is {listed(names)}")
-        else:
-            left = [row for row in left if row.who.get(kind) == wanted]
+    for kind in who:
+        left = _one(path, left, kind, who[kind], alone)
     return left
+
+
+def _one(path: Path, rows: list[Row], kind: str, wanted: str | None, alone: bool) -> list[Row]:
+    """Select the rows of one tier, subject or annotator."""
+    names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
+    if wanted is None:
+        of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
+        if len(of_each) > len({recording for recording, _ in of_each}):
+            raise DataError(
+                f"{path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
+            )
+        return rows
+    if wanted not in names and alone:
+        raise DataError(f"{path}: no {kind} {wanted!r}; there is {listed(names)}")
+    return [row for row in rows if row.who.get(kind) == wanted]
 
 
 def name_of(called: str) -> str:
@@ -318,8 +412,9 @@ def _of_boris(file: LabelFile) -> Iterator[Row]:
         for one in project["behaviors_conf"].values()
         if "point" in str(one.get("type", "")).lower()
     }
+    sought = [str(one["code"]) for one in project["behaviors_conf"].values()]
     for name, observation in project["observations"].items():
-        yield Row(None, None, "", name)
+        yield from (Row(None, None, behavior, name) for behavior in ("", *sought))
         events = [
             (at, subject, behavior, "POINT" if behavior in points else "")
             for at, subject, behavior, *_ in sorted(observation["events"], key=lambda e: e[0])
@@ -420,7 +515,7 @@ def _of_audacity(file: LabelFile) -> Iterator[Row]:
     for number, line in enumerate(file.text.splitlines(), start=1):
         if line.strip() and not line.startswith("\\"):
             start, end, label = [*line.split("\t", 2), "", ""][:3]
-            yield Row(file.time(number, start), file.time(number, end), label.strip())
+            yield Row(file.time(number, start), file.time(number, end), label.strip(), line=number)
 
 
 def _elan_lines(file: LabelFile) -> Iterator[list[str]]:
@@ -446,39 +541,75 @@ def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
 
 def _of_table(file: LabelFile) -> Iterator[Row]:
     """Read stretches or changes from a table with known or named columns."""
-    header = file.header
-    if not file.columns and file.kind in TABLES and "start" not in header:
-        for column in (name for name in CHANGES if name in header):
-            for line, row in file.rows:
-                at = file.time(line, row[column])
-                yield Row(at, at, "", row.get("recording") or None, _whose(row, [column]))
-            return
-    usual = next((c for c in COLUMNS if {c["start"], c["end"]} <= {*header}), COLUMNS[-1])
-    columns = {**usual, **file.columns}
+    header, columns = file.header, columns_in(file.header)
+    columns |= {k: v for k in ["recording"] if (v := _recordings_in(file, columns))}
+    columns |= file.columns
+    if "change" in columns and "end" in columns:
+        columns.setdefault("start", columns["change"])
+    if "change" in columns and "start" not in columns and file.kind in TABLES:
+        for line, row in file.rows:
+            at, whose = file.time(line, row[columns["change"]], columns["change"]), columns.values()
+            of = row.get(columns.get("recording", "")) or None
+            yield Row(at, at, "", of, _whose(row, whose), line=line)
+        return
     tiers = []  # ELAN's text may have a column for each
-    if columns["label"] == "Annotation" and "Annotation" not in header:
+    if "label" not in columns and columns.get("start", "").startswith(OF_ELAN):
         tiers = [column for column in header if not column.startswith(OF_ELAN)]
     needed = ("start", "end") if tiers else ("start", "end", "label")
-    missing = [key for key in needed if columns[key] not in header]
+    missing = [key for key in needed if columns.get(key) not in header]
     if missing:
+        named = columns.get(missing[0])
         raise DataError(
-            f"{file.path}: no column {columns[missing[0]]!r}; the columns are {', '.join(header)}: "
-            f"name it with {missing[0]}="
+            f"{file.path}: no column {f'{named!r}' if named else f'of the {missing[0]}'}; the "
+            f"columns are {', '.join(header)}: name it with {missing[0]}="
         )
-    blank_is_none = columns["start"].startswith((*OF_ELAN, "tmin"))  # but what another tier says
     for line, row in file.rows:
-        start, end = (
-            file.time(line, row[name], name) for name in (columns["start"], columns["end"])
+        yield from _of_cells(file, line, row, columns, tiers)
+
+
+def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> str | None:
+    """Return the column that holds the most names of recordings that are known."""
+    others = {column for role, column in columns.items() if role != "recording"}
+    held = {
+        name: len(
+            file.known & {spelled(n(row[name])) for _, row in file.rows for n in (str, name_of)}
         )
-        if columns["end"].lower().startswith("duration"):
-            if not isinstance(start, float) or not isinstance(end, float):
-                raise DataError(f"{file.path}: line {line}: a duration is for a start in seconds")
-            end = round(start + end, 9)
-        who = _whose(row, columns.values())
-        for tier in tiers or [columns["label"]]:
-            if row[tier] or not blank_is_none:
-                whose = {**who, "tier": tier} if tiers else who
-                yield Row(start, end, row[tier], row.get(columns["recording"]) or None, whose)
+        for name in file.header
+        if name not in others
+    }
+    best = max(held, key=held.__getitem__, default=None)
+    return best if best is not None and held[best] else None
+
+
+def _of_cells(
+    file: LabelFile, line: int, row: Mapping[str, str], columns: Mapping[str, str], tiers: list[str]
+) -> Iterator[Row]:
+    """Read the stretch of one row, of each of its tiers; without times it says what was sought."""
+    start, end = columns["start"], columns["end"]
+    of, who = row.get(columns.get("recording", "")) or None, _whose(row, columns.values())
+    if not row[start] and not row[end]:
+        yield Row(None, None, row[columns["label"]] if not tiers else "", of, who)
+        return
+    begin, stop = file.time(line, row[start], start), file.time(line, row[end], end)
+    if (_role(end) or ("",))[0] == "duration":
+        stop = _after(begin, stop, f"{file.path}: line {line}")
+    blank_is_none = start.startswith((*OF_ELAN, "tmin"))  # but what another tier says
+    for tier in tiers or [columns["label"]]:
+        if row[tier] or not blank_is_none:
+            whose = {**who, "tier": tier} if tiers else who
+            yield Row(begin, stop, row[tier], of, whose, line=line, unit=unit_of(start))
+
+
+def _after(start: float | str, lasting: float | str, where: str) -> float | str:
+    """Return the end of a stretch that lasts so many seconds."""
+    if isinstance(lasting, str) or (isinstance(start, str) and not YEAR_FIRST.match(start)):
+        raise DataError(
+            f"{where}: a duration is for a start in seconds, or for a date with the year first"
+        )
+    if isinstance(start, str):
+        pandas = require("pandas", "files", "reading times")
+        return str(pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting))
+    return round(start + lasting, 9)
 
 
 def _whose(row: Mapping[str, str], others: Any) -> dict[str, str]:

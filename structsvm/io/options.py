@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import listed
 from structsvm.support.checks import is_whole
+from structsvm.support.plain import is_number_text
 
 SPACES = r"\s+"  # what separates columns that stand below each other; pandas reads it so
 TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
@@ -69,6 +72,8 @@ class FileOptions:
     """Of recordings, how many samples are averaged to one: its features are the mean of each
     column, and its spread. None and 1 leave samples as they are; commands that learn choose one if
     none is given."""
+    rate: float | None = None
+    """Samples per second of recordings whose times are not in their files."""
     max_bytes: int | None = None
     """What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
     read. By default 256 MiB or 100 times the size of the file, whichever is more."""
@@ -96,6 +101,14 @@ class FileOptions:
         wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
         if wrong:
             raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
+
+        if self.rate is not None:
+            rate = float(self.rate) if is_number_text(str(self.rate)) else 0.0
+            if not 0 < rate < np.inf:
+                raise SettingsError(
+                    f"rate must be a number of samples per second, got {self.rate!r}"
+                )
+            object.__setattr__(self, "rate", rate)
 
     @property
     def roles(self) -> tuple[str | None, ...]:
