@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,20 +19,26 @@ from structsvm.features.compose import Chain, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.names import is_missing
 from structsvm.features.scores import BoundaryScores, StateScores
-from structsvm.partitions.problem import Baseline, Candidate, named_candidate
-from structsvm.problems.state_segmenter import StateSegmenter
+from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
+from structsvm.problems.state_segmenter import QUICK_ESTIMATORS, StateSegmenter
 
 STATES = "states"
 """Name of the segmenter of states."""
 
+QUICK_STATES = "states-quick"
+"""That of the mean of two classifiers that take little time."""
+
 CHOSEN_FROM = (
-    *("equal-segments", "frame-lda", "frame-logistic", "frame-boosting", "boundary-boosting"),
-    STATES,
+    *(STATES, QUICK_STATES, "equal-segments", "frame-lda", "frame-logistic"),
+    *("frame-boosting", "boundary-boosting"),
 )
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
 
+COSTS = {"lda": 0.5, "logistic": QUICK_COST, "boosting": 25.0}
+"""Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
+
 QUICK = 1_000_000
-"""Values of all recordings up to which linear classifiers are quick."""
+"""Values up to which linear classifiers are quick."""
 
 LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
@@ -69,18 +75,19 @@ def baselines_of_recordings(
     """Return segments of equal length, and the classifiers that apply to labelled recordings."""
     context = _context(features)
     named = are_names(samples, labels)
-    values = sum(x.n_samples * x.n_features for x in samples)
+    times = max(1.0, sum(x.n_samples * x.n_features for x in samples) / QUICK)
     full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
-    found = [Baseline("equal-segments", EqualSegments())] if full else []
-    for name in ("lda", "logistic", "boosting"):
-        quick = values <= QUICK and name != "boosting"
+    found = [Baseline("equal-segments", EqualSegments(), 0.2)] if full else []
+    for name, cost in COSTS.items():
         if named:
-            found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), quick))
+            found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), cost * times))
         if full and name != "lda":
-            found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), quick))
+            cost = cost if name == "logistic" else cost / 2
+            found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost * times))
     if named:
-        states = StateSegmenter(features=context)
-        found.append(Baseline(STATES, states, quick=False))
+        quick = StateSegmenter(QUICK_ESTIMATORS, features=context)
+        found.append(Baseline(QUICK_STATES, quick, 4.0 * times))
+        found.append(Baseline(STATES, StateSegmenter(features=context), 50.0 * times))
     return found
 
 
@@ -93,17 +100,17 @@ def candidates_of_recordings(
 ) -> list[Candidate]:
     """Return the candidates of recordings in the order of preference, the default first.
 
-    That is the segmenter of states for names of states. For change points it is a metric: that of
-    boundary scores, or the first that applies. For states that nobody labelled metrics see scores,
-    if any apply. The order was measured on people held out (docs/results.md).
+    That is the segmenter of states for names of states, or its quick form. For change points it is
+    a metric: that of boundary scores, or the first that applies. For states that nobody labelled
+    metrics see scores, if any apply. The order was measured on people held out (docs/results.md).
     """
     plain = [named_candidate(name) for name in names]
     tuned = [candidate for candidate in plain if not candidate.is_learned]
     learned = [candidate for candidate in plain if candidate.is_learned]
     baselines = {one.name: one for one in baselines_of_recordings(samples, labels, features)}
     fitted = [Candidate(n, baseline=baselines[n]) for n in CHOSEN_FROM if n in baselines]
-    by_name = [] if new_states else [c for c in fitted if c.name == STATES]
-    others = [candidate for candidate in fitted if candidate.name != STATES]
+    by_name = [] if new_states else [c for c in fitted if c.name in (STATES, QUICK_STATES)]
+    others = [c for c in fitted if c.name not in (STATES, QUICK_STATES)]
     if features is None and min(sample.n_samples for sample in samples) > LONGEST:
         scored = [] if by_name or len(samples) < FEWEST else _with_scores(baselines)
         if not (new_states and scored):
@@ -112,11 +119,16 @@ def candidates_of_recordings(
     return [*by_name, *learned, *others, *tuned]
 
 
-def _with_scores(classifiers: Collection[str]) -> list[Candidate]:
+def _with_scores(classifiers: Mapping[str, Baseline]) -> list[Candidate]:
     """Learned metrics of what classifiers say beside lags."""
     diagonal = named_candidate("diagonal").settings
     return [
-        Candidate(f"{name}-diagonal", settings={**diagonal, "features": sees}, lams=STRONGEST)
+        Candidate(
+            f"{name}-diagonal",
+            settings={**diagonal, "features": sees},
+            lams=STRONGEST,
+            cost=sum(classifiers[need].cost for need in needs),
+        )
         for name, needs, kinds in SCORED
         if needs <= set(classifiers)
         for sees in [Union(Lags(), *(kind() for kind in kinds))]
@@ -129,11 +141,12 @@ def _with_context(plain: Sequence[Candidate]) -> list[Candidate]:
     for candidate in plain:
         settings: dict[str, Any] = {**candidate.settings, "features": lags}
         path: tuple[float, ...] = ()
+        cost = 2.0
         if candidate.name == "full":
             # All lags take twice as long, for about the same loss on people held out.
             settings |= {"features": Chain(lags, Components()), "standardize": None}
-            path = STRONG
-        found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path))
+            path, cost = STRONG, 3.0
+        found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path, cost=cost))
     # Changes of spread and shape, which no mean of columns or lags shows.
     diagonal = named_candidate("diagonal").settings
     moments = Candidate("moments-diagonal", settings={**diagonal, "features": HermiteMoments()})

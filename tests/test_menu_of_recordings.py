@@ -41,7 +41,7 @@ def names_of(labels, features=None, T=30):
 
 def test_the_default_of_names_of_states_is_a_segmenter_of_states():
     found = names_of([NAMES] * 4)
-    assert found == ["states", *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
+    assert found == ["states", "states-quick", *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 
 
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
@@ -62,7 +62,7 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
     short = names_of([np.repeat(["a", "b"], 2)] * 4, T=4)
-    assert short == ["states", *LEARNED, *CLASSIFIERS, *TUNED]
+    assert short == ["states", "states-quick", *LEARNED, *CLASSIFIERS, *TUNED]
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 

@@ -236,7 +236,7 @@ class TestTerminal:
         monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
         with terminal.Terminal().working("learning [a]"):
             tell("iteration 1", 0.5)
-        assert "learning [a]: iteration 1, 50%\n" in capsys.readouterr().err
+        assert "learning [a]: iteration 1, about 0 s left, 50%\n" in capsys.readouterr().err
 
     def test_quiet(self, monkeypatch, capsys):
         monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)

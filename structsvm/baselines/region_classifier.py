@@ -24,7 +24,7 @@ from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
 from structsvm.graphs.images import GraphOfImage, named_pixels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.problem import Baseline, Candidate, named_candidate
+from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
 from structsvm.support.arrays import Floats, Ints
 
 USUAL_THRESHOLD = 0.5
@@ -257,12 +257,13 @@ def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> lis
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)
-    found = [Baseline("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
+    cost = QUICK_COST * nodes / QUICK_NODES
+    found = [Baseline("region-forest", RegionClassifier("forest"), cost)]
     images = [sample.side.image for sample in samples]
     if all(image is not None for image in images):
         pixels = RegionClassifier("forest", image=GraphOfImage(nodes="pixels"))
-        quick = sum(sample.side.regions.size for sample in samples) <= QUICK_PIXELS
-        found.append(Baseline("pixel-forest", pixels, quick))
+        cost = QUICK_COST * sum(sample.side.regions.size for sample in samples) / QUICK_PIXELS
+        found.append(Baseline("pixel-forest", pixels, cost))
     return found
 
 

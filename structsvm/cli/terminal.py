@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -92,28 +93,36 @@ class Terminal:
         self.err.print(printable(text), style=style, soft_wrap=True)
 
     @contextmanager
-    def working(self, task: str) -> Iterator[None]:
-        """Show that something is going on, how far it has come, and how long it will take."""
+    def working(self, task: str, end: float = math.inf) -> Iterator[None]:
+        """Show how far the work has come, and how long it will take, until ``end`` at most."""
         if self.quiet:
             yield
             return
-        live, due = self.err.is_terminal, time.monotonic() + SECONDS_UNTIL_FIRST_LINE
-        words = TextColumn("{task.description}", markup=False)
-        columns = (SpinnerColumn(), words, BarColumn(20), TimeRemainingColumn())
+        live, start = self.err.is_terminal, time.monotonic()
+        due = start + SECONDS_UNTIL_FIRST_LINE
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20))
         progress = Progress(*columns, console=self.err, transient=True, disable=not live)
         bar = progress.add_task(printable(task), total=None)  # until the work says how far
 
         def tell(words: str, part: float) -> None:
             nonlocal due
-            innermost = words.rpartition(": ")[2]
+            now, innermost = time.monotonic(), words.rpartition(": ")[2]
             doing = printable(task if innermost == task else f"{task}: {innermost}")
+            if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0:
+                left = min((now - start) * (1 - part) / part, max(end - now, 0.0))
+                doing += f", about {time_in_words(left)} left"
             progress.update(bar, description=doing, total=1.0, completed=part)
-            if not live and time.monotonic() >= due:
-                due = time.monotonic() + SECONDS_BETWEEN_LINES
+            if not live and now >= due:
+                due = now + SECONDS_BETWEEN_LINES
                 self.note(f"{doing}, {part:.0%}")
 
         with progress if live else nullcontext(), watching(tell):
             yield
+
+
+def time_in_words(seconds: float) -> str:
+    """As people say it."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def facts(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:

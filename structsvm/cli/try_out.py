@@ -1,18 +1,23 @@
-"""``structsvm try``: a model, its report and its predictions in one command.
+"""``structsvm try``: a model, its report and its predictions in one command, within a minute.
 
-A part of the data is held out. What is learned is chosen on the others by cross-validation, every
-baseline is tuned on them, and the verdict comes from the part that was held out; where that is too
-little, from the cross-validation on the others, if they are enough.
+A part of the data is held out. The first answer is a metric in closed form, and what is learned
+quickly beside it. Then candidates are compared on the others by cross-validation, until the time is
+over, and the answer is that of the best. The verdict comes from the part that was held out; where
+that is too little, from the cross-validation on the others, if they are enough.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.cli.evaluate import called, readable
 from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
@@ -32,7 +37,9 @@ from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.verdict import Verdict
+from structsvm.learner.baselines import chosen_baselines, estimators_in
 from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
@@ -43,29 +50,46 @@ from structsvm.partitions.problem import BLIND
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.plotting.words import training_in_words
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Stopping
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
+MODEL = "model.structsvm"
 ALL = "all.structsvm"  # the model that is learned from all that was read
+TRIED = "tried.npz"  # what was tried, for a run that goes on
+FIRST, FIRST_SECONDS = 0.1, 5.0
+"""The share of the first answer in what is told, and what learning may take where there is no
+closed form."""
+CHOSEN, CHEAP = 0.9, 1.0
+"""Where in what is told choosing ends, and what baselines of the first answer cost at most."""
+JUDGING = 5.0
+"""Seconds that judging takes, if no answer was judged before."""
 
 
 def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
+    if not args.minutes >= 0:
+        raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
+    end = time.monotonic() + 60.0 * args.minutes
     refuse_settings(args, "problem", "files")
     _check(args)
     layers = read_layers(args, terminal, typed_problem(args))
     if len(layers) == 1:
-        _try_layer(next(iter(layers.values())), args, terminal)
+        _try_layer(next(iter(layers.values())), args, terminal, end)
         return 0
-    return _try_each(layers, args, terminal)
+    return _try_each(layers, args, terminal, end)
 
 
-def _try_each(layers: Mapping[str, InputData], args: argparse.Namespace, terminal: Terminal) -> int:
-    """Try each of several layers of labels, in a folder of its own."""
+def _try_each(
+    layers: Mapping[str, InputData], args: argparse.Namespace, terminal: Terminal, end: float
+) -> int:
+    """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
     own: dict[str, argparse.Namespace] = {}
     for name, inputs in layers.items():
@@ -75,11 +99,13 @@ def _try_each(layers: Mapping[str, InputData], args: argparse.Namespace, termina
         its = {"output": folder, "window": inputs.window}
         own[name] = argparse.Namespace(**{**vars(args), **its})
         _check(own[name])
-    for name, inputs in layers.items():
+    for number, (name, inputs) in enumerate(layers.items()):
+        now = time.monotonic()
+        its_end = now + (end - now) / (len(layers) - number)
         terminal.note(f"\n{name}: looked for in {inputs.words.wholes(len(inputs))}")
         part = replace(terminal, parts=[])
         try:
-            _try_layer(inputs, own[name], part)
+            _try_layer(inputs, own[name], part, its_end)
             results[name] = {k: v for one in part.parts or () for k, v in one.items()}
         except DataError as error:
             terminal.warn(f"{name}: {as_typed(str(error), args)}")
@@ -97,10 +123,9 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
     return f"{name}: loss {losses}. {answer}. {plain['report']}"
 
 
-def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal) -> None:
+def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal, end: float) -> None:
     """Try what was read, with the labels of one layer."""
-    problem, model = inputs.problem, args.output / "model.structsvm"
-    is_chosen = args.refit and model.is_file()
+    problem, model, is_chosen = inputs.problem, args.output / MODEL, _is_chosen(args)
     with inputs.named(), terminal.working(checking(problem)):
         groups = groups_of(inputs, args.groups, terminal)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
@@ -109,47 +134,239 @@ def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal) 
             problem.learning.check(data.truths)
     whole, split = Part(inputs, data), split_of(inputs, args)
     if not is_chosen:
-        _try_out(whole, split, model, args, terminal)
+        _try_out(whole, split, args, terminal, end)
     if args.refit:
         _learn_from_all(whole, split, load_metric_learner(model), args, terminal)
         if is_chosen:
             terminal.report({"model": str(args.output / ALL)})
 
 
+def _is_chosen(args: argparse.Namespace) -> bool:
+    """Whether an earlier run has chosen what is to be learned from all."""
+    return bool(args.refit and not args.resume and (args.output / MODEL).is_file())
+
+
 def _check(args: argparse.Namespace) -> None:
     """Refuse to write over what is there, apart from predictions."""
-    is_chosen = args.refit and (args.output / "model.structsvm").is_file()
-    names = [] if is_chosen else ["model.structsvm", "report.html"]
-    check_outputs(args, [args.output / name for name in [*names, *([ALL] if args.refit else [])]])
+    names = [] if _is_chosen(args) else [MODEL, "report.html", TRIED]
+    names += [ALL] if args.refit else []
+    check_outputs(args, [args.output / name for name in names], replaceable=args.resume)
 
 
 def _try_out(
-    whole: Part, split: str | None, model: Path, args: argparse.Namespace, terminal: Terminal
+    whole: Part, split: str | None, args: argparse.Namespace, terminal: Terminal, end: float
 ) -> None:
-    """Choose on a part, and judge by the rest."""
-    train, test = divided(whole, split)
-    check_outputs(args, places(whole.inputs.problem, args.output / "predicted", test.inputs.names))
+    """Answer at once, then choose on a part and judge by the rest while there is time."""
+    started, (train, test) = time.monotonic(), divided(whole, split)
+    folder = args.output / "predicted"
+    check_outputs(
+        args, places(whole.inputs.problem, folder, test.inputs.names), replaceable=args.resume
+    )
     terminal.note(about_parts(train, test, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(train, test, terminal)
-    saved = False
-
-    def keep(learner: MetricLearner) -> None:
-        nonlocal saved
-        _save(learner, train, model, args)
-        saved = True
-
+    answering = Answering(train, test, args)
+    if not args.resume:
+        (args.output / TRIED).unlink(missing_ok=True)
+    is_answered = args.resume and answering.model.is_file()
     try:
-        search = _chosen(train, split, args, terminal, keep)
-        with Interrupts():
-            keep(search.best_estimator_)  # again, with its baselines
-        _compare(search, test, model, args, terminal)
+        with terminal.working("trying", end):
+            if not is_answered:
+                with share("first answer", 0.0, FIRST):
+                    answer = answering.first(split)
+                terminal.note(answer.in_short(time.monotonic() - started))
+            is_answered, left = True, end - time.monotonic() - answering.judging
+            if left > 0 or args.resume:
+                with share("choosing", FIRST, CHOSEN):
+                    search = _chosen(train, split, args, left)
+                with share("comparing on what was held out", CHOSEN, 1.0):
+                    answer = answering.judged(search.best_estimator_, search)
     except KeyboardInterrupt as interrupt:
-        if not saved:
+        if not is_answered:
             raise
         raise KeyboardInterrupt(
-            f"after choosing: {model} holds what was learned, and there is no comparison"
+            f"{args.output} holds the answer so far; the same command with --resume goes on"
         ) from interrupt
+    answer.tell(args, terminal)
+
+
+def _chosen(
+    train: Part, split: str | None, args: argparse.Namespace, seconds: float
+) -> MetricLearnerCV:
+    data = train.data
+    rows = sum(sample.n_samples for sample in data.samples)
+    is_long = len(data) >= LONG_SAMPLES or rows * data.n_features >= LONG_VALUES
+    search = MetricLearnerCV(
+        data.problem,
+        split=split,
+        cv=3 if is_long or (data.has_rows and rows >= LONG_ROWS) else None,
+        n_jobs=args.jobs,
+        max_seconds=max(seconds, 0.0),
+        random_state=0,
+    )
+    # The verdict is that on what is held out, not the one of choosing.
+    with without_warnings(VerdictWarning), train.inputs.named():
+        search.fit(data, baselines="all", resume=args.output / TRIED)
+    return search
+
+
+@dataclass(eq=False)
+class Answering:
+    """Learns from one part, judges by the other, and writes model, report and predictions."""
+
+    train: Part
+    test: Part
+    args: argparse.Namespace
+    judging: float = JUDGING
+    """Seconds that judging takes."""
+
+    @property
+    def model(self) -> Path:
+        path: Path = self.args.output / MODEL
+        return path
+
+    def first(self, split: str | None) -> Answer:
+        """The answer of a metric in closed form, or of one that is learned in a few seconds."""
+        data = replace(self.train.data, question=split or WHOLE)
+        learner = MetricLearner(data.problem, metric="closed-form", random_state=0)
+        if not {"olda", "rca"} & set(data.problem.traits.baselines):
+            convex, stopping = data.problem.traits.convex, Stopping(max_seconds=FIRST_SECONDS)
+            learner.set_params(
+                metric="diagonal", solver=solver_from("auto", stopping, convex=convex)
+            )
+        with without_warnings(DataWarning, ConvergenceWarning), self.train.inputs.named():
+            metrics, others = chosen_baselines("all", data, None, "auto")
+            cheap = [one.name for one in others if one.cost <= CHEAP]
+            learner.fit(data, baselines=[*metrics, *cheap])
+        start = time.monotonic()
+        found = self.judged(learner, None)
+        self.judging = time.monotonic() - start
+        return found
+
+    def judged(self, learner: MetricLearner, search: MetricLearnerCV | None) -> Answer:
+        """Judge by what was held out, and write what was found: all the files or none."""
+        inputs = self.test.inputs
+        samples = inputs.scored(self.test.data.samples)
+        with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
+        predict = f"structsvm predict {self.model} NEW"
+        if with_counts:  # for as many clusters as there were, or else their price decides
+            numbers = set(learner.training_data_.n_clusters)
+            predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
+        about: dict[str, Any] = {"times": inputs.times, "groups": self.test.data.groups}
+        about["tolerance"] = inputs.tolerance()
+        with inputs.named():
+            learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
+            held_out = HeldOut.of(
+                learner, inputs.Xs, inputs.ys, inputs.names, measured=samples, **about
+            )
+            verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
+            page = page_of(held_out, f"{called(self.args.paths)}: what was learned", verdict)
+            best = None if search is None else search.best_candidate_
+            advice, baseline = verdict.next_step(set(learner.baselines_), best)
+            used = None if baseline in BLIND else baseline
+            guesses = held_out.evaluation.guesses[LEARNED]
+            answers = answers_of(
+                learner,
+                inputs,
+                samples,
+                baseline=used,
+                n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
+                prepared=list(held_out.samples),
+            )
+        with Interrupts():
+            _save(learner, self.train, self.model, self.args)
+            write_atomically(self.args.output / "report.html", printable(page).encode())
+            write_folder(self.args.output / "predicted", inputs, answers)
+        command = f"{predict} --baseline {baseline}" if baseline else predict
+        if baseline in BLIND:
+            command = f"structsvm diagnose {self.model} LABELLED"
+        return Answer(
+            learner, search, held_out, verdict, source, used, f"{verdict.answer} {advice}", command
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found, and what to do with it."""
+
+    learner: MetricLearner
+    search: MetricLearnerCV | None
+    """None for the first answer."""
+    held_out: HeldOut
+    verdict: Verdict
+    source: str
+    """Where the verdict comes from."""
+    used: str | None
+    """The baseline that predicted; None for the metric."""
+    advice: str
+    command: str
+
+    def in_short(self, seconds: float) -> str:
+        scores = self.held_out.evaluation.scores
+        losses = ", ".join(
+            f"{baseline_in_words(name)} {loss:.3f}"
+            for name in (LEARNED, "untrained", *estimators_in(self.learner.baselines_))
+            if (loss := scores[name]["loss"]) is not None
+        )
+        return f"first answer after {seconds:.0f} s; losses: {losses}; going on"
+
+    def tell(self, args: argparse.Namespace, terminal: Terminal) -> None:
+        """Print scores and verdict, where the files are, and what to do."""
+        evaluation, search, output = self.held_out.evaluation, self.search, args.output
+        chosen, untried = "closed-form", dict[str, float]()
+        if search is not None:
+            chosen, untried = f"{search.best_learned_}, lam {search.best_lam_:g}", search.untried_
+            terminal.note(f"chosen by cross-validation: {chosen}")
+        tell_names(self.learner, self.used, terminal)
+        written = {
+            "model": str(output / MODEL),
+            "report": str(output / "report.html"),
+            "predictions": str(output / "predicted"),
+        }
+        plain = {
+            **evaluation.to_dict(),
+            "chosen": chosen,
+            "best": None if search is None else search.best_candidate_,
+            "untried": untried,
+            "verdict": self.verdict.to_dict(),
+            "verdict_from": self.source,
+            "findings": self.held_out.diagnosis.to_dict()["findings"],
+            "predicted_with": self.used or LEARNED,
+            **written,
+        }
+        *scores, _ = readable(evaluation)
+        terminal.report(plain, *scores, str(self.verdict))
+        terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
+        if kinds := ", ".join(self.held_out.diagnosis.kinds):
+            terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
+        if search is None:
+            terminal.note("nothing was compared with it: give more --minutes, or --resume\n")
+        elif untried:
+            names, minutes = ", ".join(untried), math.ceil(sum(untried.values()) / 60)
+            terminal.note(
+                f"there was no time for {names}: --resume --minutes {minutes} tries them, too\n"
+            )
+        if not args.refit:
+            terminal.note(
+                "add --refit to learn what was chosen from all, the part held out as well\n"
+            )
+        terminal.note(f"{self.advice}\n  {self.command}")
+
+
+def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str) -> tuple[Verdict, str]:
+    """The verdict by what was held out, or, if that supports none, by cross-validation."""
+    if search is None:
+        return held_out, "held out"
+    whole = search.split not in (ROWS, CLUSTERS)
+    if held_out.is_supported or not search.verdict_.is_supported:
+        notes = [] if held_out.is_supported or not whole else ["wanted"]
+        held_out = replace(held_out, naming=search.verdict_.naming)
+        return held_out.with_notes(notes, enough=ENOUGH), "held out"
+    verdict, gain = replace(search.verdict_, way=way), held_out.untrained
+    notes = ["cross-validated" if whole else "of parts"]
+    if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
+        notes.append("other way")
+    return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
 
 
 def _save(learner: MetricLearner, part: Part, path: Path, args: argparse.Namespace) -> None:
@@ -173,9 +390,9 @@ def _learn_from_all(
             f"the model in {args.output} is of {own}, which --refit cannot learn from these files: "
             "leave it out, or name another --output"
         )
-    data = replace(whole.data, question=split or WHOLE)
+    data, known = replace(whole.data, question=split or WHOLE), [*learner.baselines_]
     with inputs.named(), terminal.working("learning from all"):
-        learner.fit(data, baselines="all")
+        learner.fit(data, baselines=known[1:])
     with Interrupts():
         _save(learner, whole, path, args)
     called = words_of_training(learner)
@@ -183,105 +400,3 @@ def _learn_from_all(
         f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
         "nothing was held out, so that what it gains over the chosen model is not known"
     )
-
-
-def _chosen(
-    train: Part,
-    split: str | None,
-    args: argparse.Namespace,
-    terminal: Terminal,
-    keep: Callable[[MetricLearner], object],
-) -> MetricLearnerCV:
-    data = train.data
-    rows = sum(sample.n_samples for sample in data.samples)
-    is_long = len(data) >= LONG_SAMPLES or rows * data.n_features >= LONG_VALUES
-    search = MetricLearnerCV(
-        data.problem,
-        split=split,
-        cv=3 if is_long or (data.has_rows and rows >= LONG_ROWS) else None,
-        n_jobs=args.jobs,
-        random_state=0,
-    )
-    # The verdict is that on what is held out, not the one of choosing.
-    quiet = without_warnings(VerdictWarning)
-    with quiet, train.inputs.named(), terminal.working("choosing by cross-validation"):
-        search.fit(data, baselines="all", when_learned=keep)
-    return search
-
-
-def _compare(
-    search: MetricLearnerCV,
-    test: Part,
-    model: Path,
-    args: argparse.Namespace,
-    terminal: Terminal,
-) -> None:
-    """Judge by what was held out, write the report and the predictions, and say what to do."""
-    learner, inputs = search.best_estimator_, test.inputs
-    samples = inputs.scored(test.data.samples)
-    with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
-    predict = f"structsvm predict {model} NEW"
-    if with_counts:  # for as many clusters as there were, or else their price decides
-        numbers = set(learner.training_data_.n_clusters)
-        predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
-    about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
-    about["tolerance"] = inputs.tolerance()
-    with inputs.named(), terminal.working("comparing on what was held out"):
-        learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-        held_out = HeldOut.of(
-            learner, inputs.Xs, inputs.ys, inputs.names, measured=samples, **about
-        )
-        verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
-        page = page_of(held_out, f"{called(args.paths)}: what was learned", verdict)
-        advice, baseline = verdict.next_step(set(learner.baselines_), search.best_candidate_)
-        used = None if baseline in BLIND else baseline
-        counts = (
-            [M.n_clusters for M in held_out.evaluation.guesses[LEARNED]] if with_counts else None
-        )
-        prepared = list(held_out.samples)
-        answers = answers_of(
-            learner, inputs, samples, baseline=used, n_clusters=counts, prepared=prepared
-        )
-    folder, report = args.output / "predicted", args.output / "report.html"
-    with Interrupts():  # all the files or none
-        write_atomically(report, printable(page).encode())
-        write_folder(folder, inputs, answers)
-    chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
-    terminal.note(f"chosen by cross-validation: {chosen}")
-    tell_names(learner, used, terminal)
-    written = {"model": str(model), "report": str(report), "predictions": str(folder)}
-    plain = {
-        **held_out.evaluation.to_dict(),
-        "chosen": chosen,
-        "best": search.best_candidate_,
-        "verdict": verdict.to_dict(),
-        "verdict_from": source,
-        "findings": held_out.diagnosis.to_dict()["findings"],
-        "predicted_with": used or LEARNED,
-        **written,
-    }
-    *scores, _ = readable(held_out.evaluation)
-    terminal.report(plain, *scores, str(verdict))
-    terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
-    if kinds := ", ".join(held_out.diagnosis.kinds):
-        terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
-    if not args.refit:
-        terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
-    command = f"{predict} --baseline {baseline}" if baseline else predict
-    if baseline in BLIND:
-        command = f"structsvm diagnose {model} LABELLED"
-    terminal.note(f"{verdict.answer} {advice}\n  {command}")
-
-
-def _verdict(search: MetricLearnerCV, held_out: Verdict, way: str) -> tuple[Verdict, str]:
-    """The verdict by what was held out, or, if that supports none, by cross-validation."""
-    whole = search.split not in (ROWS, CLUSTERS)
-    if held_out.is_supported or not search.verdict_.is_supported:
-        notes = [] if held_out.is_supported or not whole else ["wanted"]
-        held_out = replace(held_out, naming=search.verdict_.naming)
-        return held_out.with_notes(notes, enough=ENOUGH), "held out"
-    verdict, gain = replace(search.verdict_, way=way), held_out.untrained
-    notes = ["cross-validated" if whole else "of parts"]
-    if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
-        notes.append("other way")
-    return verdict.with_notes(notes, contrast=gain.told), "cross-validation"

@@ -159,6 +159,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "kind": choice(("problem",), "what to write"),
     "name": value("NAME", "lower-case words joined by dashes"),
     "--force": {"help": "replace existing files, but never one that the command reads", **FLAG},
+    "--minutes": value(
+        "MINUTES",
+        "how long it may take; the first answer is there in seconds (default: 1)",
+        type=float,
+        default=1.0,
+    ),
+    "--resume": {"help": "go on with what an earlier run has tried in the same folder", **FLAG},
     "--refit": {"help": "learn what was chosen from everything, too", **FLAG},
     "--json": {"help": "print the report as JSON, and nothing else, on stdout", **FLAG},
     "--quiet": {"help": "show warnings and errors only", **FLAG},
@@ -306,10 +313,11 @@ COMMANDS = (
   structsvm try clustering table.csv --split clusters -o tried/
 
 What to learn is chosen on seven tenths of the data by cross-validation; scores, predictions and, if
-they are enough, the verdict are those of the rest. With --refit, what was chosen is then learned
+they are enough, the verdict are those of the rest. A first answer is there in seconds, the best of
+what was tried after --minutes, and --resume goes on. With --refit, what was chosen is then learned
 from all of them, into all.structsvm.
 """,
-        "problem paths --output --force --groups --split --jobs --refit",
+        "problem paths --output --force --groups --split --minutes --resume --jobs --refit",
         {"files": FILES_TO_LEARN_FROM},
         {"--output": value("FOLDER", "folder to write into", required=True)},
         module="try_out",

@@ -16,7 +16,7 @@ from structsvm.data.copies import contents
 from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
+from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of, those_that_name
 from structsvm.evaluation.contrast import LEARNED, Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.splits import MOST_PARTS, Split, question_in_words, split_samples
@@ -462,6 +462,7 @@ def compare(
         if names_states(baseline):
             states[name] = baseline.predict_states(*asked)
     _warn_of_new_clusters(learner, samples, ys)
+    classifiers = [*estimators_in(learner.baselines_), *baselines]
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
     numbers = contents([sample.data for sample in samples])
     if spans := [sample.side for sample in measured if isinstance(sample.side, Averaged)]:
@@ -479,7 +480,7 @@ def compare(
         units=units,
         numbers=numbers,
         grouped=groups is not None,
-        classifiers=[*estimators_in(learner.baselines_), *baselines],
+        classifiers=those_that_name(classifiers, states),
         words=words,
         seen=seen,
     )

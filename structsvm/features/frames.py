@@ -22,6 +22,7 @@ from structsvm.parallel import single_threaded
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below
+from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
 CLASSIFIERS = ("logistic", "lda", "kernel", "boosting", "forest", "extra-trees")
@@ -62,7 +63,7 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
     elif estimator == "extra-trees":
         from sklearn.ensemble import ExtraTreesClassifier
 
-        estimator = ExtraTreesClassifier(n_estimators=200, min_samples_leaf=2)
+        estimator = ExtraTreesClassifier(n_estimators=50, min_samples_leaf=4)
     elif estimator == "lda":
         from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -121,21 +122,23 @@ class FrameModel:
         features: Sequence[Floats] | None = None,
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
-        found = []
-        for i, F in enumerate(self.features.transform(Xs) if features is None else features):
-            with _threads_for(F):
-                answer = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
-            fits = answer.shape == (len(F), self.known.size)
-            if not fits or not (np.abs(answer.sum(axis=1) - 1.0) <= SUM_TOLERANCE).all():
-                raise LearningError(
-                    f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
-                    f"expected {len(F)} x {self.known.size} numbers that sum to 1 in each row, got "
-                    f"shape {answer.shape}, of which row 0 is {answer[:1].tolist()}"
-                )
-            p = np.zeros((len(F), self.n_classes))
-            p[:, self.known] = answer
-            found.append(p)
-        return found
+        features = self.features.transform(Xs) if features is None else features
+        rows = np.vstack([self.standardizer(F) for F in features])
+        with _threads_for(rows):  # at once, because trees take as long for a few rows as for many
+            answer = np.asarray(self.classifier.predict_proba(rows))
+        fits = answer.shape == (len(rows), self.known.size)
+        wrong = np.flatnonzero(np.abs(answer.sum(axis=1) - 1.0) > SUM_TOLERANCE) if fits else [0]
+        if len(wrong):
+            ends = np.cumsum([len(F) for F in features])
+            i = int(np.searchsorted(ends, wrong[0], side="right"))
+            raise LearningError(
+                f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
+                f"expected {len(rows)} x {self.known.size} numbers that sum to 1 in each row, got "
+                f"shape {answer.shape}, of which one is {answer[wrong[0] : wrong[0] + 1].tolist()}"
+            )
+        p = np.zeros((len(rows), self.n_classes))
+        p[:, self.known] = answer
+        return np.split(p, np.cumsum([len(F) for F in features])[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,18 +302,24 @@ class FrameRecipe:
         models = []
         # What learns nothing is the same in all folds, and computed once.
         features = None if self.features.learns else clone(self.features).fit_transform(Xs)
-        for k in range(int(fold.max()) + 1):
-            test = np.flatnonzero(fold == k).tolist()
-            train = np.flatnonzero(fold != k).tolist()
-            where = f" in fold {k}, which holds out {self.words.whole} " + ", ".join(map(str, test))
-            some = States(states.classes, [states.codes[i] for i in train])
-            model = self.fit(_at(Xs, train), some, _at(groups, train), where, _at(features, train))
-            scored = model.probabilities(
-                _at(Xs, test), f"{self.owner}{where}", self.words, _at(features, test)
-            )
-            for i, p in zip(test, scored, strict=True):
-                found[i] = p
-            models.append(model)
+        n = int(fold.max()) + 1
+        with share("learning", 0.0, n / (n + 1)):
+            for k in stage("folds", range(n)):
+                test = np.flatnonzero(fold == k).tolist()
+                train = np.flatnonzero(fold != k).tolist()
+                where = f" in fold {k}, which holds out {self.words.whole} " + ", ".join(
+                    map(str, test)
+                )
+                some = States(states.classes, [states.codes[i] for i in train])
+                model = self.fit(
+                    _at(Xs, train), some, _at(groups, train), where, _at(features, train)
+                )
+                scored = model.probabilities(
+                    _at(Xs, test), f"{self.owner}{where}", self.words, _at(features, test)
+                )
+                for i, p in zip(test, scored, strict=True):
+                    found[i] = p
+                models.append(model)
         whole = self.fit(Xs, states, groups, features=features)
         of_each = [models[k] for k in fold.tolist()]
         return found, of_each, FrameModels([*models, whole]) if self.averaged else whole

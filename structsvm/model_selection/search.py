@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import Any, Unpack
 
 import numpy as np
@@ -24,7 +28,6 @@ from structsvm.learner.baselines import (
     ask,
     candidates_of,
     chosen_baselines,
-    fit_baseline,
     fit_baselines,
     partitions_with,
     which_baselines,
@@ -41,8 +44,10 @@ from structsvm.learner.steps import (
     segment_table,
 )
 from structsvm.learner.training_set import ROWS, Inputs, TrainingSet
-from structsvm.model_selection.held_out import FEWEST_INNER, SEEING, HeldOut, candidate_metric
+from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
+from structsvm.model_selection.trials import SEEING, SavedTrials, candidate_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import (
     LEARNED,
     Baseline,
@@ -53,8 +58,9 @@ from structsvm.partitions.problem import (
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.support.checks import check_n_jobs, refuse_unlisted
-from structsvm.support.progress import share, stage
+from structsvm.storage.fingerprint import fingerprint
+from structsvm.support.checks import check_n_jobs, is_number, refuse_unlisted
+from structsvm.support.progress import OutOfTimeError, share, stage, until
 
 __all__ = ["MetricLearnerCV"]
 
@@ -63,7 +69,7 @@ WHOLE = "tables"
 REUSED_FROM = 3
 """Folds of the choice from which on they serve the features of the final metric too. Measured on
 people held out from har_spsw: the loss of three is 0.016 +- 0.025 above that of five of its own."""
-CHOOSING = 0.9
+CHOOSING = 0.75
 """What part of the time goes into choosing, about; the rest into learning the choice."""
 
 
@@ -101,6 +107,9 @@ class MetricLearnerCV(ProblemParameters):
         may be the untrained metric or a classifier.
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
+    max_seconds : float, optional
+        About how long ``fit`` may take. Candidates are tried in the order of what they cost, and
+        those for which there is no time are left out, as are such baselines: ``untried_``.
     regularizer, features, standardize, whiten, solver, constraints, random_state
         As for :class:`MetricLearner`. ``whiten`` applies to full metrics, and ``random_state`` also
         shuffles samples into folds.
@@ -126,6 +135,8 @@ class MetricLearnerCV(ProblemParameters):
     losses_, criterion_ : arrays of shape (N, n_candidates)
         Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
         candidate failed. With ``split``, N is the number of held-out parts.
+    untried_ : dict of float by str
+        Candidates for which there was no time, and the seconds that each would take, about.
     fold_ : array of shape (N,)
         The fold in which a recording, or a part of a table, was held out.
 
@@ -162,6 +173,7 @@ class MetricLearnerCV(ProblemParameters):
         n_clusters: str | None = None,
         choose_from: str = "metrics",
         n_jobs: int | None = None,
+        max_seconds: float | None = None,
         regularizer: str | Regularizer = "squared",
         features: RecordingTransformer | None = None,
         standardize: str | None = "auto",
@@ -178,6 +190,7 @@ class MetricLearnerCV(ProblemParameters):
         self.n_clusters = n_clusters
         self.choose_from = choose_from
         self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
         self.regularizer = regularizer
         self.features = features
         self.standardize = standardize
@@ -196,6 +209,7 @@ class MetricLearnerCV(ProblemParameters):
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
         baselines: str | Sequence[str] | None = None,
+        resume: str | PathLike[str] | None = None,
         when_learned: Callable[[MetricLearner], object] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, evaluate the choice, and fit it on all samples.
@@ -211,6 +225,8 @@ class MetricLearnerCV(ProblemParameters):
         feature_names : sequence of str, optional
         baselines : {"quick", "all"}, list of str or None
             Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
+        resume : path, optional
+            File to which what was tried is saved; if it exists, it is not tried again.
         when_learned : callable, optional
             Called with the final learner before baselines are tuned, for example to save it.
 
@@ -222,6 +238,8 @@ class MetricLearnerCV(ProblemParameters):
             For a parameter that cannot be used.
         LearningError
             If no learned candidate gives a metric on every fold.
+        CheckpointError
+            If ``resume`` is of other data or settings.
         KeyboardInterrupt
             On Ctrl-C. During the final fit, ``best_estimator_`` is the best metric so far.
         """
@@ -229,10 +247,11 @@ class MetricLearnerCV(ProblemParameters):
             X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
         which = which_baselines(baselines)
+        end = self._end()
         with share("choosing", 0.0, CHOOSING):
-            learner = self.choose(data)
+            learner = self._choose(data, end, resume)
         with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data, which, when_learned)
+            self._learn(learner, data, which, when_learned, end)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -243,6 +262,11 @@ class MetricLearnerCV(ProblemParameters):
 
         Parameters (but for ``baselines``) and errors are those of :meth:`fit`.
         """
+        return self._choose(self._training_set(X, y, **given), self._end(), None)
+
+    def _choose(
+        self, data: TrainingSet, end: float, resume: str | PathLike[str] | None
+    ) -> MetricLearner:
         listed = {
             "n_clusters": (None, "true"),
             "choose_from": ("metrics", "all"),
@@ -251,13 +275,16 @@ class MetricLearnerCV(ProblemParameters):
             refuse_unlisted(name, getattr(self, name), allowed)
         check_n_jobs(self.n_jobs)
         self._settings(Candidate("full"))  # refuses bad settings before any work
-        data = self._training_set(X, y, **given)
         candidates, traits = self._menu(data), data.problem.traits
         for candidate in candidates:
             self._settings(candidate)
         names = {candidate.name for candidate in candidates}
         blind = blind_baselines(traits.contiguous)
         split = split_samples(self.split, data, self.cv, self.random_state)
+        saved = None
+        if resume is not None:
+            about = (problem_name(data.problem), list(data.item_labels or data.truths), split.fold)
+            saved = SavedTrials(resume, fingerprint((*about, [x.data for x in data.samples])))
         held_out = HeldOut.run(
             partial(self._settings, of_rows=self.split == ROWS),
             candidates,
@@ -267,6 +294,8 @@ class MetricLearnerCV(ProblemParameters):
             judge_with_k=self.n_clusters == "true" or traits.given_k,
             choose_with_k=traits.given_k,
             n_jobs=self.n_jobs,
+            end=end,
+            saved=saved,
         )
         learned = held_out.best_learned
         for name, why in held_out.refused.items():
@@ -274,7 +303,10 @@ class MetricLearnerCV(ProblemParameters):
         self.verdict_ = held_out.verdict
         self.best_candidate_ = held_out.best.name
         self.best_learned_, self.best_lam_ = learned.name, learned.lam
-        self.candidates_, self.fold_ = candidates, split.fold
+        self.candidates_, self.fold_ = list(held_out.candidates), split.fold
+        self.untried_: dict[str, float] = {}
+        for candidate, seconds in held_out.untried.items():
+            self.untried_[candidate.name] = self.untried_.get(candidate.name, 0.0) + seconds
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
         self.__dict__.pop("best_estimator_", None)  # of another choice
@@ -326,6 +358,14 @@ class MetricLearnerCV(ProblemParameters):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
+    def _end(self) -> float:
+        """When the time is over, on the clock of :func:`time.monotonic`."""
+        if self.max_seconds is None:
+            return math.inf
+        if not (is_number(self.max_seconds) and self.max_seconds >= 0):
+            raise SettingsError(f"max_seconds must be a number >= 0, got {self.max_seconds!r}")
+        return time.monotonic() + self.max_seconds
+
     def _menu(self, data: TrainingSet) -> list[Candidate]:
         known = candidates_of(data, self.features, self.standardize)
         lams: Any = data.problem.traits.lams
@@ -372,14 +412,15 @@ class MetricLearnerCV(ProblemParameters):
         data: TrainingSet,
         which: str | Sequence[str] | None,
         when_learned: Callable[[MetricLearner], object] | None,
+        end: float,
     ) -> None:
-        """Learn the choice from all samples, and tune the baselines."""
+        """Learn the choice from all samples, and tune the baselines for which there is time."""
         plain = [c.tuned for c in self.candidates_ if c.tuned and not c.settings]
         metrics, others = chosen_baselines(which or (), data, learner.features, self.standardize)
         tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
         chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
-        others = [baseline for baseline in others if baseline.name not in chosen]
-        learned = 0.5 if chosen or others else 1.0
+        asked = {b.name: b for b in others if b.name not in self.untried_} | chosen
+        learned = 0.5 if asked else 1.0
 
         def keep(learner: MetricLearner) -> None:
             self.best_estimator_ = self.best_learner_ = learner
@@ -389,10 +430,13 @@ class MetricLearnerCV(ProblemParameters):
         with share("the choice", 0.0, learned):
             self._learn_best(learner, data, tuned, keep)
         folded = self._folded(data, FEWEST_INNER + 1).counted()
+        named = not isinstance(which, str)
         with share("baselines", learned, 1.0):
-            for name in stage("classifiers", list(chosen)):
-                learner.baselines_[name] = fit_baseline(chosen[name], folded)
-            learner.baselines_ |= fit_baselines(others, folded, named=not isinstance(which, str))
+            for one in stage("classifiers", sorted(asked.values(), key=lambda one: one.cost)):
+                limit = math.inf if one.name == self.best_candidate_ else end
+                with suppress(OutOfTimeError), until(limit):
+                    found = fit_baselines([one], folded, named or one.name in chosen)
+                    learner.baselines_ |= found
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.tuned == "untrained" and best.settings.get("features") is learner.features:
             learner.baselines_[best.name] = learner.baselines_["untrained"]

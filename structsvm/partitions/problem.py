@@ -55,6 +55,9 @@ LEARNED: dict[str, dict[str, Any]] = {
 }
 """Settings of the learned candidates that every problem has."""
 
+QUICK_COST = 3.0
+"""Up to which a baseline is quick."""
+
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
@@ -76,8 +79,13 @@ class Baseline:
     name: str
     """Key of ``baselines_``, of tables and of JSON; sentences may call it otherwise."""
     estimator: Any
-    quick: bool = True
-    """Whether it takes so little time that it is fitted unless it is left out."""
+    cost: float = 1.0
+    """What time it takes, about, in units of what a linear classifier takes."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether it takes so little time that it is fitted unless it is left out."""
+        return self.cost <= QUICK_COST
 
 
 def names_states(baseline: Any) -> bool:
@@ -111,6 +119,8 @@ class Candidate:
     baseline: str | Baseline | None = None
     """What it is if nothing is learned: a metric, by its name in
     :func:`structsvm.baselines.metrics.fit`, or a :class:`Baseline` that is no metric."""
+    cost: float = 1.0
+    """That of what a metric sees, as of a :class:`Baseline`, which has its own."""
 
     @property
     def is_learned(self) -> bool:

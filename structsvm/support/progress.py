@@ -6,12 +6,13 @@ costs nothing when nobody does. Only the thread that called :func:`watching` is 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["Watcher", "is_watched", "share", "stage", "tell", "watching"]
+__all__ = ["OutOfTimeError", "Watcher", "is_watched", "share", "stage", "tell", "until", "watching"]
 
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
@@ -39,6 +40,27 @@ def watching(watcher: Watcher) -> Iterator[None]:
     finally:
         ended = True
         _watcher.set(outer)
+
+
+class OutOfTimeError(BaseException):
+    """What :func:`until` ends work with; no handler of errors takes it for one."""
+
+
+@contextmanager
+def until(end: float) -> Iterator[None]:
+    """End this block with an error where its work tells of itself after ``end``, on the clock of
+    :func:`time.monotonic`.
+    """
+    outer = _watcher.get()
+
+    def watch(words: str, part: float) -> None:
+        if time.monotonic() > end:
+            raise OutOfTimeError
+        if outer is not None:
+            outer(words, part)
+
+    with watching(watch):
+        yield
 
 
 def is_watched() -> bool:

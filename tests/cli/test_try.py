@@ -21,6 +21,9 @@ from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 
+TRY = "try change-point --minutes 10"
+"""With time for all candidates, whatever else the machine does."""
+
 
 @pytest.fixture
 def recordings(tmp_path):
@@ -47,12 +50,14 @@ def tried(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tried")
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(f"try clustering {write_iris(folder)} --json -o {folder}/out".split())
+        code = main(
+            f"try clustering --minutes 10 {write_iris(folder)} --json -o {folder}/out".split()
+        )
     return folder, code, out.getvalue(), err.getvalue()
 
 
 def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, recordings, tmp_path):
-    code, out, err = run(f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out")
+    code, out, err = run(f"{TRY} {recordings} --groups ^p[0-9] -o {tmp_path}/out")
     assert code == 0
     learner = load(tmp_path / "out" / "model.structsvm")
     assert len(learner.training_data_) == 4  # two groups of four are held out
@@ -91,7 +96,7 @@ def test_what_was_chosen_is_learned_from_all_recordings(run, recordings, tmp_pat
 
 def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
     """All eight recordings are taken to be independent: three are held out, and five are enough."""
-    code, out, err = run(f"try change-point {recordings} -o {tmp_path}/out")
+    code, out, err = run(f"{TRY} {recordings} -o {tmp_path}/out")
     assert code == 0, err
     said = " ".join(out.split())
     assert "Too little is held out for a verdict; this one is that of the cross-validation" in said
@@ -168,7 +173,7 @@ def test_predictions_are_those_that_were_judged(run, tmp_path):
         (
             "--groups ^p",
             "1 group: too few to choose from once some are held out; label at least 4, and 8 for a "
-            "verdict, leave out --groups if each file is independent, or use structsvm fit",
+            "verdict, give --groups '.+' if each file is independent, or use structsvm fit",
         ),
         ("--split rows", "--split rows is for tables, whose rows have no order"),
     ],
@@ -247,16 +252,38 @@ def test_labels_without_any_change_are_named_before_anything_is_split(refused, t
     assert not (tmp_path / "out").exists()
 
 
-def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monkeypatch):
+def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
+    run, recordings, tmp_path, monkeypatch
+):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("structsvm.model_selection.search.fit_baselines", interrupt)
-    code, out, err = run(f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out")
-    model = tmp_path / "out" / "model.structsvm"
+    line = f"{TRY} {recordings} --groups ^p[0-9] -o {tmp_path}/out"
+    with monkeypatch.context() as patched:
+        patched.setattr("structsvm.model_selection.search.fit_baselines", interrupt)
+        code, out, err = run(line)
     assert (code, out) == (130, "")
-    assert f"interrupted after choosing: {model} holds what was learned" in err
-    assert run("predict", model, recordings)[0] == 0
+    assert f"{tmp_path}/out holds the answer so far; the same command with --resume" in err
+    first = load(tmp_path / "out" / "model.structsvm")
+    assert first.metric == "closed-form"
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
+
+    monkeypatch.setattr("structsvm.model_selection.trials.Task.tried_in", None)  # nothing again
+    code, out, err = run(f"{line} --resume --json")
+    assert code == 0, err
+    assert "first answer" not in err
+    assert json.loads(out)["untried"] == {}
+    assert load(tmp_path / "out" / "model.structsvm").metric != "closed-form"
+
+
+def test_without_time_there_is_the_first_answer(run, recordings, tmp_path):
+    code, out, err = run(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
+    assert code == 0
+    assert "first answer after" in err
+    assert "nothing was compared with it: give more --minutes, or --resume" in err
+    assert not (tmp_path / "out" / "tried.npz").exists()
+    assert {"untrained", "rca", "learned"} <= {line.split(" ")[0] for line in out.splitlines()}
 
 
 class TestDemo:

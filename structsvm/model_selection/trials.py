@@ -1,0 +1,439 @@
+"""Candidates that are tuned on some recordings and tried on others, while there is time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.data.sample import Sample
+from structsvm.errors import CheckpointError, DataError, DataWarning, LearningError, MasterError
+from structsvm.evaluation.confusion import share_right
+from structsvm.features.names import read_names
+from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
+from structsvm.learner.fitting import FitState
+from structsvm.learner.settings import Settings
+from structsvm.learner.steps import names_by_metric
+from structsvm.learner.training_set import STATES, Inputs, TrainingSet
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.problem import Baseline, Candidate, names_states
+from structsvm.solvers.planes import Memory
+from structsvm.status import Status
+from structsvm.storage.archive import Archive
+from structsvm.storage.fingerprint import fingerprint
+from structsvm.support.arrays import Floats
+from structsvm.support.progress import OutOfTimeError, share, stage, until
+from structsvm.support.quiet import without_warnings
+
+AGAIN = 1.5
+"""What learning a classifier from all takes, in units of what it takes in a fold."""
+
+USUAL_RATE = 1.0
+"""Seconds that a task of cost one takes in a fold, where nothing was tried yet."""
+
+LESS = 4.0
+"""How much less time than its cost says a task may take."""
+
+TRIALS = Archive("search", 1, CheckpointError)
+
+Learned = TypeVar("Learned")
+
+SEEING = ("features", "standardize")
+"""Settings of a candidate that say what its metric sees."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Losses of a candidate in a fold, or why it failed."""
+
+    losses: Floats
+    """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
+    candidate failed. See :func:`structsvm.partitions.problem.disagreement`."""
+    seconds: float
+    """To learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
+    converged: bool = True
+    oracle_calls: int = 0
+    failure: str = ""
+    """Why there is no metric."""
+    refused: bool = False
+    """Whether its features or its classifier could not learn from the labels."""
+    accuracy: Floats | float = np.nan
+    """The share of items of each held-out recording that are named right, (n,); NaN for none."""
+
+    def to_plain(self) -> dict[str, Any]:
+        of_each = {k: np.asarray(getattr(self, k)).tolist() for k in ("losses", "accuracy")}
+        return vars(self) | of_each
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Trial:
+        of_each = {k: np.asarray(plain[k], dtype=np.float64) for k in ("losses", "accuracy")}
+        return cls(**{**plain, **of_each})
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Recordings to tune on, and others to try on, as they were measured."""
+
+    number: int
+    train: TrainingSet
+    test: TrainingSet
+    aligned: TrainingSet | None = None
+    """What is tuned on with the other folds for groups, if there are enough of them: what is
+    cross-fitted on it again then learns from the same recordings as in other folds."""
+
+    @property
+    def counts(self) -> list[int]:
+        return [truth.n_clusters for truth in self.test.truths]
+
+    def trial(
+        self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **about: Any
+    ) -> Trial:
+        """The trial of a candidate that gives these partitions, without and with K given."""
+        truths, compared = self.test.truths, self.test.problem.comparison
+        columns = [
+            [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
+            for found in guesses
+        ]
+        return Trial(np.array(columns).T, seconds, **about)
+
+    @cached_property
+    def names(self) -> Sequence[NDArray[Any]] | None:
+        """The true name of each item; None where there are none, or one is hidden from learning."""
+        given, test = self.test.item_labels, self.test
+        if given is None or test.question == STATES:
+            return None
+        sizes = [sample.n_samples for sample in test.samples]
+        return read_names(given, sizes, test.problem.traits.words.whole)
+
+    def accuracy(self, found: Sequence[NDArray[Any]] | None) -> Floats | float:
+        """The share of items of each recording that have their right name, (n,); NaN for none."""
+        if found is None or self.names is None:
+            return np.nan
+        return np.array(list(map(share_right, self.names, self.test.truths, found)))
+
+    def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
+        if self.aligned is not None:
+            try:
+                return fit(self.aligned)
+            except DataError:  # what is needed in two groups is in one fold only
+                pass
+        return fit(self.train)
+
+    def trial_of(
+        self,
+        metric: Metric,
+        samples: Sequence[Sample],
+        states: NDArray[Any] | None,
+        seconds: float,
+        **about: Any,
+    ) -> Trial:
+        """The trial of a metric on the held-out samples with its features, and states of these."""
+        problem, pairs = self.test.problem, list(zip(samples, self.counts, strict=True))
+        counted = [problem.partition(x, metric, K) for x, K in pairs]
+        priced = counted
+        if metric.price is not None and not problem.traits.given_k:
+            priced = [problem.partition(x, metric, None) for x in samples]
+        names = names_by_metric({"": priced}, samples, states).get("")
+        accuracy = self.accuracy(names)
+        return self.trial([priced, counted], seconds, accuracy=accuracy, **about)
+
+    def failed(self, why: object, start: float, refused: bool = True) -> Trial:
+        """The trial of a candidate that failed after it was tried from ``start``."""
+        nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
+        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+
+
+# ---- which candidates are tried together, in what order, and for how long
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Candidates that are tried together: tuned metrics that see the same, a path, a classifier."""
+
+    candidates: Sequence[Candidate]
+    work: Callable[[Fold], list[Trial]]
+    cost: float = 1.0
+    """As of a :class:`structsvm.partitions.Baseline`; that of metrics is about one."""
+
+    @property
+    def is_classifier(self) -> bool:
+        return self.candidates[0].estimator is not None
+
+    def tried_in(self, fold: Fold, end: float) -> tuple[list[Trial] | None, float]:
+        """The trials of a fold, None if they did not end in time, and seconds."""
+        start = time.perf_counter()
+        try:
+            with until(end):
+                trials: list[Trial] | None = self.work(fold)
+        except OutOfTimeError:
+            trials = None
+        return trials, time.perf_counter() - start
+
+
+def tasks_of(asked: Mapping[Candidate, Settings], candidates: Sequence[Candidate]) -> list[Task]:
+    """The tasks in order: what others have to beat, then by cost. ``asked`` are all metrics'."""
+    alike: dict[Any, dict[Candidate, Settings]] = {}
+    for c, settings in asked.items():
+        kind = c.name if c.is_learned else ""
+        alike.setdefault((id(settings.features), settings.standardize, kind), {})[c] = settings
+    tasks = [
+        Task(list(some), partial(_try_metrics, some), max(c.cost for c in some))
+        for some in alike.values()
+    ]
+    tasks += [
+        Task([c], partial(_try_classifier, c.estimator), c.estimator.cost)
+        for c in candidates
+        if c.estimator is not None
+    ]
+    names = {task: [c.name for c in task.candidates] for task in tasks}
+    return sorted(tasks, key=lambda task: ("untrained" not in names[task], task.cost))
+
+
+class Clock:
+    """How long tasks take, and which of them there is time for until ``end``."""
+
+    def __init__(self, end: float, n_workers: int) -> None:
+        self.end, self.n_workers = end, n_workers
+        self.start, self.told = time.monotonic(), 0.0
+        self.seconds: dict[Task, float] = {}
+        """The longest time that each task took in a fold."""
+
+    @property
+    def end_of_trials(self) -> float:
+        """When there is just time left to learn what was tried from all recordings."""
+        tried = sum(s for task, s in self.seconds.items() if task.is_classifier)
+        return self.end - AGAIN * tried
+
+    def took(self, task: Task, seconds: float) -> None:
+        self.seconds[task] = max(seconds, self.seconds.get(task, 0.0))
+
+    def takes(self, task: Task) -> float:
+        """Seconds that a task takes in a fold, about."""
+        known = sum(other.cost for other in self.seconds)
+        rate = sum(self.seconds.values()) / known if known else USUAL_RATE
+        return self.seconds.get(task, task.cost * rate)
+
+    def needs(self, task: Task, n_folds: int) -> float:
+        """Seconds that a task will take in so many folds, and once more."""
+        again = AGAIN if task.is_classifier and task not in self.seconds else 0.0
+        return self.takes(task) * (n_folds / self.n_workers + again)
+
+    def share(self, task: Task, left: Sequence[Task]) -> AbstractContextManager[None]:
+        """What is told meanwhile, as a part of the time for the tasks that are left."""
+        now, total = time.monotonic(), 0.0
+        for other, n_folds in Counter(left).items():
+            need = self.needs(other, n_folds)
+            if now + total + need <= self.end_of_trials:
+                total += self.takes(other) * n_folds / self.n_workers
+        elapsed, takes = now - self.start, self.takes(task) / self.n_workers
+        whole = max(elapsed + max(total, takes), 1e-9)
+        start = max(self.told, elapsed / whole)
+        self.told = max(start, min((elapsed + takes) / whole, 1.0))
+        return share("trying", start, self.told)
+
+    def allows(self, task: Task, folds_left: int) -> bool:
+        """Whether there is time; what may take far less than it costs is begun, and stopped."""
+        need = self.needs(task, folds_left) if task in self.seconds else self.takes(task) / LESS
+        return time.monotonic() + need <= self.end_of_trials
+
+
+def trials_of(
+    tasks: Sequence[Task],
+    folds: Sequence[Fold],
+    n_jobs: int | None,
+    end: float = math.inf,
+    saved: SavedTrials | None = None,
+) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float]]:
+    """A trial in each fold of each candidate for which there is time, and what others would take.
+
+    The first task, and the first that learns a metric, are done whatever time they take.
+    """
+    found: dict[tuple[Task, int], list[Trial]] = {}
+    if saved is not None:
+        pairs = [(task, fold.number) for task in tasks for fold in folds]
+        found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
+    n, clock = len(folds), Clock(end, effective_n_jobs(n_jobs))
+    for (task, _), trials in found.items():
+        clock.took(task, sum(trial.seconds for trial in trials))
+    asked = [(task, fold) for task in tasks for fold in folds if (task, fold.number) not in found]
+    learned = [task for task in tasks if task.candidates[0].is_learned]
+    needed = {*tasks[:1], *learned[:1]}
+    begun: list[tuple[Task, int]] = []
+    late: set[Task] = set()
+
+    def jobs() -> Iterator[Any]:
+        for number, (task, fold) in enumerate(asked):
+            if task not in needed and not clock.allows(task, n - fold.number):
+                late.add(task)
+            if task not in late:
+                begun.append((task, fold.number))
+                with clock.share(task, [other for other, _ in asked[number:] if other not in late]):
+                    yield delayed(task.tried_in)(
+                        fold, math.inf if task in needed else clock.end_of_trials
+                    )
+
+    with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
+        for number, (trials, seconds) in enumerate(parallel(jobs())):
+            task, fold_number = begun[number]
+            if trials is None:
+                late.add(task)
+                continue
+            clock.took(task, seconds)
+            found[task, fold_number] = trials
+            if saved is not None:
+                saved.keep(task, fold_number, trials)
+    return _tried_and_untried(tasks, found, clock, n)
+
+
+def _tried_and_untried(
+    tasks: Sequence[Task], found: Mapping[tuple[Task, int], list[Trial]], clock: Clock, n: int
+) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float]]:
+    tried, untried = {}, {}
+    for task in tasks:
+        of_folds = [found[task, k] for k in range(n) if (task, k) in found]
+        for j, c in enumerate(task.candidates):
+            if len(of_folds) == n:
+                tried[c] = [trials[j] for trials in of_folds]
+            else:
+                untried[c] = clock.needs(task, n) / len(task.candidates)
+    return tried, untried
+
+
+class SavedTrials:
+    """A file of trials, with which the same search goes on later."""
+
+    def __init__(self, path: str | PathLike[str], identity: str) -> None:
+        self.path, self.identity = Path(path), identity
+        self.trials: dict[str, list[dict[str, Any]]] = {}
+        if self.path.exists():
+            header, _ = TRIALS.read(self.path)
+            if header.get("identity") != identity:
+                raise CheckpointError(
+                    f"{path} is of other data or settings: give the same ones to go on, or another "
+                    "file to start again"
+                )
+            self.trials = header["trials"]
+
+    def of(self, task: Task, fold: int) -> list[Trial] | None:
+        plain = self.trials.get(self._key(task, fold))
+        return None if plain is None else [Trial.from_plain(one) for one in plain]
+
+    def keep(self, task: Task, fold: int, trials: Sequence[Trial]) -> None:
+        self.trials[self._key(task, fold)] = [trial.to_plain() for trial in trials]
+        TRIALS.write(self.path, {"identity": self.identity, "trials": self.trials}, {})
+
+    def _key(self, task: Task, fold: int) -> str:
+        asked = [(c.name, c.lam, c.settings, c.estimator) for c in task.candidates]
+        return f"{fingerprint(asked)} {fold}"
+
+
+# ---- how a task is done in a fold
+
+
+def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
+    """Metrics that see the same features: those that are tuned only, and those that are learned."""
+    start, settings = time.perf_counter(), next(iter(asked.values()))
+    try:
+        with without_warnings(DataWarning):
+            fit = partial(Inputs.fit, settings.features, settings.standardize)
+            inputs, train = fold.cross_fitted(fit)
+            seen = inputs(fold.test.samples), inputs.states
+            train = train.parts  # features see what has no labels, and metrics do not
+    except (DataError, LearningError) as error:
+        if any(c.name == "untrained" for c in asked):  # which the others have to beat
+            error.add_note(f"in fold {fold.number}")
+            raise
+        return [fold.failed(error, start) for _ in asked]
+    untrained = tuned_metric("untrained", train)
+    found: dict[Candidate, Trial] = {}
+    paths: dict[str, list[Candidate]] = {}
+    for c in asked:
+        start = time.perf_counter()
+        if c.tuned is None:
+            paths.setdefault(c.name, []).append(c)
+            continue
+        metric = untrained if c.tuned == "untrained" else candidate_metric(c, train)
+        found[c] = fold.trial_of(metric, *seen, time.perf_counter() - start)
+    for path in stage("metrics", list(paths.values())):
+        trials = _try_path([asked[c] for c in path], train, untrained, seen, fold)
+        found |= zip(path, trials, strict=True)
+    return [found[c] for c in asked]
+
+
+def _try_path(
+    path: Sequence[Settings],
+    train: TrainingSet,
+    untrained: Metric,
+    seen: tuple[Sequence[Sample], NDArray[Any] | None],
+    fold: Fold,
+) -> list[Trial]:
+    """One kind of learned metric along a path of ``lam``, the largest first.
+
+    Each step begins with the cuts of the one before.
+    """
+    trials, (samples, states) = [], seen
+    # One recording in a fold, or a feature that is constant there, is told once for all.
+    with without_warnings(DataWarning, ConvergenceWarning):
+        train.problem.learning.check(train.truths)
+        path[0].check(train.n_features, len(train))
+        state = FitState.of(path[0], train, untrained)
+        memory = Memory() if train.problem.traits.convex else None
+        for settings in stage("lam", path):
+            start = time.perf_counter()
+            try:
+                with share("the metric", 0.0, 0.5):
+                    solution = settings.solver.solve(
+                        state.risk.regularized(settings.weighted(state.objective)), memory=memory
+                    )
+                if solution.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt("while choosing a metric")
+                with share("its price", 0.5, 1.0):
+                    metric = state.result(settings, solution).metric
+            except (LearningError, MasterError) as error:
+                trials.append(fold.failed(error, start, refused=False))
+                continue
+            about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
+            trial = fold.trial_of(metric, samples, states, time.perf_counter() - start, **about)
+            trials.append(trial)
+    return trials
+
+
+def candidate_metric(candidate: Candidate, data: TrainingSet) -> Metric:
+    """A candidate that is tuned only, on samples as its metric sees them."""
+    options = {k: v for k, v in candidate.settings.items() if k not in SEEING}
+    return tuned_metric(str(candidate.tuned), data, **options)
+
+
+def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
+    """A candidate that is no metric: fitted to the samples as they were measured."""
+    start = time.perf_counter()
+    problem, samples = fold.test.problem, fold.test.samples
+    try:
+        with without_warnings(DataWarning):
+            model = fold.cross_fitted(partial(fit_baseline, baseline))
+        seconds = time.perf_counter() - start
+        labels = [
+            labels_by(model, baseline.name, problem, samples, asked)
+            for asked in (None, fold.counts)
+        ]
+    except (DataError, LearningError) as error:
+        return fold.failed(error, start)
+    accuracy = fold.accuracy(labels[0] if names_states(model) else None)
+    return fold.trial([partitions_of(y, problem) for y in labels], seconds, accuracy=accuracy)
+
+
+def _try_classifier(baseline: Baseline, fold: Fold) -> list[Trial]:
+    return [try_baseline(baseline, fold)]

@@ -1,0 +1,146 @@
+"""Candidates are tried while there is time, the cheap ones first, and not twice."""
+
+import math
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from structsvm import MetricLearnerCV, StructSVMError
+from structsvm.datasets import relevant_changes
+from structsvm.errors import CheckpointError, SettingsError
+from structsvm.io import arrays_and_labels
+from structsvm.model_selection.trials import SavedTrials, Task, Trial, tasks_of, trials_of
+from structsvm.partitions import Baseline, Candidate
+from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
+
+FOLDS = [SimpleNamespace(number=k) for k in range(3)]
+XS, YS = arrays_and_labels(
+    relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+)
+
+
+def task(name, seconds=0.0, cost=1.0, log=None):
+    """A task of one classifier, which says that it was tried and tells how far it is."""
+
+    def work(fold):
+        if log is not None:
+            log.append((name, fold.number))
+        for _ in stage("steps", range(max(1, round(100 * seconds)))):
+            time.sleep(seconds and 0.01)
+        return [Trial(np.full((2, 2), float(fold.number)), seconds)]
+
+    return Task([Candidate(name, baseline=Baseline(name, None, cost))], work, cost)
+
+
+def names(found):
+    return {candidate.name for candidate in found}
+
+
+def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
+    log = []
+    tried, untried = trials_of([task("a", log=log), task("b", log=log)], FOLDS, None)
+    assert (names(tried), untried) == ({"a", "b"}, {})
+    assert log == [(name, k) for name in "ab" for k in range(3)]
+    for trials in tried.values():
+        assert [trial.losses[0, 0] for trial in trials] == [0.0, 1.0, 2.0]
+
+
+def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end():
+    log, end = [], time.monotonic() - 1.0
+    tried, untried = trials_of([task("a", 0.05, log=log), task("b", log=log)], FOLDS, None, end)
+    assert (names(tried), names(untried)) == ({"a"}, {"b"})
+    assert {name for name, _ in log} == {"a"}
+    assert 0 < sum(untried.values()) < 10
+
+
+def test_what_is_begun_ends_in_time_and_counts_as_untried():
+    """It costs far more than its cost says, and is stopped where it tells how far it is."""
+    start = time.monotonic()
+    tasks = [task("a", 0.01), task("slow", 30.0, cost=0.1)]
+    tried, untried = trials_of(tasks, FOLDS, None, start + 0.5)
+    assert time.monotonic() - start < 5
+    assert (names(tried), names(untried)) == ({"a"}, {"slow"})
+
+
+def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left():
+    log = []
+    tasks = [task("a", 0.01, log=log), task("b", 0.3, cost=0.01, log=log), task("c", log=log)]
+    tried, _ = trials_of(tasks, FOLDS, None, time.monotonic() + 0.7)
+    assert ("b", 0) in log
+    assert ("b", 2) not in log
+    assert "b" not in names(tried)
+
+
+def test_cheap_tasks_come_first_and_what_others_have_to_beat_before_them():
+    settings = SimpleNamespace(features=None, standardize="recording")
+    of_lags = SimpleNamespace(features=object(), standardize="recording")
+    slow, fast = (Candidate(n, baseline=Baseline(n, None, c)) for n, c in (("s", 9), ("f", 0.1)))
+    asked = {
+        Candidate("lags", cost=2.0): of_lags,
+        Candidate("untrained", baseline="untrained"): settings,
+    }
+    order = [task.candidates[0].name for task in tasks_of(asked, [slow, fast, *asked])]
+    assert order == ["untrained", "f", "lags", "s"]
+
+
+def test_what_was_saved_is_not_tried_again(tmp_path):
+    path, log = tmp_path / "tried.npz", []
+    trials_of([task("a", log=log)], FOLDS[:2], None, saved=SavedTrials(path, "same"))
+    again = SavedTrials(path, "same")
+    tried, _ = trials_of([task("a", log=log)], FOLDS, None, saved=again)
+    assert log == [("a", 0), ("a", 1), ("a", 2)]
+    (trials,) = tried.values()
+    assert [trial.losses[0, 0] for trial in trials] == [0.0, 1.0, 2.0]
+    assert math.isnan(trials[0].accuracy)
+    with pytest.raises(CheckpointError, match="of other data or settings"):
+        SavedTrials(path, "other")
+
+
+def test_until_ends_what_tells_of_itself_and_nothing_else():
+    heard = []
+    with watching(lambda *told: heard.append(told)):
+        with until(math.inf):
+            tell("in time", 0.5)
+        with pytest.raises(OutOfTimeError), until(-math.inf):
+            tell("late", 0.6)
+    assert heard == [("in time", 0.5)]
+    tell("outside", 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+class TestSearch:
+    def search(self, **settings):
+        return MetricLearnerCV(
+            candidates=["untrained", "diagonal", "rca", "boundary-boosting"],
+            lams=[0.1],
+            cv=3,
+            random_state=0,
+            **settings,
+        )
+
+    def test_without_time_there_is_a_metric_and_what_was_left_out(self):
+        found = self.search(max_seconds=0.0).fit(XS, YS, baselines="all")
+        assert found.best_learned_ == "diagonal"
+        assert list(found.untried_) == ["boundary-boosting"]
+        assert found.untried_["boundary-boosting"] > 0
+        assert "boundary-boosting" not in found.cv_results_["candidate"]
+        assert "rca" in found.best_estimator_.baselines_
+        assert "boundary-boosting" not in found.best_estimator_.baselines_
+
+    def test_it_goes_on_and_finds_what_it_finds_at_once(self, tmp_path):
+        path = tmp_path / "tried.npz"
+        self.search(max_seconds=0.0).fit(XS, YS, resume=path)
+        resumed = self.search().fit(XS, YS, resume=path)
+        whole = self.search().fit(XS, YS)
+        assert resumed.untried_ == {}
+        np.testing.assert_array_equal(resumed.losses_, whole.losses_)
+        assert resumed.best_candidate_ == whole.best_candidate_
+        with pytest.raises(StructSVMError, match="of other data or settings"):
+            self.search().fit([2.0 * X for X in XS], YS, resume=path)
+
+    @pytest.mark.parametrize("seconds", [-1.0, float("nan"), "long"])
+    def test_a_time_that_is_none_is_refused(self, seconds):
+        with pytest.raises(SettingsError, match="max_seconds must be"):
+            self.search(max_seconds=seconds).fit(XS, YS)
