@@ -61,7 +61,10 @@ from structsvm.support.tables import ShortTable
 INTERRUPTED = 130
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
 """Settings of a learner that differ between the candidates of a split."""
-IN_MEMORY = ("labels", "outside", "chunk_column", "recording_column", "regions", "rates", "split")
+IN_MEMORY = (
+    *("labels", "outside", "chunk_column", "recording_column", "categories"),
+    *("regions", "rates", "split"),
+)
 """Parameters of reading and options that need all recordings in memory."""
 WAIT = 30  # seconds to wait for a scheduler
 
@@ -122,6 +125,8 @@ def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
     typed = {*Reading.of(args).typed, *(name for name in IN_MEMORY if getattr(args, name, None))}
     whole = next((name for name in IN_MEMORY if name in typed), None)
+    if Reading.of(args).typed.get("missing") == "impute":
+        whole = "missing"
     if args.lazy or args.scheduler is not None:
         option = "--lazy" if args.lazy else "--scheduler"
         if takes_images(problem):
@@ -239,7 +244,7 @@ def _fit(
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
 
     def keep(learned: MetricLearner) -> None:
-        learned.columns_ = Reading.of(args).to_remember
+        learned.columns_ = Reading.of(args).to_remember | inputs.learned
         learned.steps_ = usual_steps(inputs.times)
         save(learned, args.output)
 

@@ -33,11 +33,7 @@ from structsvm.errors import (
 )
 from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
-from structsvm.io.cleaning import (
-    NOT_BETWEEN,
-    cleaned,
-    looks_like_changes,
-)
+from structsvm.io.cleaning import cleaned, looks_like_changes
 from structsvm.io.files import (
     RecordingFiles,
     find_recordings,
@@ -66,7 +62,16 @@ GROUPS = ("problem", "solver", "features", "files")
 """Groups of settings, ``--set problem.NAME=VALUE``."""
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
-OF_COMMANDS = ("path", "recordings", "need_labels", "blanks", "max_bytes", "optional", "in_order")
+OF_COMMANDS = (
+    "path",
+    "recordings",
+    "need_labels",
+    "blanks",
+    "max_bytes",
+    "optional",
+    "in_order",
+    "medians",
+)
 """Parameters of reading that commands give themselves."""
 OF_LABELS = [one for one in inspect.signature(with_labels).parameters if one not in OF_COMMANDS]
 """Parameters of reading labels from files of their own."""
@@ -152,7 +157,8 @@ def typed_problem(args: argparse.Namespace) -> PartitionProblem:
     if Reading.of(args).typed.get("missing") == "mask":
         if "missing" not in cls.__dataclass_fields__:
             raise SettingsError(
-                f"--missing mask is not for {name}: fill missing values in, or leave their rows out"
+                f"--missing mask is not for {name}: rows with missing values are left out there, "
+                "unless --missing impute puts the median of their column there"
             )
         given["missing"] = "mask"
     required = [
@@ -267,12 +273,6 @@ class Reading:
     ) -> FileOptions:
         known = {one.name for one in fields(FileOptions)}
         given = {k: v for k, v in {**self.learned, **self.typed}.items() if k in known}
-        missing = given.get("missing", "error")
-        if missing != "error" and not in_order:
-            raise SettingsError(
-                f"--missing {missing} is for recordings: rows of a table are in no order, so that "
-                f"no value is between two others; {NOT_BETWEEN}"
-            )
         optional = {self.learned.get(name) for name in COLUMNS if name not in self.typed}
         return FileOptions(
             **given,
@@ -374,6 +374,14 @@ class InputData:
             for x, item in zip(samples, self.items, strict=True)
             if isinstance(item, Recording) and item.fine is not None
         ]
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What reading has learned that a model remembers."""
+        origin = getattr(self.items[0], "origin", None)
+        return (
+            {"medians": dict(origin.options.medians)} if origin and origin.options.medians else {}
+        )
 
     @property
     def times(self) -> list[TimeAxis | None]:
@@ -531,11 +539,12 @@ def read_for(
 ) -> InputData:
     """Read the files of a command, with the features of its model."""
     refuse_settings(args, "files")
-    problem, typed = learner.problem_, Reading.of(args).typed
-    if typed.get("missing") == "mask" and getattr(problem, "missing", None) != "mask":
+    problem, missing = learner.problem_, Reading.of(args).typed.get("missing")
+    knows = getattr(problem, "missing", None) == "mask" or missing != "mask"
+    if not knows or (missing == "impute" and "medians" not in learner.columns_):
         raise SettingsError(
-            f"missing='mask': {args.model} was learned without it: learn with fit --missing mask, "
-            "or give missing='interpolate'"
+            f"missing={missing!r}: {args.model} was learned without it: learn with fit --missing "
+            f"{missing}{', or give missing=' + repr('interpolate') if missing == 'mask' else ''}"
         )
     inputs = read(args, terminal, problem, need_labels=need_labels, blanks=blanks, learner=learner)
     names = getattr(learner, "feature_names_in_", None)

@@ -29,7 +29,7 @@ from structsvm.io.files import KINDS, OTHER_TABLES, files_below, predictions_amo
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.options import SPACES
-from structsvm.io.recording import Recording
+from structsvm.io.recording import Origin, Recording
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import (
@@ -187,16 +187,20 @@ def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answe
 def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str) -> Answer:
     """The clusters of the rows of a table, with the names of classes that a classifier gives."""
     assert M.labels is not None
-    labels, origin = M.labels.tolist(), table.origin
-    numbers = range(len(labels)) if origin is None else origin.rows.tolist()
-    rows = [{"row": i, "cluster": label} for i, label in zip(numbers, labels, strict=True)]
-    plain = {"n_clusters": M.n_clusters, "labels": labels}
+    origin = table.origin or Origin(Path(), np.arange(len(M.labels)))
+    columns = {"cluster": M.labels.tolist()}
     if classes is not None:
         known, codes = np.unique(classes, return_inverse=True)
         votes = [np.bincount(codes[M.labels == k]).argmax() for k in range(M.n_clusters)]
-        names = known[votes][M.labels].tolist()
-        plain["names"] = names
-        rows = [row | {"state": name} for row, name in zip(rows, names, strict=True)]
+        columns["state"] = known[votes][M.labels].tolist()
+    found = dict(zip(origin.rows.tolist(), zip(*columns.values(), strict=True), strict=True))
+    rows = [
+        {"row": i, **dict(zip(columns, found.get(i, [None] * len(columns)), strict=True))}
+        for i in origin.written.tolist()
+    ]
+    plain = {"n_clusters": M.n_clusters, "labels": [row["cluster"] for row in rows]}
+    if classes is not None:
+        plain["names"] = [row["state"] for row in rows]
     line = " ".join(map(str, M.sizes))
     return Answer(table.name, plain, line, rows, {"state": f"{label}_predicted"})
 
@@ -327,11 +331,11 @@ def _rounded(value: Any) -> Any:
 def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
     """Names and rows of the table a recording was read from, and what separates its columns."""
     origin = recording.origin
-    if origin is not None:
+    if origin is not None and kind_of(origin.path) != ".npz":
         frame = read_frame(origin.path, origin.options, as_text=True)[0]
         if frame.index.names != [None]:  # levels that were asked for, in the place of columns
             frame = frame.reset_index()
-        rows = frame.iloc[origin.rows].to_numpy(dtype=object).tolist()
+        rows = frame.iloc[origin.written].to_numpy(dtype=object).tolist()
         asked = origin.options.separator
         if asked in (None, ",", SPACES) and getattr(origin.format, "decimal", ".") == ",":
             rows = [[_with_point(value) for value in row] for row in rows]
@@ -344,7 +348,11 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
     if recording.y is not None and "label" not in header:
         header.append("label")
         columns.append(recording.y.tolist())
-    return header, [list(row) for row in zip(*columns, strict=True)], ","
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    if origin is not None and origin.left_out.size:
+        there = dict(zip(origin.rows.tolist(), rows, strict=True))
+        rows = [there.get(i, [""] * len(header)) for i in origin.written.tolist()]
+    return header, rows, ","
 
 
 def _with_point(value: Any) -> Any:
@@ -444,6 +452,9 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
         )
     names = ("min_length", "max_length", "must_link", "cannot_link")
     rules: Any = {name: getattr(args, name) for name in names if getattr(args, name)}
+    for name in {"must_link", "cannot_link"} & rules.keys():
+        origin = getattr(inputs.items[0], "origin", None)
+        rules[name] = [tuple(_sample(origin, row) for row in pair) for pair in rules[name]]
     if (W := inputs.window) > 1 and args.regions is not None:
         raise SettingsError(
             f"--regions counts samples, and {args.model} was learned from windows of {W}: learn "
@@ -460,3 +471,11 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
         unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
         rules["known"] = labels_with(InputData.of(unlabelled, inputs.problem), args.regions)
     return rules  # type: ignore[no-any-return]
+
+
+def _sample(origin: Any, row: int) -> int:
+    """The number of the sample that a row of a table is."""
+    left_out: list[int] = [] if origin is None else origin.left_out.tolist()
+    if row in left_out:
+        raise SettingsError(f"row {row} is left out, as values are missing in it: link others")
+    return row - sum(other < row for other in left_out)

@@ -370,7 +370,7 @@ def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str) -> tup
 
 
 def _save(learner: MetricLearner, part: Part, path: Path, args: argparse.Namespace) -> None:
-    learner.columns_ = Reading.of(args).to_remember
+    learner.columns_ = Reading.of(args).to_remember | part.inputs.learned
     learner.steps_ = usual_steps(part.inputs.times)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(learner, path)

@@ -181,8 +181,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--recording-column": value("NAME", "column that says of which recording a row is"),
     "--ignore": value("NAME", "column to leave out; may be repeated", **REPEATED),
     "--missing": choice(
-        ("error", "interpolate", "mask"),
-        "refuse missing values (the default), interpolate them, or leave them out",
+        ("error", "interpolate", "mask", "impute"),
+        "refuse missing values (the default for recordings), interpolate them, or learn without "
+        "them; of tables, put the median of their column there (default: leave the rows out)",
     ),
     "--set": value(
         "NAME=VALUE",

@@ -335,6 +335,8 @@ def copied_features(given: Examined) -> Found:
     scaled = np.outer(deviation, deviation)
     correlation = np.divide(second, scaled, out=np.zeros_like(second), where=scaled > 0)
     pairs = [given.called(pair) for pair in np.argwhere(np.triu(np.abs(correlation) > SAME, 1))]
+    # two categories of one column cannot do otherwise
+    pairs = [pair for pair in pairs if len({name.partition("=")[:2] for name in pair}) > 1]
     if pairs:
         yield (
             f"always move together: {some_of([' and '.join(pair) for pair in pairs])}; one may "

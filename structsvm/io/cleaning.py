@@ -10,7 +10,6 @@ import numpy as np
 
 from structsvm.data.gaps import blocks, filled
 from structsvm.data.reading import NO, YES, look_like_changes, marks_of, without_counting
-from structsvm.data.samples import MISSING
 from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.options import FileOptions
@@ -20,14 +19,9 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted, some_of
 
-BETWEEN = (
-    "interpolate with missing='interpolate', or drop them first; missing='mask' learns and "
-    "predicts without them"
-)
-NOT_BETWEEN = (
-    "fill them in, as with the median of their column, or leave out their rows, or columns "
-    "(ignore=)"
-)
+BETWEEN = "interpolate with missing='interpolate', or drop them first"
+MASK = "missing='mask' learns and predicts without them"
+IMPUTE = "missing='impute' puts the median of their column there"
 """Advice about missing values: of samples that follow each other, and of other rows."""
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
@@ -59,21 +53,83 @@ def cleaned(
     found = in_windows(found, options.window)
     if options.in_order:
         warn_about_times([one.name for one in found], [one.time for one in found], steps)
-    return found
+    return completed(found, options, "" if features_are_known else f"; {IMPUTE}")
+
+
+def completed(
+    recordings: Sequence[Recording], options: FileOptions, advice: str = ""
+) -> list[Recording]:
+    """Leave out the rows of tables in which values are missing, or put medians there."""
+    if options.in_order:
+        return list(recordings)
+    if options.missing == "impute":
+        options = replace(options, medians=options.medians or _medians(recordings))
+        return [_imputed(one, options) for one in recordings]
+    return [_without_rows(one, advice) for one in recordings]
+
+
+def _medians(recordings: Sequence[Recording]) -> dict[str, float]:
+    X, first = np.vstack([one.X for one in recordings]), recordings[0]
+    for j, feature in enumerate(first.features):
+        if np.isnan(X[:, j]).all():
+            raise DataError(
+                f"{first.where}: column {feature!r} has no value, and therefore no median: leave "
+                f"it out with ignore={feature!r}"
+            )
+    return dict(zip(first.features, np.nanmedian(X, axis=0).tolist(), strict=True))
+
+
+def _imputed(recording: Recording, options: FileOptions) -> Recording:
+    """Put medians where values are missing, and remember them."""
+    X, origin = recording.X, recording.origin
+    medians = np.array([options.medians[name] for name in recording.features])
+    if n := int(np.isnan(X).sum()):
+        values = counted(n, "missing value")
+        warn(f"{recording.where}: {values} imputed, by the median of the column", DataWarning)
+    return replace(
+        recording,
+        X=np.where(np.isnan(X), medians, X),
+        origin=None if origin is None else replace(origin, options=options),
+    )
+
+
+def _without_rows(recording: Recording, advice: str) -> Recording:
+    missing = np.isnan(recording.X)
+    T, rows = len(missing), np.flatnonzero(missing.any(axis=1))
+    if not rows.size:
+        return recording
+    if rows.size == T:
+        worst = recording.features[missing.sum(axis=0).argmax()]
+        raise DataError(
+            f"{recording.where}: values are missing in every row, most of them in column "
+            f"{worst!r}: leave it out, ignore={worst!r}{advice}"
+        )
+    warn(
+        f"{recording.where}: {rows.size} of {counted(T, 'row')} left out in which values are "
+        f"missing, the first is {recording.place(rows[0])}, column "
+        f"{recording.features[missing[rows[0]].argmax()]!r}{advice}",
+        DataWarning,
+    )
+    kept, origin = recording.at(np.setdiff1d(np.arange(T), rows)), recording.origin
+    if kept.origin is None or origin is None:
+        return kept
+    return replace(kept, origin=replace(kept.origin, left_out=origin.rows[rows]))
 
 
 def without_gaps(
-    recordings: Sequence[Recording], missing: str = "error", *, in_order: bool = True
+    recordings: Sequence[Recording], options: FileOptions, known: bool = False
 ) -> list[Recording]:
-    """Refuse missing values, interpolate them or leave them NaN."""
-    refuse_unlisted("missing", missing, MISSING)
+    """Refuse missing values, interpolate them or leave them NaN; ``known`` is to a model."""
+    advice = BETWEEN if known else f"{BETWEEN}; {MASK}"
+    if not options.in_order:
+        advice = IMPUTE
     return [
-        one if np.isfinite(one.X).all() else _without_gaps(one, missing, in_order)
+        one if np.isfinite(one.X).all() else _without_gaps(one, options, advice)
         for one in recordings
     ]
 
 
-def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recording:
+def _without_gaps(recording: Recording, options: FileOptions, advice: str) -> Recording:
     X, name = recording.X, recording.where
     endless = [(row, row + 1, column) for row, column in np.argwhere(np.isinf(X)).tolist()]
     places = some_of(
@@ -87,10 +143,13 @@ def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recordi
     if endless:
         row, _, column = endless[0]
         raise DataError(f"{name}: {X[row, column]} in {places}; leave it blank, or its row out")
+    missing = options.missing or ("error" if options.in_order else "impute")
+    if missing == "impute":
+        return recording  # they are left out, or imputed, when all are read
     n = int(np.isnan(X).sum())
     gaps = f"{'a missing value' if n == 1 else 'missing values'} in {places}"
     if missing == "error":
-        raise DataError(f"{name}: {gaps}; {BETWEEN if in_order else NOT_BETWEEN}")
+        raise DataError(f"{name}: {gaps}; {advice}")
     if missing == "mask":
         warn(f"{name}: {counted(n, 'value')} masked: {gaps}", DataWarning)
         return recording

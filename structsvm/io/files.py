@@ -17,14 +17,21 @@ from numpy.typing import NDArray
 from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.cleaning import cleaned, read_labels_as, without_gaps
+from structsvm.io.cleaning import cleaned, completed, read_labels_as, without_gaps
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
-from structsvm.io.tables import EXCEL, are_spelled, read_frame, recordings_in, refuse_repeated
+from structsvm.io.tables import (
+    EXCEL,
+    are_spelled,
+    read_frame,
+    recordings_in,
+    refuse_repeated,
+    with_all_categories,
+)
 from structsvm.io.windows import in_windows
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
@@ -88,9 +95,10 @@ def read_npz(path: Path, name: str, options: FileOptions, wanted: Sequence[str])
     if y is None and options.need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
     time = _times(path, arrays, len(X))
-    whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time)
+    origin = Origin(path, np.arange(len(X)), options=options)
+    whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
     found = whole.choosing(options.chosen(path, features, wanted))
-    return without_gaps([found], options.missing, in_order=options.in_order)[0]
+    return without_gaps([found], options, known=bool(wanted))[0]
 
 
 def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDArray[Any] | None:
@@ -245,12 +253,14 @@ def read_files(
     found: Found, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> list[Recording]:
     files = list(zip(found.files, found.names, strict=True))
-    return [
+    recordings = [
         replace(one, name=f"{name}/{one.name}") if len(several) > 1 < len(files) else one
         for path, name in stage("files", files)
         for several in [read_file(path, options, name=name, wanted=wanted)]
         for one in several
     ]
+    share = not wanted and options.categories
+    return with_all_categories(recordings, options) if share else recordings
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
@@ -428,9 +438,9 @@ class RecordingFiles:
         recordings = read_file(path, self._options, name=name)
         if len(recordings) > 1:
             raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
-        (recording,) = in_windows(
-            read_labels_as(recordings, self._options.labels_are), self._options.window
-        )
+        options = self._options
+        whole = completed(read_labels_as(recordings, options.labels_are), options)
+        (recording,) = in_windows(whole, options.window)
         return recording
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import listed
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.plain import is_number_text
 
 SPACES = r"\s+"  # what separates columns that stand below each other; pandas reads it so
 TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
 """Names of separators."""
-SEQUENCES = ("missing_labels", "features", "ignore", "skip_lines")
+SEQUENCES = ("missing_labels", "features", "ignore", "categories", "skip_lines")
+TREATMENTS = (None, "error", *(IN_ORDER := ("interpolate", "mask")), "impute")
+"""Of missing values; some are for samples that follow each other."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,15 @@ class FileOptions:
     """Columns that are read alone."""
     ignore: Sequence[str] = ()
     """Columns that are left out."""
-    missing: str = "error"
+    categories: Sequence[str] = ()
+    """Columns of tables, such as "sex", each of which becomes columns of 0 and 1, "sex=female"."""
+    missing: str | None = None
     """Of missing values, "error" says where they are; "interpolate" puts those between them that
     are before and after them, in time if that is known; "mask" leaves them NaN, for
-    ``ChangePoint(missing="mask")``."""
+    ``ChangePoint(missing="mask")``. For rows in no order, "impute" puts the median of their column.
+    None is "error" for recordings, and leaves such rows out."""
+    medians: Mapping[str, float] = field(default_factory=dict)
+    """What "impute" puts into each column; by default the medians of what is read together."""
     separator: str | None = None
     """"," or ";" or "tab" or "space" between columns of text; detected by default."""
     decimal: str | None = None
@@ -98,6 +105,17 @@ class FileOptions:
             raise SettingsError(f"window is a number of samples from 1, got {self.window!r}")
         if not self.in_order and self.window not in (None, 1):
             raise SettingsError("window= is for recordings: the rows of a table are in no order")
+        refuse_unlisted("missing", self.missing, TREATMENTS)
+        if self.missing in IN_ORDER and not self.in_order:
+            raise SettingsError(
+                f"missing={self.missing!r} is for recordings: rows of a table are in no order, and "
+                "are left out unless missing='impute' puts the median of their column there"
+            )
+        if self.missing == "impute" and self.in_order:
+            raise SettingsError(
+                "missing='impute' is for tables: missing='interpolate' puts values between samples "
+                "of a recording"
+            )
         wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
         if wrong:
             raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
@@ -123,17 +141,24 @@ class FileOptions:
             If a column that is named is not there.
         """
         known = set(there)
-        for option, names in (("features", self.features), ("ignore", self.ignore)):
+        for option in ("features", "ignore", "categories"):
+            names = getattr(self, option)
             strangers = [name for name in names if name not in known]
             if strangers:
                 raise DataError(
                     f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
                     f"features are {listed(list(there))}"
                 )
+        wanted = tuple(dict.fromkeys(map(self.column_of, wanted)))
         if wanted and set(wanted) <= known:
-            return tuple(wanted)
+            return wanted
         ignored = set(self.ignore)
         return tuple(name for name in dict.fromkeys(self.features or there) if name not in ignored)
+
+    def column_of(self, feature: str) -> str:
+        """Return the column that a feature is, or is a category of."""
+        column = feature.partition("=")[0]
+        return column if column in self.categories else feature
 
 
 USUAL = FileOptions()

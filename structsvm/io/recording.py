@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,14 @@ class Origin:
     """The line of each row of the table, if it is in a file that people open."""
     options: Any = None
     """The :class:`FileOptions` it was read with."""
+    left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Rows of a table that are no samples, because values are missing in them."""
+
+    @property
+    def written(self) -> NDArray[np.int64]:
+        """The rows that are written: those of samples, and those that were left out."""
+        some = np.concatenate([self.rows, self.left_out])
+        return np.sort(some) if self.left_out.size else self.rows
 
     def place(self, start: int, end: int | None = None) -> str:
         """Return words for samples ``start, ..., end - 1`` as rows and lines of the table."""
@@ -103,7 +111,9 @@ class Recording:
             y=None if self.y is None else self.y[rows],
             chunks=None if self.chunks is None else self.chunks[rows],
             time=None if self.time is None else self.time.at(rows),
-            origin=None if origin is None else replace(origin, rows=origin.rows[rows]),
+            origin=None
+            if origin is None
+            else replace(origin, rows=origin.rows[rows], left_out=origin.left_out[:0]),
         )
 
     def with_features(self, features: Sequence[str], owner: str) -> Recording:

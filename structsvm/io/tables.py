@@ -185,6 +185,7 @@ def recordings_in(
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
         raise DataError(f"{path}: {there_is}: nothing to read")
+    frame, features = _with_categories(frame, features, origin, options, wanted)
     X = _features(frame, features, origin)
     y = chunks = None
     if label_column in headers:
@@ -199,7 +200,7 @@ def recordings_in(
     found = [whole]
     if recording_column in headers:
         found = _apart(whole, frame[recording_column])
-    return without_gaps(_in_order(found, path), options.missing, in_order=options.in_order)
+    return without_gaps(_in_order(found, path), options, known=bool(wanted))
 
 
 def refuse_repeated(path: Path, names: Sequence[str]) -> None:
@@ -207,6 +208,56 @@ def refuse_repeated(path: Path, names: Sequence[str]) -> None:
         raise DataError(
             f"{path}: features need different names, repeated: {listed(repeated)}; {SKIP}"
         )
+
+
+def _with_categories(
+    frame: Any,
+    columns: Sequence[str],
+    origin: Origin,
+    options: FileOptions,
+    wanted: Sequence[str],
+) -> tuple[Any, tuple[str, ...]]:
+    """Put columns of 0 and 1 in place of categories, those of a model where it is known."""
+    features: list[str] = []
+    for column in columns:
+        if column not in options.categories:
+            features.append(column)
+            continue
+        names = _stripped(frame[column].map(_category, na_action="ignore"))
+        there = sorted(names.dropna().unique())
+        learned = [f for f in wanted if f != column and options.column_of(f) == column]
+        own = learned or [f"{column}={name}" for name in there]
+        if new := [name for name in there if f"{column}={name}" not in own]:
+            warn(
+                f"{origin.path}: column {column!r} has {listed(new)}, which the model has not "
+                "learned: such a row is of none of the categories it knows",
+                DataWarning,
+            )
+        known = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
+        frame = frame.assign(**{one: value.astype(np.float64) for one, value in known.items()})
+        features += own
+    return frame, tuple(features)
+
+
+def _category(value: Any) -> str:
+    """Spell a category; whole numbers as they are without decimals."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
+    """Give all recordings the categories that any of them has."""
+    of_all = dict.fromkeys(f for one in recordings for f in one.features)
+    found = []
+    for one in recordings:
+        new = [f for f in of_all if options.column_of(f) != f and f not in one.features]
+        beside = {options.column_of(f): j for j, f in enumerate(one.features)}
+        blank = np.full(len(one.X), np.nan)  # as all of a column may be
+        places = [beside.get(options.column_of(f)) for f in new]
+        columns = [blank if j is None else 0.0 * one.X[:, j] for j in places]
+        found.append(
+            replace(one, X=np.column_stack([one.X, *columns]), features=(*one.features, *new))
+        )
+    return found
 
 
 def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
@@ -249,6 +300,8 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
     first, row = next(iter(words.items()))
     shown = list(words)[:TEXT_EXAMPLES]
     ignored = shown[0] if len(shown) == 1 else shown
+    again = [name for name in words if frame[name].nunique() < len(frame)]
+    categories = f"categories={again!r} makes a feature of each word; " if again else ""
     written = ""
     if origin.format is not None:
         written = (
@@ -259,6 +312,7 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
         f"{first!r}: if the column is of labels, of time or of names of recordings, say so "
         f"(label_column=, time_column=, recording_column=), and ignore={ignored!r} leaves it out; "
+        f"{categories}"
         f"a missing value is a blank cell, and skip_lines=[{origin.line(row)}] leaves out a line "
         f"of units{written}"
     )
