@@ -232,9 +232,8 @@ def draw() -> None:
     import matplotlib
 
     matplotlib.use("Agg")
+    from _fractions import plot_label_fraction
     from matplotlib import pyplot as plt
-
-    from structsvm.plotting import plot_label_fraction
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), sharey=True)
     for ax, level in zip(axes, LEVELS, strict=True):

@@ -180,7 +180,7 @@ def draw(table: list[dict[str, Any]], reference: float) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    from structsvm.plotting import plot_label_fraction
+    from _fractions import plot_label_fraction
 
     rows = [{"method": "ours, 4 s regions only", "fraction": 1.0, "mean": reference, "se": None}]
     for line in table:

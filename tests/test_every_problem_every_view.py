@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -139,8 +140,7 @@ class Problem:
 
 NO_ORDER = {
     "plot_segmentation": "clusters do not follow one another",
-    "plot_segmentation of features": "clusters do not follow one another",
-    "cli plot of one, its features": "what is drawn are clusters in two directions of the metric",
+    "plot_segmentation of columns": "clusters do not follow one another",
 }
 
 OF_FILES = (
@@ -149,8 +149,6 @@ OF_FILES = (
     "cli evaluate",
     "cli report",
     "cli plot of one",
-    "cli plot of one, its directions",
-    "cli plot of one, its features",
     "cli plot of one, as many as in truth",
 )
 
@@ -174,10 +172,8 @@ PROBLEMS = {
         n_parts=2,
         not_for={
             "plot_segmentation": "parts of an image do not follow one another",
-            "plot_segmentation of features": "parts of an image do not follow one another",
+            "plot_segmentation of columns": "parts of an image do not follow one another",
             "plot_clusters": "an image is drawn with its parts, by plot_cut",
-            "cli plot of one, its directions": "an image is drawn with its parts",
-            "cli plot of one, its features": "an image is drawn with its parts",
         },
     ),
     "tree": Problem(
@@ -424,9 +420,11 @@ def segmentation(case: Case, shell: Shell) -> None:
 @view("plot_segmentation of columns")
 def segmentation_of_columns(case: Case, shell: Shell) -> None:
     ax = plotting.plot_segmentation(case.learner, case.Xs[0], n_traces=2)
-    heaviest = np.argsort(-feature_weights(case.learner), kind="stable")[:2]
+    weights: Counter[str] = Counter()
+    for name, weight in zip(case.names, feature_weights(case.learner), strict=True):
+        weights[name.partition(" psi")[0]] += weight  # of all that is made of a column
     drawn = [label.get_text() for label in ax.get_yticklabels()][:2]
-    assert drawn == [case.names[j] for j in heaviest]
+    assert drawn == [name for name, _ in weights.most_common(2)]
 
 
 @view("plot_clusters")

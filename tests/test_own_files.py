@@ -135,6 +135,16 @@ class TestColumns:
         assert found.features == ("x",)
         assert without_odd_columns([one], ["clock", "x"]) == [one]
 
+    def test_counters_of_rows_that_were_lost_in_part_are_left_out(self, rng):
+        for lost in ([], [7], [7, 30]):
+            counter = np.delete(np.arange(53.0), lost)
+            (found,) = self.quietly(recording(counter=counter, x=rng.normal(size=counter.size)))
+            assert found.features == ("x",)
+
+    def quietly(self, *recordings):
+        with pytest.warns(DataWarning, match="left out"):
+            return without_odd_columns(recordings)
+
     def test_time_is_named(self, rng):
         (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))
         assert said.startswith("'clock' only rises")

@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, MissingExtraError, SettingsError
+from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection import WeightStability
@@ -28,7 +28,6 @@ from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     plot_clusters,
     plot_gap,
-    plot_label_fraction,
     plot_metric,
     plot_path,
     plot_segmentation,
@@ -274,41 +273,6 @@ class TestLearning:
         ring = ax.lines[-1]
         assert ring.get_xdata()[0] == search.best_lam_
         assert ring.get_ydata()[0] == losses[search.best_lam_]
-
-
-FRACTIONS = [
-    {"fraction": f, "method": "weak", "mean": 3.0 - f, "se": 0.5} for f in (0.1, 1.0, 0.02)
-] + [{"fraction": 1.0, "method": "untrained", "mean": 4.0, "se": None}]
-
-
-class TestLabelFraction:
-    @pytest.mark.parametrize(
-        "table",
-        [FRACTIONS, pd.DataFrame(FRACTIONS), pd.DataFrame(FRACTIONS).to_dict("list")],
-        ids=["rows", "frame", "columns"],
-    )
-    def test_curves_and_references(self, table, ax):
-        assert plot_label_fraction(table, ylabel="ARI", ax=ax) is ax
-        curve, reference = ax.lines
-        assert curve.get_xdata().tolist() == [0.02, 0.1, 1.0]
-        assert curve.get_ydata().tolist() == [2.98, 2.9, 2.0]
-        assert set(reference.get_ydata()) == {4.0}
-        band = ax.collections[0].get_paths()[0].vertices
-        assert band[:, 1].min() == pytest.approx(1.5)
-        assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2 %", "10 %", "100 %"]
-        assert ax.get_ylabel() == "ARI"
-
-    @pytest.mark.parametrize(
-        ("table", "message"),
-        [
-            ([], "has no rows"),
-            ([{"fraction": 1.0}], "needs a column 'method'"),
-            ([FRACTIONS[0] | {"fraction": 0.0}], r"in \(0, 1\], got 0.0"),
-        ],
-    )
-    def test_tables_that_cannot_be(self, table, message, ax):
-        with pytest.raises(DataError, match=message):
-            plot_label_fraction(table, ax=ax)
 
 
 @pytest.fixture(scope="module")

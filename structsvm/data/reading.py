@@ -41,6 +41,8 @@ FEWEST_ROWS = 10
 """In fewer rows a measurement may rise throughout by chance."""
 EVEN = 1e-6
 """Part of a step by which equal steps may differ."""
+MOSTLY = 0.9
+"""Part of the steps that are equal where a column counts: some rows may have been lost."""
 YES, NO = ("true", "yes"), ("false", "no")
 """Words for 1 and 0."""
 MOST_MARKS = 0.1
@@ -272,7 +274,8 @@ def _without(x: Any, names: Sequence[Any]) -> Any:
 
 def _counts(column: Floats) -> bool:
     steps = np.diff(column)
-    return bool(steps[0] > 0 and (np.abs(steps - steps[0]) <= EVEN * steps[0]).all())
+    even = np.abs(steps - np.median(steps)) <= EVEN * np.median(steps)
+    return bool((steps > 0).all() and even.mean() >= MOSTLY)
 
 
 # ---- labels that mark where recordings change: 1 at the first sample of a segment

@@ -1,7 +1,6 @@
 from structsvm.plotting.cuts import overlay as overlay
 from structsvm.plotting.cuts import plot_cut as plot_cut
 from structsvm.plotting.learning import plot_gap as plot_gap
-from structsvm.plotting.learning import plot_label_fraction as plot_label_fraction
 from structsvm.plotting.learning import plot_path as plot_path
 from structsvm.plotting.metric import plot_metric as plot_metric
 from structsvm.plotting.metric import plot_spectrum as plot_spectrum

@@ -1,4 +1,4 @@
-"""How learning went, and what it is worth: gaps, regularization paths, fractions of labels."""
+"""How learning went, and what it is worth: gaps and regularization paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import SettingsError
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
@@ -153,75 +153,3 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
     return ax
-
-
-def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = None) -> Axes:
-    """Draw the loss of each method against the fraction of labels, with bands of standard errors.
-
-    Parameters
-    ----------
-    table : data frame, mapping of columns, or list of rows
-        Tidy, with ``fraction`` (of the labels, in (0, 1]), ``method``, ``mean`` and ``se`` (the
-        standard error of the mean; NaN or None where there is none). A method that is given for one
-        fraction only is a reference: a line across.
-    ylabel : str
-        What the means are means of.
-
-    Raises
-    ------
-    DataError
-        Naming the column that is missing, or the fraction that cannot be.
-
-    Examples
-    --------
-    >>> from structsvm.plotting import plot_label_fraction
-    >>> rows = [
-    ...     {"fraction": 0.1, "method": "learned", "mean": 2.1, "se": 0.2},
-    ...     {"fraction": 1.0, "method": "learned", "mean": 1.4, "se": 0.1},
-    ...     {"fraction": 1.0, "method": "untrained", "mean": 2.5, "se": None},
-    ... ]
-    >>> axes = plot_label_fraction(rows, ylabel="loss")
-    >>> axes.get_ylabel()
-    'loss'
-    """
-    rows = _fraction_rows(table)
-    methods = list(dict.fromkeys(row[0] for row in rows))
-    styles = line_styles(methods)
-    ax = plain(new_axes(ax, width=6.4, height=3.8))
-    for method in methods:
-        mine = sorted(row[1:] for row in rows if row[0] == method)
-        fractions, means, errors = np.array(mine).T
-        style, label = styles[method], legend_text(method)
-        if len(mine) == 1 and len(rows) > len(methods):
-            ax.axhline(means[0], color=style["color"], linestyle=style["linestyle"], label=label)
-            continue
-        ax.plot(fractions, means, label=label, **style)
-        ax.fill_between(
-            fractions, means - errors, means + errors, color=style["color"], alpha=0.15, linewidth=0
-        )
-    seen = sorted({row[1] for row in rows})
-    ax.set_xscale("log")
-    ax.set_xticks(seen, [f"{100 * fraction:g} %" for fraction in seen])
-    ax.minorticks_off()
-    ax.set(xlabel="labels used", ylabel=ylabel)
-    ax.legend()
-    return ax
-
-
-def _fraction_rows(table: Any) -> list[tuple[str, float, float, float]]:
-    """(method, fraction, mean, standard error) of each row; 0 where there is no error."""
-    names = ("method", "fraction", "mean", "se")
-    rows = table if isinstance(table, list | tuple) else None
-    try:
-        columns = [[row[k] for row in rows] if rows is not None else list(table[k]) for k in names]
-    except LookupError as error:
-        raise DataError(f"a table of label fractions needs a column {error}") from error
-    found = []
-    for method, fraction, mean, se in zip(*columns, strict=True):
-        if not 0 < fraction <= 1:
-            raise DataError(f"a fraction of the labels must be in (0, 1], got {fraction}")
-        deviation = 0.0 if se is None or np.isnan(se) else float(se)
-        found.append((str(method), float(fraction), float(mean), deviation))
-    if not found:
-        raise DataError("a table of label fractions has no rows")
-    return found
