@@ -145,6 +145,10 @@ class TestColumns:
         with pytest.warns(DataWarning, match="left out"):
             return without_odd_columns(recordings)
 
+    def test_a_recording_is_printed_in_a_line(self, rng):
+        one = recording(x=rng.normal(size=50), z=np.arange(50.0))
+        assert repr(one).startswith(f"<Recording {one.name!r}: 50 samples of 2 features, ")
+
     def test_time_is_named(self, rng):
         (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))
         assert said.startswith("'clock' only rises")

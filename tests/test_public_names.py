@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib import import_module
+from inspect import signature
 
 import pytest
 from public_rooms import MODULES, ROOMS
@@ -40,3 +41,8 @@ def test_importing_loads_nothing_slow(program, later):
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_help_says_what_an_instance_is_made_of():
+    made = signature(import_module("structsvm.features").StateScores)
+    assert list(made.parameters)[:2] == ["estimator", "lags"]

@@ -60,7 +60,9 @@ class Terminal:
             if isinstance(part, str):
                 self.out.print(printable(part), soft_wrap=True)
             else:
-                self.out.print(part)
+                with self.out.capture() as drawn:
+                    self.out.print(part)
+                self.out.file.write(re.sub(" +$", "", drawn.get(), flags=re.MULTILINE))
 
     def note(self, text: str) -> None:
         """Tell something that helps but is not the result."""

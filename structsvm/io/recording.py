@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats
+from structsvm.support.plain import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,10 @@ class Recording:
     """What its samples are windows of, if they are: that recording as it was measured."""
     window: int = 1
     """The number of samples of ``fine`` in each of its own; the last one has those that remain."""
+
+    def __repr__(self) -> str:
+        about = f"{counted(len(self.X), 'sample')} of {counted(len(self.features), 'feature')}"
+        return f"<Recording {self.name!r}: {about}, {'un' if self.y is None else ''}labelled>"
 
     @property
     def edges(self) -> NDArray[np.int64]:

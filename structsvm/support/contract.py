@@ -6,7 +6,7 @@ import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
-from inspect import isfunction
+from inspect import Signature, isfunction, signature
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
@@ -144,6 +144,14 @@ class ContractMeta(ABCMeta):
         if any(isinstance(base, ContractMeta) for base in bases):
             for name in sorted(namespace):
                 _require_called(cls, name)
+
+    @property
+    def __signature__(cls) -> Signature:
+        """What an instance is made of, which ``__call__`` would hide."""
+        made = signature(cls.__init__)  # type: ignore[misc]
+        return made.replace(
+            parameters=[*made.parameters.values()][1:], return_annotation=Signature.empty
+        )
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         missing = missing_definitions(cls)

@@ -39,6 +39,7 @@ class TestLists:
         point = SimpleNamespace(name="theirs", value="their:Thing", dist=None, load=load)
         monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: [point])
         code, out, err = run("problems")
+        assert all(line == line.rstrip() for line in out.splitlines())
         assert code == 0
         assert "cannot be used" in out
         assert "warning: problem 'theirs' (their:Thing) cannot be loaded: ImportError: no m" in err
