@@ -187,16 +187,6 @@ class TestRefusals:
         assert file.read_bytes() == content
 
 
-@dataclass(frozen=True)
-class Failing(Listed):
-    """Fails once it is asked for the third sample at a weight of some size."""
-
-    def separate(self, w, x, y) -> Separation:
-        if np.abs(w).max() > 0.6:
-            raise ZeroDivisionError("no labelling")
-        return super().separate(w, x, y)
-
-
 def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
     file, calls = tmp_path / "run.npz", []
     whole = CuttingPlane(Stopping(1e-4, 40)).solve(risk_of())

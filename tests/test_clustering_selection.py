@@ -13,11 +13,6 @@ from structsvm.learner.steps import encode
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 
-def parts_of(X, y, n=5):
-    parts = [i for _, i in StratifiedKFold(n, shuffle=True, random_state=0).split(X, y)]
-    return [X[i] for i in parts], [y[i] for i in parts]
-
-
 def overlapping(n=4):
     """Tables of so many close clusters that one single cluster has less loss than the truth."""
     Xs, ys = [], []

@@ -284,10 +284,6 @@ def test_a_wrong_problem_of_segments_is_named(mutation):
     caught(complaint, check_problem, mutant(Segments, **definitions)(), *recordings(2, (8, 6, 6)))
 
 
-def long_enough(start, end, n_samples):
-    return end - start >= min(8, n_samples)
-
-
 @dataclass(frozen=True)
 class Dwell(Segments):
     """Segments of eight samples at least, found by an oracle of another length."""

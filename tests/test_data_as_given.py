@@ -214,9 +214,6 @@ def test_groups_that_are_none(groups, message):
         folds(XS, YS, groups)
 
 
-# ---- names of settings
-
-
 # ---- what was found out of other data is forgotten
 
 

@@ -11,8 +11,6 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle, all_partitions, all_s
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality, Region, TraceObjective
 
-BELL = (1, 1, 2, 5, 15, 52, 203, 877, 4140)
-
 
 def canonical(labels) -> tuple[int, ...]:
     return tuple(EquivalenceMatrix.from_labels(np.asarray(labels)).labels.tolist())

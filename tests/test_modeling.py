@@ -417,7 +417,7 @@ def test_a_random_problem_agrees_with_the_full_program(seed, kind, shape):
     assert stats.lower - 0.01 * room <= best <= stats.upper + 0.01 * room
 
 
-FACTORS = [10.0**k for k in (-8, -6, -4, -2, 0, 2, 4, 6, 8)]
+FACTORS = [10.0**k for k in (-8, -4, 0, 4, 8)]
 
 SOLVERS = [None, "HIGHS"]
 

@@ -26,7 +26,6 @@ from structsvm.weights import PSD, Free, Nonnegative, Product
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "cutting_planes"
-NOTEBOOK = "09_cutting_planes_in_cvxpy.ipynb"
 sys.path.insert(0, str(EXAMPLES))
 
 import adversary  # noqa: E402

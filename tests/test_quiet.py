@@ -86,7 +86,6 @@ def test_blocks_that_overlap_in_threads_leave_nothing_behind():
 # ---- a warning names the line of whoever called, however deep its reason is found
 
 
-ROOT = Path(__file__).resolve().parents[1]
 METRICS = ("untrained", "rca", "diagonal", "full")
 CHOICE = {"candidates": METRICS, "lams": [1.0], "cv": 2, "random_state": 0}
 EARLY = CuttingPlane(Stopping(tol=1e-12, max_iter=2))

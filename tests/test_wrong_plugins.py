@@ -288,18 +288,9 @@ def test_constraints_with_an_open_parameter_are_named() -> None:
         SOLVERS[0].solve(risk(constraints=open_))
 
 
-@pytest.mark.parametrize(
-    ("omega", "error", "complaint"),
-    [
-        (cp.sum, (MasterError, SettingsError), "the regularizer is not nonnegative"),
-        (lambda w: 0.0, SettingsError, "must be a scalar convex cvxpy expression, got 0.0"),
-        (lambda w: cp.abs(w), SettingsError, "must be a scalar convex"),
-        (lambda w: -cp.sum_squares(w), SettingsError, "must be a scalar convex"),
-    ],
-)
-def test_a_regularizer_that_is_none_is_named(omega: Any, error: Any, complaint: str) -> None:
-    with pytest.raises(error, match=complaint):
-        SOLVERS[0].solve(risk(regularizer=Custom(omega)))
+def test_a_regularizer_that_may_be_negative_is_named() -> None:
+    with pytest.raises((MasterError, SettingsError), match="the regularizer is not nonnegative"):
+        SOLVERS[0].solve(risk(regularizer=Custom(cp.sum)))
 
 
 # ---- oracles, labels and samples of partition problems

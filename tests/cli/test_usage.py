@@ -103,13 +103,6 @@ class TestProcess:
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
-    def test_the_version_needs_no_library(self):
-        code = (
-            "import sys\nfrom structsvm.cli import main\nmain(['--version'])\n"
-            "assert not {'numpy', 'sklearn', 'rich'} & set(sys.modules)"
-        )
-        subprocess.run([sys.executable, "-c", code], check=True, timeout=LONG)
-
     @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE on Windows")
     def test_a_reader_that_leaves_is_no_error(self, folder):
         program = f"{sys.executable} -m structsvm predict m.structsvm test --quiet | true"
@@ -119,13 +112,15 @@ class TestProcess:
         assert (done.stdout, done.stderr) == (b"", b"")
 
 
-@pytest.mark.parametrize("line", [["--help"], ["fit", "--help"], ["fit", "nonsense"]])
-def test_help_and_wrong_usage_need_no_library(line):
+def test_version_help_and_wrong_usage_need_no_library():
     code = (
-        f"import sys\nfrom structsvm.cli import main\n"
-        f"try: main({line})\nexcept SystemExit: pass\n"
-        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'cvxpy'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+        "import sys\nfrom structsvm.cli import main\n"
+        "main(['--version'])\nassert 'rich' not in sys.modules\n"
+        "for line in (['--help'], ['fit', '--help'], ['fit', 'nonsense']):\n"
+        "    try: main(line)\n"
+        "    except SystemExit: pass\n"
+        "    heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'cvxpy'} & set(sys.modules)\n"
+        "    assert not heavy, (line, heavy)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
@@ -239,7 +234,7 @@ def test_nobody_listens(printed):
     assert ended("--version", ">&-") == (0, "", "")
 
 
-@pytest.mark.parametrize("arguments", ["--help", "fit --help", "problems"])
+@pytest.mark.parametrize("arguments", ["--help", "problems"])
 def test_a_full_disk_under_help(arguments):
     status, _, said = ended(arguments, "> /dev/full")
     assert status == 1
@@ -267,17 +262,7 @@ def hostile(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "fit",
-        "show",
-        "show --json",
-        "diagnose",
-        "predict",
-        "predict --json",
-        "evaluate",
-        "evaluate --json",
-    ],
+    "line", ["fit", "show", "diagnose", "predict", "predict --json", "evaluate"]
 )
 def test_nothing_commands_the_terminal(hostile, line, capsys):
     command, *options = line.split()
