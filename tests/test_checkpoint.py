@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 

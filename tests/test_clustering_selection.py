@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold
 from tables import table
 
 from structsvm import Clustering, MetricLearnerCV

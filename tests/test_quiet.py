@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 from inspect import currentframe
-from pathlib import Path
 from threading import Event, Thread
 
 import numpy as np
