@@ -135,7 +135,8 @@ def _search(
     """
     (C, T), rows, L = (total.shape[0], total.shape[1] - 1), max(K, 1), lengths.shape[1] - 1
     opened = np.full((rows, C, T), -np.inf)  # a segment in state c begins at t, less total[c, t]
-    opened[0, :, 0] = first
+    for c in range(C):
+        opened[0, c, 0] = first[c]
     closed = np.empty((rows, C))  # one ends at t
     longest = np.full((rows, C), -1)  # where the best of those that are L samples or longer begins
     begin = np.full((rows, C, T + 1), -1, dtype=np.int32)
@@ -171,7 +172,8 @@ def _traced(values: Floats, begin: Ints, before: Ints, K: int) -> Ints:
         return path
     while t > 0:
         start = begin[k, c, t]
-        path[start:t] = c
+        for i in range(start, t):
+            path[i] = c
         if start > 0:
             c = before[k, c, start]
             k -= min(K, 1)
@@ -205,9 +207,13 @@ def _best_start(
 @inner(error_model="numpy")
 def _fill_losses(losses: Floats, low: int, t: int, bounds: Ints, weight: float) -> None:
     """What a segment from s to t adds to the partition loss: ``1 - 2 sum_B |A n B|^2 / |A||B|``."""
-    g = np.searchsorted(bounds, t) - 1  # the true segment that holds t - 1
+    g = 0  # the true segment that holds t - 1
+    while bounds[g + 1] < t:
+        g += 1
     tail = (t - bounds[g]) ** 2 / (bounds[g + 1] - bounds[g])
-    f = np.searchsorted(bounds, low, side="right") - 1  # and s
+    f = g  # and s
+    while bounds[f] > low:
+        f -= 1
     for s in range(low, t):
         if s == bounds[f + 1]:
             f += 1
