@@ -25,7 +25,7 @@ from structsvm.learner.steps import encode
 pytestmark = pytest.mark.filterwarnings(
     "ignore::structsvm.errors.VerdictWarning", "ignore:the model was learned from"
 )
-METHODS = ("predict", "predict_breakpoints", "predict_partitions", "predict_segments", "transform")
+METHODS = ("predict", "predict_partitions", "predict_segments", "transform")
 PLAIN = MetricLearner(metric="diagonal")
 SEARCH = MetricLearnerCV(lams=(0.1,), candidates=("untrained", "diagonal"), cv=2, random_state=0)
 

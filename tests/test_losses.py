@@ -161,7 +161,7 @@ ODD = st.recursive(
 )
 
 
-@examples(120)
+@examples(60)
 @given(ODD)
 def test_whatever_is_no_labels_or_breakpoints_is_refused(given_value):
     for make in (EquivalenceMatrix.from_labels, EquivalenceMatrix.from_breakpoints):
