@@ -258,7 +258,9 @@ def _fill(
             for j in range(Z.shape[1]):
                 sums[v // LANES, j, v % LANES] = at_knots[k // LANES, j, k % LANES]
             if v < nodes.size:
-                ends[v], left[v] = ends_at[k], left_at[k]
+                left[v] = left_at[k]
+                for j in range(width):
+                    ends[v, j] = ends_at[k, j]
     lanes = np.empty((first_group[-1], 3 if bounds.size > 0 else 1, LANES))
     _fill_lanes(ends, left, first_group, sums, lanes)
     return sums, lanes, ends, first_group
@@ -339,8 +341,10 @@ def _fill_lanes(ends: Floats, left: Floats, first_group: Ints, sums: Floats, lan
                 if lanes.shape[1] > 1:
                     lanes[g, LEFT, i] = left[anchor]
                     lanes[g, ORIGIN, i] = ends[min(lane * size, cap), POSITION]
-                    if level > 0 and first_group[level - 1] + lane < first_group[level]:
-                        lanes[g, ORIGIN, i] = lanes[first_group[level - 1] + lane, ORIGIN].min()
+                    below = first_group[level - 1] + lane
+                    if level > 0 and below < first_group[level]:
+                        for q in range(LANES):
+                            lanes[g, ORIGIN, i] = min(lanes[g, ORIGIN, i], lanes[below, ORIGIN, q])
                 if level > 0:
                     for j in range(sums.shape[1]):
                         sums[g, j, i] = sums[anchor // LANES, j, anchor % LANES]
