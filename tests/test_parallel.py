@@ -115,19 +115,13 @@ def script(tmp_path, text):
     return [sys.executable, str(path)]
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_a_forked_child_exits_at_once(before, tmp_path):
-    text = f"""
-        if {before}:
+def test_a_child_exits_at_once(tmp_path):
+    """Forked before there are workers and after, or spawned."""
+    text = """
+        for method in ("fork", "fork", "spawn"):
+            assert np.array_equal(told_by_child(method), expected)
             assert np.array_equal(fit(), expected)
-        assert np.array_equal(told_by_child("fork"), expected)
-        assert np.array_equal(fit(), expected)
     """
-    subprocess.run(script(tmp_path, text), check=True, timeout=120)
-
-
-def test_a_spawned_child_exits_at_once(tmp_path):
-    text = 'assert np.array_equal(told_by_child("spawn"), expected)'
     subprocess.run(script(tmp_path, text), check=True, timeout=120)
 
 
