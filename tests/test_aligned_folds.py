@@ -4,13 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from structsvm import MetricLearnerCV
 from structsvm.errors import VerdictWarning
-from structsvm.features import StateScores
-from structsvm.partitions import Candidate
 
 
 def recordings(n=10):
@@ -56,17 +53,3 @@ def test_what_is_in_one_fold_only_is_learned_in_folds_of_its_own(learned):
             candidates=("untrained", "diagonal", "frame-logistic"), lams=(0.2,), random_state=0
         ).fit(Xs, ys)
     assert np.isfinite(search.cv_results_["mean_loss"]).all()
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_scores_of_the_final_metric_come_from_the_classifiers_of_the_five_folds(learned):
-    """One for each pair of folds, for each fold, and for all recordings, here as for a baseline."""
-    Xs, ys = recordings()
-    scored = Candidate(
-        "scored", settings={"metric": "diagonal", "features": StateScores("logistic")}, lam=0.2
-    )
-    search = MetricLearnerCV(candidates=["untrained", scored], random_state=0).fit(Xs, ys)
-    assert learned["LogisticRegression"] <= 10 + 5 + 1
-    alone = search.best_estimator_
-    again = clone(alone).fit(Xs, ys, groups=search.fold_)
-    np.testing.assert_allclose(alone.metric_.matrix, again.metric_.matrix, atol=1e-8)

@@ -1,6 +1,5 @@
 """Clustering of real tables, and other people's clusterers fed with the metric."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -10,13 +9,10 @@ from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from tables import table
 
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
-from structsvm.learner.files import load, save
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.losses import partition_loss
 from structsvm.solvers.base import Stopping
@@ -129,14 +125,6 @@ class TestScikitLearn:
             found = clusterer.fit_predict(learner.transform(X))
         assert adjusted_rand_score(y, found) > 0.7
 
-    def test_pipeline_on_a_real_table(self):
-        X, y = load_wine(return_X_y=True, as_frame=True)
-        metric = MetricLearner(Clustering(), standardize="training")
-        pipeline = make_pipeline(StandardScaler(), metric, KMeans(3, n_init=10, random_state=0))
-        learn = np.arange(len(y)) % 2 == 0
-        pipeline.fit(X[learn], y[learn])
-        assert adjusted_rand_score(y[~learn], pipeline.predict(X[~learn])) > 0.85
-
     def test_shuffled_series_and_names_are_labels(self):
         X, y = table()
         order = np.random.default_rng(0).permutation(len(y))
@@ -144,14 +132,3 @@ class TestScikitLearn:
         frame = pd.DataFrame(X).iloc[order]
         learner = MetricLearner(Clustering()).fit(frame, names)
         assert learner.score(frame, names) > -0.5
-
-    def test_saved_and_loaded_it_predicts_the_same(self, learner, tmp_path):
-        save(learner, tmp_path / "m.structsvm")
-        for copy in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(learner))):
-            np.testing.assert_array_equal(
-                copy.predict(table()[0])[0], learner.predict(table()[0])[0]
-            )
-            assert copy.problem_ == learner.problem_
-            assert copy.certified_upper_ == learner.certified_upper_ == learner.solution_.upper
-            assert copy.calibration_.penalty == learner.metric_.price
-            np.testing.assert_array_equal(copy.whitening_, learner.whitening_)

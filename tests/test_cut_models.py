@@ -11,13 +11,12 @@ import pytest
 from cut_cases import planted
 from PIL import Image
 
-from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
+from structsvm import MetricLearner, NormalizedCut, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import region_rand
-from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
@@ -45,50 +44,6 @@ def learner(graphs):
     image = GraphOfImage(features="colour+position")
     problem = NormalizedCut(cluster_count="unknown", image=image)
     return MetricLearner(problem).fit(Xs[:6], ys[:6], baselines="quick")
-
-
-def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
-    save(learner, tmp_path / "m.structsvm")
-    found = load(tmp_path / "m.structsvm")
-    assert found.problem_ == learner.problem_
-    assert found.get_params() == learner.get_params()
-    assert found.solution_.summary() == learner.solution_.summary()
-    assert found.solution_.history == learner.solution_.history
-    assert found.training_data_ == learner.training_data_
-    assert found.predict_partitions(graphs[0]) == learner.predict_partitions(graphs[0])
-    grid = [decode_with(m, m.baselines_["grid"], graphs[0]) for m in (found, learner)]
-    assert grid[0] == grid[1]
-
-
-def test_evaluation(learner, graphs):
-    Xs, ys = graphs[0][6:], graphs[1][6:]
-    found = evaluate(learner, Xs, ys, "true")
-    assert set(found.scores) == {"learned", "untrained", "grid", "one-part", *learner.baselines_}
-    assert found.scores["learned"]["loss"] == pytest.approx(-_known(learner).score(Xs, ys))
-    assert found.scores["learned"]["loss"] < found.scores["grid"]["loss"]
-    assert found.verdict.untrained.n == 6
-    assert found.verdict.baseline in [
-        found.contrast(name) for name in ("grid", *learner.baselines_)
-    ]
-    assert "On 6 held-out graphs, the disagreement of the learned metric" in str(found.verdict)
-    plain = found.to_dict()
-    assert len(plain["graphs"]) == 6
-    assert plain["verdict"]["contrasts"]["grid"]["mean"] > 0
-    few = evaluate(learner, Xs[:2], ys[:2], 2, names=["one", "two"])
-    assert [row.name for row in few.samples] == ["one", "two"]
-    assert str(few.verdict).startswith("Too few to tell: 2 independent graphs")
-    same = evaluate(learner, Xs, ys, "true")
-    assert same.to_dict() == plain
-
-
-def _known(learner):
-    """The same learner, told the number of clusters."""
-    import copy
-
-    known = copy.copy(learner)
-    known.problem_ = NormalizedCut()
-    known.metric_ = replace(learner.metric_, price=None, n_clusters=2)
-    return known
 
 
 def marked(graphs):

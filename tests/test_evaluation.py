@@ -1,6 +1,5 @@
 """What learning was worth, in numbers and in words."""
 
-import json
 import math
 from types import SimpleNamespace
 
@@ -69,18 +68,6 @@ class TestScores:
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
         single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).contrast("pca")
         assert str(single) == "the same as that of PCA"
-
-    def test_plain_values(self, learner):
-        plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
-        baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
-        names = ["learned", "untrained", "pca", "rca", "olda", *baselines]
-        assert list(plain) == [*names, "counts", "verdict", "recordings"]
-        for name in names:
-            assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
-        assert plain["counts"] == dict.fromkeys(plain["learned"], 5)
-        assert plain["verdict"]["contrasts"]["untrained"]["n"] == 5
-        assert [r["name"] for r in plain["recordings"]] == list("abcde")
-        assert list(plain["recordings"][0]) == ["name", "n_clusters", *names]
 
 
 @pytest.fixture(scope="module")

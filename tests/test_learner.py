@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError, Status
-from structsvm.errors import CheckpointError, DataWarning, MasterError
+from structsvm.errors import DataWarning, MasterError
 from structsvm.learner.steps import decode_with, encode
 from structsvm.regularizers import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
@@ -223,16 +223,3 @@ def test_an_illegal_pair_is_refused_before_work_starts(solver, settings, data, m
     monkeypatch.setattr("structsvm.partitions.learning.Learning.untrained", work)
     with pytest.raises(SettingsError, match=r"use CuttingPlane, .*solver='cutting-plane'"):
         MetricLearner(metric="diagonal", solver=solver, **settings).fit(*data)
-
-
-def test_a_file_of_other_data_or_settings_is_refused(data, tmp_path):
-    file = tmp_path / "state.npz"
-    MetricLearner(metric="diagonal").fit(*data, resume=file)
-    Xs, ys = data
-    other = [Xs[0] + np.eye(len(Xs[0]), Xs[0].shape[1]), *Xs[1:]]
-    with pytest.raises(CheckpointError, match="a checkpoint with other recordings"):
-        MetricLearner(metric="diagonal").fit(other, ys, resume=file)
-    with pytest.raises(CheckpointError, match="a checkpoint with other regularizer"):
-        MetricLearner(metric="diagonal", lam=0.2).fit(*data, resume=file)
-    with pytest.raises(CheckpointError, match="a checkpoint with other regularizer"):
-        MetricLearner(metric="full").fit(*data, resume=file)

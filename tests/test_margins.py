@@ -12,9 +12,7 @@ from structsvm import (
     Clustering,
     MetricLearner,
     PartialLabels,
-    load,
     margin_rates,
-    save,
     weight_stability,
 )
 from structsvm.errors import DataError, OracleError, SettingsError
@@ -142,17 +140,6 @@ class TestRates:
     def test_where_none_was_found_there_are_no_rates(self):
         with pytest.raises(DataError, match="no change was found"):
             MarginRates.of(np.empty(0), np.empty(0, dtype=bool), 5, 2)
-
-    def test_a_model_file_holds_them(self, learned, tmp_path):
-        learner, Xs, ys = learned
-        again = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
-        again.margin_rates_ = margin_rates(again, Xs[:4], ys[:4], cv=2)
-        save(again, tmp_path / "a.structsvm")
-        loaded = load(tmp_path / "a.structsvm")
-        assert loaded.margin_rates_ == again.margin_rates_
-        assert loaded.predict_segments(Xs[4:]) == again.predict_segments(Xs[4:])
-        assert "rate" in loaded.predict_segments(Xs[4:])[0][0]
-        assert "rate" not in learner.predict_segments(Xs[4:])[0][0]
 
     def test_tables_have_none(self, tables):
         learner, X = tables

@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.parallel import Parallel as SklearnParallel
 from sklearn.utils.parallel import delayed as sklearn_delayed
 
-from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, NormalizedCut
+from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.cli import terminal
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.graphs import FeatureGraph, from_adjacency
+from structsvm.graphs import from_adjacency
 from structsvm.io import arrays_and_labels
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching
@@ -95,36 +95,16 @@ XS, YS = arrays_and_labels(
 )
 FLAT_XS = [np.column_stack([X, np.ones(len(X))]) for X in XS]
 NOISE = [np.random.default_rng(i).normal(size=(200, 3)) for i in range(6)]
-STRETCH = np.r_[[-1] * 30, [0] * 5, [1] * 5, [-1] * 40]
-SPARSE = [np.roll(STRETCH, shift) for shift in (-25, -14, -3, 0, 6, 11, 19, 24, 28, 29)]
-UNTOLD = [np.random.default_rng(i).normal(size=(80, 6)) for i in range(10)]
 GRAPHS, NODES = planted(np.random.default_rng(0), n=3, T=20)
 APART = from_adjacency(np.kron(np.eye(2), 1 - np.eye(10)), GRAPHS[0].X)
-ALIKE = FeatureGraph(np.ones((20, 3)))
 CUTS = MetricLearner(NormalizedCut(), lam=0.02).fit(GRAPHS, NODES)
 
 CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     "fit on one recording": (DataWarning, lambda: MetricLearner().fit(XS[:1], YS[:1])),
     "fit on a constant feature": (DataWarning, lambda: MetricLearner().fit(FLAT_XS, YS)),
-    "fit on tables with a constant feature": (
-        DataWarning,
-        lambda: MetricLearner(Clustering()).fit([X[:60] for X in FLAT_XS], [y[:60] for y in YS]),
-    ),
-    "fit that ends early": (
-        ConvergenceWarning,
-        lambda: MetricLearner(solver=EARLY).fit(XS, YS),
-    ),
-    "fit on labels in part that are not completed": (
-        DataWarning,
-        lambda: MetricLearner(lam=0.05).fit(UNTOLD, SPARSE),
-    ),
     "search of which learning does not pay": (
         VerdictWarning,
         lambda: MetricLearnerCV(**CHOICE).fit(NOISE, YS),
-    ),
-    "search that ends early": (
-        ConvergenceWarning,
-        lambda: MetricLearnerCV(**CHOICE, solver=EARLY).fit(XS, YS),
     ),
     "cross-validation of scikit-learn": (
         ConvergenceWarning,
@@ -138,18 +118,7 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
         ConvergenceWarning,
         lambda: MetricLearner(NormalizedCut(), solver=BRIEF).fit(GRAPHS, NODES),
     ),
-    "cut of a graph with one label": (
-        DataWarning,
-        lambda: MetricLearner(NormalizedCut(), lam=0.02).fit(
-            GRAPHS, [*NODES[:2], np.zeros(20, dtype=int)]
-        ),
-    ),
-    "cut of a graph in two pieces": (
-        DataWarning,
-        lambda: MetricLearner(NormalizedCut(), lam=0.02).fit([*GRAPHS, APART], [*NODES, NODES[0]]),
-    ),
     "prediction of a graph in two pieces": (DataWarning, lambda: CUTS.predict([APART], 2)),
-    "prediction of a graph whose nodes are alike": (DataWarning, lambda: CUTS.predict([ALIKE], 2)),
     "a problem whose kappa is too small": (
         DataWarning,
         lambda: NormalizedCut(objective_kind="plain", kappa=1e-3),

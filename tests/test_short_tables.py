@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 
-from structsvm import Clustering, MetricLearner, evaluate
+from structsvm import MetricLearner, evaluate
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.io import arrays_and_labels
@@ -42,15 +41,6 @@ def test_an_evaluation(found):
     assert "<td>PCA</td>" in found._repr_html_()
     with pytest.raises(SettingsError, match="container must be 'pandas' or 'polars'"):
         found.to_frame("numpy")
-
-
-def test_rows_of_a_table():
-    X, y = load_iris(return_X_y=True)
-    table = evaluate(MetricLearner(Clustering(), metric="diagonal").fit(X, y), X, y, split="auto")
-    lines = table.summary().splitlines()
-    assert lines[0] == "Mean scores of 10 row groups"
-    assert table.verdict.question in lines[-1]
-    assert "<table>" in table._repr_html_()
 
 
 def test_a_learner(learner):

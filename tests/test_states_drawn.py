@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from structsvm import MetricLearner
 from structsvm.features import StateScores
 from structsvm.plotting import plot_segmentation
-from structsvm.plotting.style import COLORS, HATCHES, LEARNED, NO_STATE, state_marks
+from structsvm.plotting.style import COLORS, HATCHES, NO_STATE, state_marks
 
 NAMES = np.repeat(["rest", "$walk$", "turn", "rest"], [20, 22, 14, 10])
 LEVELS = {"rest": (0.0, 0.0), "$walk$": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -83,14 +83,6 @@ def test_states_that_were_not_learned_are_grey(drawn):
 def test_breakpoints_have_no_names_and_keep_the_plain_look(drawn):
     axes = drawn(recordings(NAMES, 1, seed=1)[0], [20, 42, 56, 66])
     assert "#000000" in {color for *_, color, _ in bars(axes)}
-
-
-def test_a_learner_without_states_looks_as_ever():
-    learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 2), [NAMES] * 2)
-    axes = plot_segmentation(learner, recordings(NAMES, 1)[0], NAMES)
-    assert axes.get_legend() is None
-    assert LEARNED in {color for *_, color, _ in bars(axes)}
-    plt.close(axes.figure)
 
 
 def test_names_with_dollars_are_no_formulas(drawn):
