@@ -7,7 +7,7 @@ from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status
 from structsvm.data.sample import Sample
-from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.regularizers import SquaredNorm
@@ -95,16 +95,6 @@ class TestPredicting:
         labels = learner.predict(X)
         assert adjusted_rand_score(y, labels) > 0.9
         assert len(set(labels.tolist())) == 3
-
-
-class TestModelSelection:
-    def test_a_metric_of_zero_is_no_answer(self):
-        X, y = table()
-        rng = np.random.default_rng(0)
-        with pytest.raises(LearningError, match="the best metric found is zero"):
-            MetricLearner(Clustering(), "diagonal").fit(rng.standard_normal((60, 4)), y)
-        with pytest.raises(LearningError, match="lower lam"):
-            MetricLearner(Clustering(), regularizer="trace", lam=1e6).fit(X, y)
 
 
 class TestWhitening:

@@ -1,6 +1,5 @@
 """The scikit-learn face: what goes in, what comes out, what is refused, and how learning runs."""
 
-import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError, Status
-from structsvm.errors import DataWarning, MasterError
+from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with, encode
 from structsvm.regularizers import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
@@ -87,15 +86,6 @@ def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
             learner.get_mahalanobis_matrix(), reference.get_mahalanobis_matrix(), atol=1e-3
         )
         assert learner.metric_.price == pytest.approx(scale**2 * reference.metric_.price, rel=1e-6)
-
-
-def impossible(B):
-    return [cp.trace(B) >= 2, cp.trace(B) <= 1]
-
-
-def test_constraints_that_contradict_each_other(data):
-    with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
-        MetricLearner(constraints=impossible).fit(*data)
 
 
 def test_max_iter_is_said(data):
