@@ -59,7 +59,7 @@ def read_later(ys=NAMES, groups=None, held=XS):
     return read_training(MetricLearner(), OnDemand(held), ys, groups=groups)
 
 
-@pytest.mark.parametrize("name", ["serial", "threads", "dask"])
+@pytest.mark.parametrize("name", ["serial", "dask"])
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
 def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
     expected = learner_of(features).fit(XS, NAMES, groups=PEOPLE)

@@ -36,7 +36,7 @@ from structsvm.storage import limits
 RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
 NAMES = [f"r{i}" for i in range(6)]
-BACKENDS = ["serial", "threads", "processes", "dask"]
+BACKENDS = ["serial", "processes", "dask"]
 
 
 @pytest.fixture(scope="module")

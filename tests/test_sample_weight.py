@@ -71,7 +71,6 @@ def same(weighted, repeated, data):
         (ChangePoint(), {"whiten": 0.5}, recordings()),
         (ChangePoint(), {"metric": "diagonal", "standardize": "training"}, recordings()),
         (ChangePoint("known"), {"solver": CuttingPlane(FINE, slack="one")}, recordings()),
-        (ChangePoint(), {"metric": "diagonal", "regularizer": "trace"}, recordings()),
         (Clustering(), {}, tables()),
         (Clustering("unknown"), {"metric": "diagonal"}, tables()),
     ],
