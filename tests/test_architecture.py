@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -137,18 +136,3 @@ def methods(cls: type) -> set[str]:
         if inspect.isfunction(function):
             found[name] = inspect.unwrap(function).__code__.co_filename
     return {name for name, file in found.items() if file == inspect.getfile(cls)}
-
-
-def test_test_files_have_names_of_their_own_and_import_no_other() -> None:
-    """Pytest imports them by name; what they share stands in a kit, such as enumerated.py."""
-    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
-    assert not [name for name, count in names.items() if count > 1]
-    wrong = [
-        f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
-        for path in sorted(Path(__file__).parent.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in [getattr(node, "module", None) or node.names[0].name]
-        if name.split(".")[-1].startswith("test_") or name.split(".")[0] == "conftest"
-    ]
-    assert not wrong, "\n".join(["move what is shared out of the test module:", *wrong])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from recording_cases import MEANS, NAMES
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
@@ -11,8 +12,6 @@ from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection.search import ChosenBaseline, menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 
-NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
-MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 FRAMES = Baseline("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recording_cases import NAMES, recordings_of_states
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import FrameClassifier
@@ -14,8 +15,6 @@ from structsvm.partitions import Baseline, Candidate, Sample
 from structsvm.problems import ChangePoint
 from structsvm.problems.menu import candidates_of_recordings
 
-NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
-MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
 CONTEXT, MOMENTS = ("lags-diagonal", "lags-full"), "moments-diagonal"
@@ -25,9 +24,8 @@ CLASSIFIERS = ["equal-segments", *FRAMES, "boundary-boosting"]
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
 
-def recordings(n, seed=0, noise=0.8):
-    rng, means = np.random.default_rng(seed), np.array([MEANS[name] for name in NAMES])
-    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+def recordings(n, seed=0):
+    return recordings_of_states(n, np.random.default_rng(seed), 0.8)
 
 
 def menu_of(labels, features=None, T=30):

@@ -27,14 +27,6 @@ def test_outputs_are_stripped(path: Path) -> None:
 
 
 @notebooks
-def test_a_notebook_begins_with_its_title_and_tells_a_story(path: Path) -> None:
-    first, *others = cells(path)
-    assert first["cell_type"] == "markdown"
-    assert "".join(first["source"]).startswith("# ")
-    assert sum(cell["cell_type"] == "markdown" for cell in others) >= 4
-
-
-@notebooks
 def test_links_to_other_notebooks(path: Path) -> None:
     text = "".join(
         "".join(cell["source"]) for cell in cells(path) if cell["cell_type"] == "markdown"
