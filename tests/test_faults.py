@@ -148,20 +148,6 @@ class TestPlacesThatCannotBeWritten:
         assert main([*line, "--quiet", "--force"]) in (1, 2)
         assert "Traceback" not in capsys.readouterr().err
 
-    def test_a_report_that_nobody_has_room_for(self, learner, tmp_path):
-        save(learner, tmp_path / "m")
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run(
-                [sys.executable, "-m", "structsvm", "show", str(tmp_path / "m"), "--json"],
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                check=False,
-            )
-        assert done.returncode == 1
-        assert "No space left on device" in done.stderr
-        assert "Traceback" not in done.stderr
-
     def test_a_folder_that_may_only_be_read(self, learner, tmp_path):
         """Root may write everywhere: the test is somebody else then."""
         model = tmp_path / "m"
