@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner
-from structsvm.errors import DataWarning
+from structsvm import MetricLearner, load, save
+from structsvm.errors import DataWarning, SettingsError
+from structsvm.features import Chain, Components, Lags, StateScores, Union
 
 Y = np.repeat([0, 1, 0, 1], 30)
 WAYS = ["predict", "predict_partitions", "predict_breakpoints", "predict_segments"]
@@ -47,3 +48,49 @@ def test_nobody_is_told_of_a_feature_that_does_not_count():
     shares = learner.metric_.factor.T**2
     assert shares[:, 1].sum() < 0.05 * shares.sum()
     assert told_by(lambda: learner.predict(Xs)) == []
+
+
+def test_nobody_is_told_of_what_was_constant_before():
+    Xs, ys = recordings(6)
+    Xs[3][:, 1] = 7.0  # a switch, say
+    learner = MetricLearner().fit(Xs, ys)
+    Xs, _ = recordings(1)
+    Xs[0][:, 1] = 7.0
+    assert told_by(lambda: learner.predict(Xs)) == []
+
+
+# ---- partitions without a lost sensor
+
+
+@pytest.mark.parametrize("features", [None, Lags((-1, 0)), Union(Lags((0,)), StateScores())])
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+def test_nobody_looks_at_a_lost_column(metric, features):
+    learner = MetricLearner(metric=metric, features=features).fit(*recordings(6))
+    without, (Xs, _) = learner.without("x1"), recordings(3)
+    changed = [X + np.outer(np.arange(120) ** 2, [0.0, 1.0]) for X in Xs]
+    assert told_by(lambda: without.predict_breakpoints(changed)) == []
+    assert without.predict_breakpoints(Xs) == without.predict_breakpoints(changed)
+    assert [M.n_clusters for M in without.predict_partitions(Xs)] == [4, 4, 4]
+
+
+def test_the_price_is_in_proportion_to_the_weight_that_is_left(learner, tmp_path):
+    weights = np.sum(learner.metric_.factor**2, axis=1)
+    without = learner.without(["x[1-9]"])
+    share = without.metric_.price / learner.metric_.price
+    assert share == pytest.approx(weights[0] / weights.sum())
+    assert set(without.baselines_) == {"untrained"}
+    save(without, tmp_path / "m")
+    again, (Xs, _) = load(tmp_path / "m"), recordings(2)
+    assert again.lost_ == ["x1"]
+    assert again.predict_breakpoints(Xs) == without.predict_breakpoints(Xs)
+    assert not hasattr(again.fit(*recordings(3)), "lost_")
+
+
+def test_what_cannot_be_lost_is_refused(learner):
+    with pytest.raises(SettingsError, match="no column is called 'y'"):
+        learner.without("y")
+    with pytest.raises(SettingsError, match="no feature is left"):
+        learner.without("*")
+    mixed = Chain(Lags((-1, 0)), Components())
+    with pytest.raises(SettingsError, match="no feature is left"):
+        MetricLearner(features=mixed).fit(*recordings(6)).without("x1")

@@ -471,7 +471,8 @@ def read_layers(
         with terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
         return {"": InputData.of(images, problem)}
-    features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
+    lost = getattr(learner, "lost_", ())
+    features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
     options = reading.options(
         need_labels=need_labels and not apart, blanks=blanks or apart, in_order=in_order
@@ -550,9 +551,24 @@ def read_for(
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:
         return inputs
-    names = [str(name) for name in names]
+    names, lost = [str(name) for name in names], getattr(learner, "lost_", ())
+    kept = [name for name in names if name not in lost]
     recordings = [item for item in inputs.items if isinstance(item, Recording)]
-    return replace(inputs, items=[r.with_features(names, str(args.model)) for r in recordings])
+    lacking = [name for name in kept for r in recordings[:1] if name not in r.features]
+    if lacking and len(lacking) < len(kept) and args.command == "predict":
+        raise DataError(
+            f"{recordings[0].where} lacks {listed(lacking)}, which {args.model} was learned with: "
+            f"without={lacking[0]!r} predicts without"
+        )
+    found = [r.with_features(kept, str(args.model)) for r in recordings]
+    return replace(inputs, items=[_with_lost(r, names) for r in found] if lost else found)
+
+
+def _with_lost(recording: Recording, names: list[str]) -> Recording:
+    """A recording with columns of zeros in the places of those that nobody will look at."""
+    X = np.zeros((len(recording.X), len(names)))
+    X[:, [names.index(name) for name in recording.features]] = recording.X
+    return replace(recording, X=X, features=tuple(names))
 
 
 def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:

@@ -29,16 +29,22 @@ from structsvm.io.files import KINDS, OTHER_TABLES, files_below, predictions_amo
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.options import SPACES
-from structsvm.io.recording import Origin, Recording
+from structsvm.io.recording import Origin, Recording, listed
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
+from structsvm.io.windows import SPREAD
 from structsvm.learner.baselines import (
     ask,
     estimators_in,
     labels_by,
     partitions_with,
 )
-from structsvm.learner.columns import warn_of_dead_features
+from structsvm.learner.columns import (
+    column_names,
+    columns_like,
+    dead_columns,
+    warn_of_dead_features,
+)
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table, segment_tables
@@ -402,6 +408,8 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
             f"{output}: {output.suffix} files are not written: name a file that ends with "
             f"{' or '.join(kinds)}, or a folder"
         )
+    if args.without:
+        learner = learner.without(_lost(learner, args.without))
     inputs = read_for(learner, args, terminal, need_labels=False)
     words = inputs.words
     if output is not None and not one_file:
@@ -411,6 +419,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     samples = measured(learner, inputs, terminal)
     with inputs.named():
         if args.baseline is None:
+            learner = _without_dead(learner, samples, terminal)
             warn_of_dead_features(learner, samples)
         with terminal.working("partitioning"):
             answers = answers_of(
@@ -440,6 +449,27 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [f"{answer.name}: {answer.line}" for answer in answers] if output is None else []
     terminal.report({f"{words.whole}s": plain}, *lines)
     return 0
+
+
+def _without_dead(
+    learner: MetricLearner, samples: list[Sample], terminal: Terminal
+) -> MetricLearner:
+    """The learner without columns that are dead in all samples, if others are left."""
+    for lost, where, share in dead_columns(learner, samples):
+        if len(where) == len(samples) and share < 1.0:
+            terminal.warn(
+                f"predicted --without {listed(lost, 3)}: constant here, and in nothing before"
+            )
+            return learner.without(lost)
+    return learner
+
+
+def _lost(learner: MetricLearner, patterns: Sequence[str]) -> list[str]:
+    """The columns that are lost, and what windows tell of them."""
+    lost, known = columns_like(learner, patterns), column_names(learner)
+    if getattr(learner, "columns_", {}).get("window", 1) == 1:
+        return lost
+    return [*lost, *(f"{name}{SPREAD}" for name in lost if f"{name}{SPREAD}" in known)]
 
 
 def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:

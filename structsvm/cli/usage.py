@@ -266,6 +266,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         **FLAG,
     },
     "--baseline": value("NAME", "partition with a baseline of fit, as listed by show"),
+    "--without": value(
+        "COLUMN",
+        "partition without a column, such as that of a lost sensor, which files may lack then, or "
+        "without all that a pattern names ('watch*'); may be repeated",
+        **REPEATED,
+    ),
     "--min-length": value("N", "least number of samples of a segment", type=positive),
     "--max-length": value("N", "greatest number of samples of a segment", type=positive),
     "--must-link": ROWS,
@@ -354,7 +360,7 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
 -o FILE.csv writes one table for all inputs, any other -o a folder with a table for each. Of images,
 -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
-        "model paths --output --force --n-clusters --margins --baseline",
+        "model paths --output --force --n-clusters --margins --baseline --without",
         {
             "rules": "--min-length --max-length --regions --must-link --cannot-link",
             "files": FILES,

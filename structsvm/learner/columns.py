@@ -5,8 +5,9 @@ Columns that decide a result by what they are: codes of missing values, the labe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.gaps import filled
 from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, of_each
 from structsvm.data.samples import constant_features, is_constant
-from structsvm.errors import DataWarning, warn
+from structsvm.errors import DataWarning, SettingsError, warn
 from structsvm.graphs.graph import FeatureGraph, NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -25,7 +26,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
 
 RELIED_ON = 0.05
-"""A share of the weight of a metric from which on a feature that is constant is named."""
+"""A share of the weight of a metric from which on columns that are constant are named."""
 FAR = 10.0
 """How many ranges of the other values a value is away from them that is none."""
 VARIED = 5
@@ -47,6 +48,7 @@ class Fitted(Protocol):
     n_features_in_: int
     metric_feature_names_: list[str]
     baselines_: dict[str, Any]
+    training_data_: Any
     classes_: NDArray[Any] | None
 
 
@@ -68,32 +70,76 @@ def column_names(learner: Fitted) -> list[str]:
     return [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)
 
 
-# ---- features that a metric weighs and that say nothing where it is used
+# ---- columns that are lost where a metric is used, and features that say nothing there
+
+
+def columns_like(learner: Fitted, patterns: Sequence[str]) -> list[str]:
+    """The columns that are called so, or as the patterns say (``watch*``)."""
+    known, found = column_names(learner), []
+    for pattern in patterns:
+        these = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+        if not these:
+            raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
+        found += these
+    return list(dict.fromkeys(found))
+
+
+def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
+    """The block of a metric of the features that are made of other columns.
+
+    A cluster costs there what it did times the share of the weights that is left: what it saves is
+    a weighted sum over features of one scale.
+    """
+    columns, stage = column_names(learner), learner.inputs_.features
+    marks = {f"\0{j}\0": name in lost for j, name in enumerate(columns)}
+    made = list(marks) if stage is None else stage.get_feature_names_out(list(marks))
+    # What is not called after the columns, such as a score, is made of all of them.
+    of = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
+    kept = np.array([bool(those) and not any(those) for those in of])
+    factor, price = np.where(kept[:, None], metric.factor, 0.0), metric.price
+    share = np.sum(factor**2) / (np.sum(metric.factor**2) or 1.0)
+    return replace(metric, factor=factor, price=None if price is None else price * share)
+
+
+class Dead(NamedTuple):
+    """Columns that are constant where they are to tell something, and were not before."""
+
+    columns: tuple[str, ...]
+    samples: list[int]
+    """The numbers of the samples in which just these are so."""
+    share: float
+    """Of the weight of the metric."""
+
+
+def dead_columns(learner: Fitted, samples: Sequence[Sample]) -> list[Dead]:
+    """Columns on which a learned metric relies and that are constant in samples to partition."""
+    whole = np.sum(learner.metric_.factor**2)
+    if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
+        return []  # or so small that their squares vanish
+    where: dict[tuple[str, ...], list[int]] = {}
+    # Whatever is constant stays so where it is standardised.
+    data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
+    names, usual = column_names(learner), learner.training_data_.constant
+    for i, constant in enumerate(constant_features(data)):
+        dead = [names[j] for j in np.flatnonzero(constant).tolist() if j not in usual]
+        if dead and samples[i].n_samples > 1:
+            where.setdefault(tuple(dead), []).append(i)
+    found = []
+    for lost, places in where.items():
+        left = np.sum(metric_without(learner, lost, learner.metric_).factor ** 2) / whole
+        # Of scores, each of which is made of all columns, nothing is said.
+        if left <= 1 - RELIED_ON and (left or learner.inputs_.features is None):
+            found.append(Dead(lost, places, 1 - left))
+    return found
 
 
 def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
-    """DataWarning for features of a learned metric that are constant in samples to partition."""
     words = learner.problem_.traits.words
-    if learner.inputs_.features is not None or words in (GRAPHS, IMAGES):
-        return
-    weights = np.sum(learner.metric_.factor**2, axis=1)
-    if not weights.sum() > 0.0:  # so small that their squares vanish
-        return
-    shares = weights / weights.sum()
-    relied_on = shares >= RELIED_ON
-    where: dict[tuple[int, ...], list[str]] = {}
-    # Whatever is constant stays so where it is standardised.
-    data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
-    for i, constant in enumerate(constant_features(data)):
-        which = tuple(np.flatnonzero(constant & relied_on).tolist())
-        if which and samples[i].n_samples > 1:
-            where.setdefault(which, []).append(f"{words.whole} {i}")
-    for which, places in where.items():
-        names = some_of([learner.metric_feature_names_[j] for j in which])
-        verb, have = ("is", "has") if len(which) == 1 else ("are", "have")
+    for lost, places, share in dead_columns(learner, samples):
+        verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
         warn(
-            f"{some_of(places)}: {names} {verb} constant, which {have} "
-            f"{shares[list(which)].sum():.0%} of the weight of the metric",
+            f"{some_of([f'{words.whole} {i}' for i in places])}: {some_of(lost)} {verb} constant, "
+            f"which {have} {share:.0%} of the weight of the metric",
             DataWarning,
         )
 

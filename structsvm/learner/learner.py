@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from os import PathLike
 from typing import Any, Self, Unpack
 
@@ -13,13 +14,16 @@ from sklearn.base import clone
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.sample import GRAPHS, IMAGES
 from structsvm.data.samples import Counts, check_weights
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
+from structsvm.learner.baselines import MetricBaseline, metrics_in, tune, which_baselines
 from structsvm.learner.columns import (
+    columns_like,
     heaviest_features,
+    metric_without,
     warn_of_columns,
     warn_of_dead_features,
     words_of,
@@ -63,7 +67,7 @@ from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, some_of
 from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable, data_frame
 
@@ -73,8 +77,8 @@ SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 FEWEST_TO_SCALE = 3
 """Rows from which on a mean and a deviation of their own say something: of two each is one away."""
-OPTIONAL = ("columns_", "margin_rates_", "steps_")
-"""Attributes that only some fitted learners have. They describe the training data."""
+OPTIONAL = ("columns_", "lost_", "margin_rates_", "steps_")
+"""Attributes that only some fitted learners have."""
 
 
 def recording_tags(tags: Tags) -> Tags:
@@ -485,6 +489,52 @@ class MetricLearner(ProblemParameters):
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
         agreements = [self.problem_.comparison.agreement(t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
+
+    def without(self, columns: str | Sequence[str]) -> Self:
+        """Return a copy that partitions without some columns, such as those of a lost sensor.
+
+        It takes samples of the same columns, and does not look at what is in these. Its metric is
+        the block of the features that are made of the others, and a segment or cluster costs there
+        what it did times the share of the weights that is left. It has no classifiers, and names no
+        states.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            Names of columns, or patterns such as "watch*".
+
+        Raises
+        ------
+        SettingsError
+            For an unknown column, or if no feature is left, as where all are scores of classifiers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm import MetricLearner
+        >>> rng = np.random.default_rng(0)
+        >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 2)) for _ in range(2)]
+        >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
+        >>> learner.without("x1").predict_breakpoints([X * [1.0, 0.0] for X in Xs])
+        [[50, 100], [50, 100]]
+        """
+        check_is_fitted(self)
+        words = self.problem_.traits.words
+        if words in (GRAPHS, IMAGES):
+            raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
+        lost = columns_like(self, [columns] if isinstance(columns, str) else columns)
+        found = copy(self)
+        found.metric_ = metric_without(self, lost, self.metric_)
+        if not found.metric_.factor.any():
+            raise SettingsError(
+                f"no feature is left without {some_of(lost)}: scores and components are made of "
+                "all columns; learn without these columns, or from the columns themselves"
+            )
+        metrics = metrics_in(self.baselines_).items()
+        found.baselines_ = {name: metric_without(self, lost, one) for name, one in metrics}
+        found.classes_, found.lost_ = None, lost
+        found.__dict__.pop("margin_rates_", None)
+        return found
 
     # ---- what was learned, at a glance
 

@@ -33,6 +33,7 @@ from structsvm.data.samples import (
     Standardizer,
     centred,
     check_weights,
+    constant_features,
     label_values,
     missing_labels,
     units_of,
@@ -551,6 +552,8 @@ class TrainingSummary:
     are alike, so that the same values may well be measured again."""
     names: tuple[str, ...] = ()
     """What each is called; empty where they came without names."""
+    constant: tuple[int, ...] = ()
+    """Columns that are constant in some samples."""
 
     @classmethod
     def of(
@@ -559,17 +562,19 @@ class TrainingSummary:
         """Describe samples as they were measured; whether features learned names of their items."""
         digests = [row for x in data.samples for row in _digests(x.data)] if data.has_rows else []
         different = sorted(set(digests))
+        arrays = [sample.data for sample in data.samples]
         names = data.names_of_items if data.has_rows and data.is_complete else []
         many_alike = len(different) < (1 - MANY) * len(digests)
         return cls(
             tuple(sample.n_samples for sample in data.samples),
             tuple(truth.n_clusters for truth in truths),
-            tuple(spread_in_threads(_fingerprint, [sample.data for sample in data.samples], None)),
+            tuple(spread_in_threads(_fingerprint, arrays, None)),
             tuple(sorted({name for each in names for name in each})),
             tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
             data.commonest_name if named else None,
             () if many_alike else tuple(different[:KEPT]),
             tuple(data.called or ()),
+            tuple(np.flatnonzero(np.any(constant_features(arrays), axis=0)).tolist()),
         )
 
     def __len__(self) -> int:

@@ -122,3 +122,17 @@ def test_what_counts_samples_is_not_given_windows(run, refused, fine, tmp_path):
         )
         assert code == 0
         assert "averaged" not in err
+
+
+def test_a_lost_or_dead_sensor_is_done_without(run, refused, fine, tmp_path):
+    table = pd.read_csv(fine / "r5.csv")
+    table.drop(columns="b").to_csv(tmp_path / "lost.csv", index=False)
+    table.assign(b=3.0).to_csv(tmp_path / "dead.csv", index=False)
+    line = f"predict {fine}/m.structsvm {tmp_path}"
+    assert "--without b predicts without" in refused(f"{line}/lost.csv")
+    _, out, _ = run(f"{line}/lost.csv --without b --json")
+    _, same, err = run(f"{line}/dead.csv --json")
+    assert "predicted --without 'b', 'b spread'" in err
+    ends = [json.loads(text)["recordings"][0]["breakpoints"] for text in (out, same)]
+    assert ends[0] == ends[1] == pytest.approx([315, 616, 933], abs=2 * W)
+    assert "no column is called 'x*'" in refused(f"{line}/dead.csv --without x*")
