@@ -379,9 +379,10 @@ class InputData:
     def learned(self) -> dict[str, Any]:
         """What reading has learned that a model remembers."""
         origin = getattr(self.items[0], "origin", None)
-        return (
-            {"medians": dict(origin.options.medians)} if origin and origin.options.medians else {}
-        )
+        found: dict[str, Any] = {} if self.window == 1 else {"window": self.window}
+        if origin and origin.options.medians:
+            found["medians"] = dict(origin.options.medians)
+        return found
 
     @property
     def times(self) -> list[TimeAxis | None]:
@@ -499,7 +500,7 @@ def read_layers(
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
         whole = cleaned(sought, options, ask=labels_matter and in_order, learned=learned)
         if choosing:
-            whole = _chosen_windows(whole, args, terminal)
+            whole = _chosen_windows(whole, terminal)
         found[name] = InputData.of(whole, problem, options.label_column or "label")
     return found
 
@@ -510,14 +511,11 @@ def _counts_samples(args: argparse.Namespace) -> bool:
     return bool(typed or getattr(args, "context", None) or getattr(args, "regions", None))
 
 
-def _chosen_windows(
-    recordings: list[Recording], args: argparse.Namespace, terminal: Terminal
-) -> list[Recording]:
-    """Average samples that are many more than learning needs, and let the model remember it."""
+def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:
+    """Average samples that are many more than learning needs."""
     window, usual = window_for(recordings)
     if window == 1:
         return recordings
-    args.window = window
     found = in_windows(recordings, window)
     axis, lasting = recordings[0].time, ""
     if axis is not None:
