@@ -70,7 +70,8 @@ def test_nobody_looks_at_a_lost_column(metric, features):
     changed = [X + np.outer(np.arange(120) ** 2, [0.0, 1.0]) for X in Xs]
     assert told_by(lambda: without.predict_breakpoints(changed)) == []
     assert without.predict_breakpoints(Xs) == without.predict_breakpoints(changed)
-    assert [M.n_clusters for M in without.predict_partitions(Xs)] == [4, 4, 4]
+    if not isinstance(features, Union):  # whose scores, of all columns, are lost as well
+        assert [M.n_clusters for M in without.predict_partitions(Xs)] == [4, 4, 4]
 
 
 def test_the_price_is_in_proportion_to_the_weight_that_is_left(learner, tmp_path):
