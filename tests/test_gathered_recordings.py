@@ -266,15 +266,14 @@ INTERRUPTED = """
             return self.held[i].X, self.held[i].y
 
     solver = CuttingPlane(Stopping(1e-15, 100_000))
-    learner = MetricLearner(metric="diagonal", solver=solver, n_jobs=2, backend={backend!r})
+    learner = MetricLearner(metric="diagonal", solver=solver, n_jobs=2, backend="processes")
     learner.fit(Slow(), callback=lambda entry: print(entry.iteration, flush=True))
     found = learner.solution_
     print(found.status.name, found.lower <= found.upper, len(learner.predict(Slow())), flush=True)
 """
 
 
-@pytest.mark.parametrize("backend", ["serial", "processes"])
-def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(backend, tmp_path):
+def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(tmp_path):
     """Learning ends with a certificate, a calibrated price or the learned one, and no worker."""
-    output = output_of_interrupted(INTERRUPTED.format(backend=backend), b"1\n", tmp_path)
+    output = output_of_interrupted(INTERRUPTED, b"1\n", tmp_path)
     assert output.endswith(b"INTERRUPTED True 8\n")

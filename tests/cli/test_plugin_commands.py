@@ -134,7 +134,7 @@ def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
 def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch):
     model = tmp_path / "m"
-    assert run(f"fit failing train -q --metric diagonal -o {model}")[0] == 0
+    assert run(f"fit failing train -q --metric diagonal --baselines none -o {model}")[0] == 0
     monkeypatch.setattr(Failing, "_fail", lambda self, at: 1 // (at != "decoder"))
     error = refused(f"predict {model} test -q -o {tmp_path}/out")
     assert ": Failing.decoder raised ZeroDivisionError" in error
