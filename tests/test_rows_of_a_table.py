@@ -16,13 +16,13 @@ X, Y = load_iris(return_X_y=True)
 
 def groups_of(X, y):
     """The rows of each group."""
-    split = split_rows(read_training(MetricLearner(Clustering()), X, y), 10, 0)
+    split = split_rows(read_training(MetricLearner(Clustering(), metric="diagonal"), X, y), 10, 0)
     return [rows for _, rows in split.pieces]
 
 
 @pytest.fixture(scope="module")
 def learner():
-    return MetricLearner(Clustering()).fit(X, Y)
+    return MetricLearner(Clustering(), metric="diagonal").fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
 
 
 def test_a_table_not_learned_from_is_clustered_by_the_model():
-    learner = MetricLearner(Clustering()).fit(X[::2], Y[::2])
+    learner = MetricLearner(Clustering(), metric="diagonal").fit(X[::2], Y[::2])
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
     assert len(found.samples) == 10
@@ -83,7 +83,7 @@ def test_what_cannot_be_split(learner):
     few = np.arange(0, 150, 15)[: n - 4]
     with pytest.raises(DataError, match="of which none can be held out: 12 different rows are the"):
         evaluate(learner, X[few], Y[few], split="auto")
-    both = MetricLearner(Clustering()).fit([X[::2], X[1::2]], [Y[::2], Y[1::2]])
+    both = MetricLearner(Clustering(), metric="diagonal").fit([X[::2], X[1::2]], [Y[::2], Y[1::2]])
     with pytest.raises(DataError, match="learned from this table and 1 more"):
         evaluate(both, X[::2], Y[::2], split="auto")
     with pytest.warns(DataWarning, match="one labelled recording"):
@@ -97,7 +97,7 @@ def noisy():
     """A table without equal rows, and a metric of some of them."""
     values = X + 0.01 * np.random.default_rng(0).normal(size=X.shape)
     rows = np.random.default_rng(1).permutation(len(values))
-    learned = MetricLearner(Clustering()).fit(values[rows[:100]], Y[rows[:100]])
+    learned = MetricLearner(Clustering(), metric="diagonal").fit(values[rows[:100]], Y[rows[:100]])
     return values, rows, learned
 
 
