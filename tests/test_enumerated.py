@@ -34,16 +34,17 @@ REGULARIZERS = {
 CONSTRAINTS = {"none": None, "bounded": lambda B: [cp.abs(B) <= 0.05]}
 
 
-def cases():
-    for cone, space in CONES.items():
-        for name in REGULARIZERS:
-            if name != "separable" or isinstance(space, Product):
-                for constraint in CONSTRAINTS:
-                    yield pytest.param(cone, name, constraint, id=f"{cone}-{name}-{constraint}")
+KINDS = [("none", "n"), ("none", "one"), ("bounded", "n")]
+CASES = [
+    (cone, name, *kind)
+    for cone, space in CONES.items()
+    for name in REGULARIZERS
+    if name != "separable" or isinstance(space, Product)
+    for kind in KINDS
+]
 
 
-@pytest.mark.parametrize("slack", ["n", "one"])
-@pytest.mark.parametrize(("cone", "name", "constraint"), list(cases()))
+@pytest.mark.parametrize(("cone", "name", "constraint", "slack"), CASES)
 def test_the_optimum_is_that_over_all_labellings(cone, name, constraint, slack):
     space, omega = CONES[cone], REGULARIZERS[name]
     risk = listed_risk(space, omega, seed=3, constraints=CONSTRAINTS[constraint])
