@@ -217,8 +217,7 @@ def printed(tmp_path_factory):
     rows = [f"{3 * label + x},{label}" for label, x in zip(y, rng.normal(size=40), strict=True)]
     path.write_text("\n".join(["a,label", *rows]), encoding="utf-8")
     model = path.parent / "model"
-    status, _, said = ended(f"fit change-point {path} -o {model} -q")
-    assert status == 0, said
+    assert main(["fit", "change-point", str(path), "-o", str(model), "-q"]) == 0
     return model, path
 
 
