@@ -10,12 +10,12 @@ from sklearn.datasets import make_blobs
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
-from structsvm.errors import SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.io import arrays_and_labels
+from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.losses import partition_loss, time_errors
 
 TRAIN, TEST = (
     arrays_and_labels(
@@ -68,6 +68,31 @@ class TestScores:
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
         single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).contrast("pca")
         assert str(single) == "the same as that of PCA"
+
+    def test_errors_in_time_are_those_of_all_changes_in_the_users_unit(self, learner):
+        Xs, ys = TEST
+        T = [len(x) for x in Xs]
+        plain, found = evaluate(learner, Xs, ys), learner.predict_partitions(Xs)
+        truths = encode(learner, Xs, ys)
+        clocks = [np.arange(n, dtype=float) for n in T]
+        every = np.concatenate(list(map(time_errors, truths, found, clocks)))
+        assert every.size
+        expected = {"time_error": np.median(every), "time_error_90": np.quantile(every, 0.9)}
+        assert {k: plain.learned[k] for k in expected} == expected
+        assert "time error (samples)" in plain.summary()
+        half = np.timedelta64(500, "ms")
+        dates = [np.datetime64("2024-05-01T08:00", "ms") + half * np.arange(n) for n in T]
+        timed = evaluate(learner, Xs, ys, times=dates)
+        assert timed.unit == "s"
+        assert timed.learned["time_error"] == expected["time_error"] / 2
+        axes = [TimeAxis("t_ms", 500 * np.arange(n)) for n in T]
+        assert "of errors (t_ms)" in evaluate(learner, Xs, ys, times=axes).summary()
+        some = evaluate(learner, Xs, ys, times=[dates[0], *[None] * (len(Xs) - 1)])
+        assert some.unit == "samples"
+        with pytest.raises(DataError, match="times of 1"):
+            evaluate(learner, Xs, ys, times=dates[:1])
+        nothing = evaluate(learner, Xs, ys, n_clusters=1)
+        assert nothing.learned["time_error"] is None
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from structsvm.partitions.losses import (
     margin_f1,
     partition_loss,
     rand_index,
+    time_errors,
 )
 
 LOSSES = (partition_loss, chi_square, rand_index, adjusted_rand_index, covering)
@@ -101,6 +102,21 @@ def test_errors_name_the_numbers():
 
 PAIRS = st.integers(1, 12).flatmap(lambda T: st.tuples(label_vectors(T), label_vectors(T)))
 CUTS = st.integers(1, 12).flatmap(lambda T: st.tuples(segmentations(T), segmentations(T)))
+
+
+@examples(60)
+@given(CUTS, st.integers(0, 10))
+def test_changes_are_matched_where_each_is_the_nearest_of_the_other(pair, seed):
+    truth, guess = map(EquivalenceMatrix.from_labels, pair)
+    clock = np.cumsum(np.random.default_rng(seed).exponential(size=truth.n_samples))
+    a, b = clock[truth.boundaries[1:-1]], clock[guess.boundaries[1:-1]]
+    far = np.abs(a[:, None] - b)
+    expected = [
+        far[i, j] for i, j in np.ndindex(far.shape) if far[i, j] == far[i].min() == far[:, j].min()
+    ]
+    found = time_errors(truth, guess, clock)
+    assert sorted(found.tolist()) == sorted(expected)
+    assert sorted(time_errors(guess, truth, clock).tolist()) == sorted(expected)
 
 
 @examples(60)

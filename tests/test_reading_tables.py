@@ -204,6 +204,7 @@ class TestLinesThatAreNoRows:
             TABLE.replace("1.5,0,a", "lost,0,a"),  # in one column, and not in all
             "x,y,label\ncable,out,a\n2.5,0,b\n",  # too few rows to tell
             "one,two,three,four\n" + TABLE,  # wider than the table
+            "change\n08/02/2024 12:00\n09/02/2024 12:00\n",  # of words alone
         ],
     )
     def test_rows_are_never_taken_for_a_title_or_units(self, tmp_path, text):

@@ -56,7 +56,7 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     learner, inputs, samples = _read(args, terminal)
     learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
     groups = groups_of(inputs, args.groups, terminal)
-    about = {"times": inputs.times, "groups": groups}
+    about = {"groups": groups}
     held_out = _compared(HeldOut.of, args, terminal, learner, inputs, samples, **about)
     page = page_of(held_out, f"What {args.model.stem} is worth on {called(args.paths)}")
     if groups is None and len(inputs) >= MIN_UNITS:
@@ -103,6 +103,7 @@ def _compared(
             names=inputs.names,
             unseen_states=args.unseen_states,
             measured=samples,
+            times=inputs.times,
             **about,
         )
 

@@ -370,7 +370,7 @@ class InputData:
         if self.window == 1:
             return list(samples)
         return [
-            replace(x, side=Averaged(item.fine.y, np.diff(item.edges)))
+            replace(x, side=Averaged(item.fine.y, np.diff(item.edges), item.fine.time))
             for x, item in zip(samples, self.items, strict=True)
             if isinstance(item, Recording) and item.fine is not None
         ]

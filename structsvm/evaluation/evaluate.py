@@ -15,6 +15,7 @@ from structsvm.baselines.blind import blind_to
 from structsvm.data.copies import contents
 from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
+from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of, those_that_name
 from structsvm.evaluation.contrast import LEARNED, Contrast
@@ -33,6 +34,7 @@ from structsvm.learner.steps import as_measured, decode_with, encode, names_by_m
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import time_errors
 from structsvm.partitions.problem import BLIND, PartitionProblem, has_rows, names_states
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
@@ -65,6 +67,8 @@ class Averaged:
     """The labels of these samples."""
     sizes: Ints
     """How many are in each window, (T,)."""
+    time: TimeAxis | None = None
+    """When they were measured."""
 
 
 class Score(NamedTuple):
@@ -96,6 +100,13 @@ SCORES = {
         "the harmonic mean of the share of changes that are found and of the share of found "
         "changes that are right",
     ),
+    "time_error": Score(
+        "time error",
+        0,
+        "the median time between a true change and the found one, over all changes of which each "
+        "is the nearest of the other",
+    ),
+    "time_error_90": Score("90 % of errors", 0, "what nine in ten of these times are at most"),
     "accuracy": Score("accuracy", 1, "the share of {item}s with the right name"),
     "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {item}s"),
 }
@@ -138,6 +149,10 @@ class Evaluation:
     """The partitions that were scored, by name of the metric or baseline."""
     states: Mapping[str, Sequence[NDArray[Any]]] = field(default_factory=dict, compare=False)
     """The names that were scored, by what gave them."""
+    errors: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    """How far changes are from true ones, over all samples; empty where there are no changes."""
+    unit: str = "samples"
+    """Of these."""
 
     @classmethod
     def of(
@@ -154,6 +169,7 @@ class Evaluation:
         numbers: Ints | None = None,
         grouped: bool = False,
         learned_again: bool | None = None,
+        times: Sequence[TimeAxis | None] | None = None,
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
@@ -162,10 +178,15 @@ class Evaluation:
         ``numbers`` those of :meth:`Verdict.of`, to which ``about`` goes.
         """
         confusions, rows = confusions or {}, []
+        unit, clocks = _clocks(times, truths)
+        errors: dict[str, list[Floats]] = {metric: [] for metric in guesses}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {}
             for metric, found in guesses.items():
                 scores[metric] = dict(problem.comparison.scores(truth, found[i], tolerance))
+                if problem.traits.contiguous:
+                    errors[metric].append(time_errors(truth, found[i], clocks[i]))
+                    scores[metric] |= _of_errors(errors[metric][-1])
                 if confusions:
                     own = confusions.get(metric)
                     scores[metric]["accuracy"] = None if own is None else own[i].accuracy
@@ -193,6 +214,8 @@ class Evaluation:
             truths,
             guesses,
             states or {},
+            {metric: np.concatenate(parts) for metric, parts in errors.items() if parts},
+            unit,
         )
 
     @property
@@ -200,7 +223,8 @@ class Evaluation:
         """Means over the samples, by name of the metric and of the score.
 
         Over the samples to which a score applies, :attr:`counts`; accuracy and macro F1 of states
-        are those of all items together, :attr:`confusion`.
+        are those of all items together, :attr:`confusion`, and errors in time, in the unit
+        :attr:`unit`, those of all changes together.
         """
         return {name: self._means(name) for name in self.samples[0].scores}
 
@@ -261,6 +285,8 @@ class Evaluation:
         if self.confusion:
             plain["confusion"] = {metric: of.to_dict() for metric, of in self.confusion.items()}
         plain["counts"] = self.counts
+        if self.errors:
+            plain["time_unit"] = self.unit
         if self.learned_again is not None:
             plain |= {"question": self.verdict.question, "learned_again": self.learned_again}
         plain["verdict"] = self.verdict.to_dict()
@@ -273,11 +299,44 @@ class Evaluation:
         for name in rows[0]:
             values = [value for row in rows if (value := row[name]) is not None]
             means[name] = float(np.mean(values)) if values else None
+        if metric in self.errors:
+            means |= _of_errors(self.errors[metric])
         if self.confusion:
             of = self.confusion.get(metric)
             of_states = (None, None) if of is None else (of.accuracy, of.macro_f1)
             means |= zip(STATE_SCORES, of_states, strict=True)
         return means
+
+
+def _clocks(
+    times: Sequence[TimeAxis | None] | None, truths: Sequence[EquivalenceMatrix]
+) -> tuple[str, list[Floats]]:
+    """The unit of time, and the time of each sample of each recording in it, (T_i,)."""
+    axes = [axis for axis in times or () if axis is not None]
+    units = {"s" if axis.values.dtype.kind == "M" else axis.name for axis in axes}
+    if len(axes) < len(truths) or len(units) > 1:
+        return "samples", [np.arange(M.n_samples, dtype=np.float64) for M in truths]
+    return units.pop(), [np.concatenate(([0.0], np.cumsum(axis.steps))) for axis in axes]
+
+
+def _of_errors(errors: Floats) -> dict[str, float | None]:
+    """The median and the ninth decile; None where no change was matched."""
+    found = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
+    return dict(zip(("time_error", "time_error_90"), found, strict=True))
+
+
+def time_axes(
+    times: Sequence[Any] | None, samples: Sequence[Sample], words: Words
+) -> list[TimeAxis | None]:
+    """The times of samples, checked; none where none are known."""
+    if times is None or all(found is None for found in times):
+        return []
+    if len(times) != len(samples):
+        raise DataError(f"{words.wholes(len(samples))} but times of {len(times)}")
+    return [
+        None if found is None else time_axis(found, sample.n_samples)
+        for found, sample in zip(times, samples, strict=True)
+    ]
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
@@ -289,6 +348,8 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
         title = SCORES[name].title if name in SCORES else name.replace("_", " ")
         if name == "f1":
             title += f" (within {evaluation.tolerance})"
+        if name.startswith("time_error"):
+            title += f" ({evaluation.unit})"
         if count < len(evaluation.samples):
             title += f", of {evaluation.verdict.words.wholes(count)}"
         titles[name] = title
@@ -331,6 +392,7 @@ def evaluate(
     unseen_states: str = "refuse",
     groups: Any = None,
     split: str | None = None,
+    times: Sequence[Any] | None = None,
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and with baselines on held-out samples.
 
@@ -366,6 +428,10 @@ def evaluate(
         time; "auto" is the question that the learner was made for. If it was fitted on this table
         alone, each part is clustered by a metric learned from the rest. Only ``n_clusters``, by
         default the number of the labels, and ``tolerance`` apply as well.
+    times : sequence, optional
+        Of each recording when its samples were measured, as for
+        :func:`structsvm.plotting.report_page`: errors of changes are in seconds then, or in the
+        unit of these numbers.
 
     Returns
     -------
@@ -415,6 +481,7 @@ def evaluate(
         unseen_states=unseen_states,
         baselines=baselines,
         Xs=Xs,
+        times=time_axes(form.axes if times is None else times, measured, words),
     )
     warn_of_columns(measured, column_names(learner), words, found.truths)
     return found
@@ -435,6 +502,7 @@ def compare(
     unseen_states: str,
     baselines: Mapping[str, Any] | None = None,
     Xs: Any = None,
+    times: Sequence[TimeAxis | None] | None = None,
 ) -> Evaluation:
     """Partition and score samples as the metric sees them; baselines of a user have ``Xs``."""
     N, baselines = len(samples), baselines or {}
@@ -469,7 +537,7 @@ def compare(
         samples = [Sample(np.empty((int(span.sizes.sum()), 0))) for span in spans]
         ys = [span.y for span in spans]
         truths, guesses = encode(learner, samples, ys), _by_sample(guesses, spans)
-        states = _by_sample(states, spans)
+        states, times = _by_sample(states, spans), [span.time for span in spans]
     found = Evaluation.of(
         truths,
         guesses,
@@ -483,6 +551,7 @@ def compare(
         classifiers=those_that_name(classifiers, states),
         words=words,
         seen=seen,
+        times=times,
     )
     return replace(found, **shown)
 

@@ -202,7 +202,8 @@ def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
 def lines_beside(head: Sequence[tuple[int, Sequence[str]]]) -> list[int]:
     """Return the lines of a title above the header of a table, and of units below it.
 
-    A title has fewer cells than the header, which holds no number, and all below are as wide.
+    A title has fewer cells than the header, which holds no number, and all below are as wide, with
+    numbers in a column at least.
     """
     numbers, rows = zip(*head, strict=True) if head else ((), ())
     for h, header in enumerate(rows):
@@ -211,8 +212,10 @@ def lines_beside(head: Sequence[tuple[int, Sequence[str]]]) -> list[int]:
         if any(len(row) != len(names) or any(row[j].strip() for j in unnamed) for row in below):
             continue
         is_header = not any(map(is_number_text, names))
-        n_names = sum(map(bool, names))
-        if above and (not is_header or any(sum(map(bool, row)) >= n_names for row in above)):
+        body = below[len(UNITS) :] or below
+        n_names, is_table = sum(map(bool, names)), any(map(_are_numbers, zip(*body, strict=True)))
+        widest = max((sum(map(bool, row)) for row in above), default=0)
+        if above and not (is_header and is_table and widest < n_names):
             continue
         n_units = max(
             (k for k in UNITS if all(_are_units([row, *below[k:]]) for row in below[:k])), default=0
@@ -225,11 +228,15 @@ def _are_units(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has words, and no number, wherever all others have numbers."""
     cells = []
     for first, *others in zip(*rows, strict=True):
-        known = [x for x in others if x.strip().lower() not in MISSING_WORDS]
-        if known and all(map(is_number_text, known)):
+        if _are_numbers(others):
             cells.append(first)
     words = [cell for cell in cells if cell.strip().lower() not in MISSING_WORDS]
     return len(rows) > 2 and bool(words) and not any(map(is_number_text, cells))
+
+
+def _are_numbers(column: Sequence[str]) -> bool:
+    known = [x for x in column if x.strip().lower() not in MISSING_WORDS]
+    return bool(known) and all(map(is_number_text, known))
 
 
 def separator_in(text: str, decimal: str | None = None) -> str:

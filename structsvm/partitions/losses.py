@@ -178,6 +178,28 @@ def margin_f1(
     return 2.0 * (_matches(a, b, tolerance) + start) / changes if changes else 1.0
 
 
+def time_errors(truth: EquivalenceMatrix, guess: EquivalenceMatrix, clock: Floats) -> Floats:
+    """How far found changes are from true ones in the time of samples, ``clock`` (T,), (n,).
+
+    Of pairs of changes each of which is the nearest of the other, so that none is in two.
+    """
+    a, b = (clock[changes] for changes in _changes(truth, guess))
+    if not (a.size and b.size):
+        return np.empty(0)
+    there, back = _nearest(a, b), _nearest(b, a)
+    mutual = back[there] == np.arange(a.size)
+    errors: Floats = np.abs(a - b[there])[mutual]
+    return errors
+
+
+def _nearest(a: Floats, b: Floats) -> Ints:
+    """The number of the nearest of ``b``, sorted, for each of ``a``; of two, the first."""
+    right = np.searchsorted(b, a).clip(max=b.size - 1)
+    left = (right - 1).clip(0)
+    found: Ints = np.where(np.abs(a - b[left]) <= np.abs(a - b[right]), left, right)
+    return found
+
+
 def _matches(a: Ints, b: Ints, tolerance: int) -> int:
     """Size of the largest one-to-one matching of two sorted vectors within ``tolerance``."""
     i = j = hits = 0

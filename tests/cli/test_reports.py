@@ -88,9 +88,10 @@ class TestEvaluate:
         report = json.loads(out)
         baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
         names = ["learned", "untrained", "pca", "rca", "olda", *baselines]
-        assert list(report) == [*names, "counts", "verdict", "recordings"]
+        assert list(report) == [*names, "counts", "time_unit", "verdict", "recordings"]
+        scores = ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
         for name in names:
-            assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
+            assert list(report[name]) == [*scores, "time_error", "time_error_90"]
         assert [r["name"] for r in report["recordings"]] == [r.name for r in TEST]
 
     def test_recordings_that_were_learned_from_are_noticed(self, run):

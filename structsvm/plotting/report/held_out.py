@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import IMAGES, Sample, Words
+from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts, asked_counts
-from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
-from structsvm.evaluation.evaluate import Evaluation, compare
+from structsvm.evaluation.evaluate import Evaluation, compare, time_axes
 from structsvm.graphs.convert import as_list
 from structsvm.graphs.images import is_picture, pixels_of
 from structsvm.learner.columns import is_image
@@ -77,7 +77,7 @@ class HeldOut:
         measured = measured or as_measured(learner, Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
-        axes = _time_axes(form.axes if times is None else times, measured, words)
+        axes = time_axes(form.axes if times is None else times, measured, words)
         samples = learner.inputs_(measured)
         evaluation = compare(
             learner,
@@ -91,6 +91,7 @@ class HeldOut:
             n_clusters=n_clusters,
             tolerance=tolerance,
             unseen_states=unseen_states,
+            times=axes,
         )
         labels = labels_of_each(ys, samples, words)
         K = asked_counts(n_clusters, evaluation.truths)
@@ -113,19 +114,6 @@ def _changes(
     except DataError:  # of an oracle that is not exact
         return []
     return [table[1:] for table in tables]
-
-
-def _time_axes(
-    times: Sequence[Any] | None, samples: Sequence[Sample], words: Words
-) -> list[TimeAxis | None]:
-    if times is None or all(found is None for found in times):
-        return []
-    if len(times) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but times of {len(times)}")
-    return [
-        None if found is None else time_axis(found, sample.n_samples)
-        for found, sample in zip(times, samples, strict=True)
-    ]
 
 
 def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
