@@ -261,7 +261,10 @@ class Answering:
             )
             verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
             page = page_of(held_out, f"{called(self.args.paths)}: what was learned", verdict)
-            best = None if search is None else search.best_candidate_
+            named = [
+                n for n in held_out.evaluation.confusion if n in estimators_in(learner.baselines_)
+            ]
+            best = next(iter(named), None) if search is None else search.best_candidate_
             advice, baseline = verdict.next_step(set(learner.baselines_), best)
             used = None if baseline in BLIND else baseline
             guesses = held_out.evaluation.guesses[LEARNED]

@@ -68,9 +68,8 @@ NOTES = {
     "predict": "Partition new data with",
     "names": "Methods are chosen by the loss of their partitions; in cross-validation most "
     "{item}s were named right by {method}, {share:.0%}.",
-    "chosen": "In cross-validation {method} was chosen; partition new data with it",
-    "diagnose": "In cross-validation {method} was chosen, whatever the features; look for the "
-    "cause with",
+    "chosen": "What was chosen is {method}; partition new data with it",
+    "diagnose": "What was chosen is {method}, whatever the features; look for the cause with",
 }
 """What follows the figures, and what comes before a command."""
 

@@ -123,13 +123,9 @@ class HeldOut:
 
     @property
     def best(self) -> Candidate:
-        """The candidate that is chosen from all; of the default and those that name states, if any.
-
-        Labels with names ask for names, and the default is what suits the labels.
-        """
+        """The candidate that is chosen; of those that name states, if any do."""
         names = ~np.isnan(self.accuracy).all(axis=0)
-        first = int(np.flatnonzero(self._usable)[0])
-        eligible = names | (np.arange(names.size) == first) | ~names.any()
+        eligible = names if names.any() else ~names
         return self.candidates[self._chosen(np.where(eligible, self.criterion, np.nan))]
 
     @property

@@ -209,7 +209,7 @@ class Clock:
         self.end, self.n_workers = end, n_workers
         self.start, self.told = time.monotonic(), 0.0
         self.seconds: dict[Task, float] = {}
-        """The longest time that each task took in a fold."""
+        """What each task took in the last fold: in the first one functions may be compiled."""
 
     @property
     def end_of_trials(self) -> float:
@@ -218,7 +218,7 @@ class Clock:
         return self.end - AGAIN * tried
 
     def took(self, task: Task, seconds: float) -> None:
-        self.seconds[task] = max(seconds, self.seconds.get(task, 0.0))
+        self.seconds[task] = seconds
 
     def takes(self, task: Task) -> float:
         """Seconds that a task takes in a fold, about."""
