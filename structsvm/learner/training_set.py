@@ -550,8 +550,8 @@ class TrainingSummary:
     rows: tuple[str, ...] = ()
     """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
     are alike, so that the same values may well be measured again."""
-    names: tuple[str, ...] = ()
-    """What each is called; empty where they came without names."""
+    names: tuple[str, ...] = field(default=(), compare=False)
+    """What each is called, which nothing is learned from; empty where they came without names."""
     constant: tuple[int, ...] = ()
     """Columns that are constant in some samples."""
 
