@@ -13,6 +13,7 @@ from structsvm.errors import DataError, DataWarning, LearningError, SettingsErro
 from structsvm.evaluation.contrast import chosen
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner.steps import decode_with, encode, prepare, read_training
+from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.losses import partition_loss
 
@@ -233,6 +234,33 @@ def test_groups_stay_together_and_are_what_is_counted():
     assert len(set(zip(groups, learner.fold_.tolist(), strict=True))) == 3
     assert learner.verdict_.untrained.n == 9
     assert learner.verdict_.untrained.units == 3
+
+
+@pytest.mark.parametrize("cv", [3, GroupKFold(3)])
+def test_what_is_labelled_in_part_is_learned_from_and_never_held_out(cv):
+    Xs, ys = recordings(9)
+    in_part, groups = [2, 7], np.array(list("aabbccdde"))
+    ys = [np.append(y[:-9], [-1] * 9) if i in in_part else y for i, y in enumerate(ys)]
+    split = split_samples(None, TrainingSet.read(ChangePoint(), Xs, ys, groups=groups), cv, 0)
+    full = np.setdiff1d(np.arange(9), in_part)
+    assert split.held_out.is_complete
+    assert len(split.held_out) == 7
+    for k, training in enumerate(split.training):
+        away = groups[full[split.test(k)]]
+        expected = [i for i in range(9) if groups[i] not in away]
+        assert [sample.X is Xs[i] for sample, i in zip(training.samples, expected, strict=True)]
+        assert list(training.groups) == groups[expected].tolist()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_choice_with_samples_that_are_labelled_in_part(data):
+    """It is judged on those that are labelled in full, and learned from all of them."""
+    Xs, ys = data
+    ys = [np.append(y[:-9], [-1] * 9) if i in (0, 4) else y for i, y in enumerate(ys)]
+    search = small().fit(Xs, ys)
+    assert len(search.losses_) == len(search.fold_) == len(Xs) - 2
+    assert np.isfinite(search.losses_).all()
+    assert len(search.best_estimator_.training_data_) == len(Xs)
 
 
 def test_every_fold_needs_a_change_to_learn_from():

@@ -20,13 +20,12 @@ from structsvm.cli.inputs import (
     assigned,
     checking,
     groups_of,
-    labels_with,
+    labelled_in_part,
     learner_of,
     read,
     refuse_foreign_options,
     solver_of,
     takes_images,
-    tell_unlabelled,
     unlabelled_samples,
     with_counts,
     words_of_training,
@@ -179,9 +178,7 @@ def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProbl
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
     some = args.regions is not None or "chunk_column" in Reading.of(args).typed
     inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
-    inputs = replace(inputs, ys=labels_with(inputs, args.regions))
-    tell_unlabelled(inputs, terminal)
-    return inputs
+    return labelled_in_part(inputs, args, terminal)
 
 
 # ---- learning

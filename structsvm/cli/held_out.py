@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,17 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.plain import counted, some_of
 
+PIECES, CHANGES = 6, 2
+"""Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
+END = (
+    "What was held out is the end of the recording that was learned from: it says nothing about "
+    "other recordings."
+)
+ONE = (
+    "What was learned from is of one {0}, and what was held out of one other: it says little about "
+    "further {0}s."
+)
+
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
 FEWEST = 4  # independent samples of which any can be held out
@@ -39,6 +52,21 @@ class Part:
 
     inputs: InputData
     data: TrainingSet
+    question: str = ""
+    """What the figures on it are about, in a sentence, if not about other recordings or groups."""
+
+    def at(self, which: NDArray[np.bool_]) -> Part:
+        """Some of the samples, (N,)."""
+        indices = np.flatnonzero(which).tolist()
+        items = [self.inputs.items[i] for i in indices]
+        return Part(self.inputs.having(items), self.data.at(indices))
+
+    def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> Part:
+        """Parts of recordings or of the table: the number of each, and its items; with changes."""
+        recordings = [item for item in self.inputs.items if isinstance(item, Recording)]
+        items = [replace(recordings[i].at(rows), **changes) for i, rows in pieces]
+        data = replace(self.data.cut(pieces), called=[item.name for item in items])
+        return Part(self.inputs.having(items), data)
 
 
 def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
@@ -77,42 +105,80 @@ def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
 
 def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
     """What is learned from, and what is held out."""
-    inputs, data = whole.inputs, whole.data
-    parts = []
     if split not in (ROWS, CLUSTERS):
-        away = _samples_away(whole)
-        for side in (~away, away):
-            indices = np.flatnonzero(side).tolist()
-            items = [inputs.items[i] for i in indices]
-            parts.append(Part(inputs.having(items), data.at(indices)))
-        return parts[0], parts[1]
-    (table,) = inputs.items
+        return _wholes_divided(whole)
+    (table,) = whole.inputs.items
     assert isinstance(table, Recording)
-    y = np.asarray(table.y)
-    away = _rows_away(table.where, y, split)
-    for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away)):
-        which = np.flatnonzero(rows)
-        part = replace(table.at(which), name=name, time=None, source=None)
-        parts.append(Part(inputs.having([part]), data.cut([(0, which)])))
-    return parts[0], parts[1]
-
-
-def _samples_away(whole: Part) -> NDArray[np.bool_]:
-    """Which samples are held out, (N,): copies go with what they are copies of."""
-    groups = whole.data.groups
-    names = np.arange(len(whole.data)).astype(str) if groups is None else np.array(groups)
-    copies = contents([sample.data for sample in whole.data.samples])
-    names = joined(np.unique(names, return_inverse=True)[1], copies)
-    units = np.unique(names)
-    if units.size < FEWEST:
-        wholes = whole.inputs.words.wholes(units.size)
-        what = wholes if groups is None else counted(units.size, "group")
-        apart = "" if groups is None else "give --groups '.+' if each file is independent, "
+    if not whole.data.is_complete:
         raise DataError(
-            f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
-            f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
+            f"{table.where} has rows without a label: leave them out, or use structsvm fit, which "
+            "learns from them, too"
         )
-    return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
+    away = _rows_away(table.where, np.asarray(table.y), split)
+    train, test = (
+        whole.cut([(0, np.flatnonzero(rows))], name=name, time=None, source=None)
+        for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away))
+    )
+    return train, test
+
+
+def _wholes_divided(whole: Part) -> tuple[Part, Part]:
+    """Hold samples out that are labelled in full; copies go with what they are copies of."""
+    data, full = whole.data, whole.data.complete
+    names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
+    copies = contents([sample.data for sample in data.samples])
+    names = joined(np.unique(names, return_inverse=True)[1], copies)
+    units, few = np.unique(names[full]), data.problem.traits.contiguous
+    if few and full.sum() == 1 and len(_pieces(whole, int(full.argmax()))) > 2:
+        return _end_held_out(whole, int(full.argmax()))
+    if units.size >= (2 if few else FEWEST):
+        away = np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
+        train, test = in_pieces(whole.at(~away)), whole.at(away & full)
+        one = "group" if data.groups is not None else whole.inputs.words.whole
+        question = ONE.format(one) if units.size == 2 else ""
+        if train.data.complete.sum() > 1:
+            return replace(train, data=train.data.told_apart), replace(test, question=question)
+    wholes = whole.inputs.words.wholes(units.size)
+    what = wholes if data.groups is None else counted(units.size, "group")
+    what += "" if full.all() else " labelled in full"
+    apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
+    raise DataError(
+        f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
+        f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
+    )
+
+
+# ---- few long recordings
+
+
+def in_pieces(part: Part) -> Part:
+    """Recordings, if they are few, in pieces that have their recording for group."""
+    if not part.data.problem.traits.contiguous or part.data.complete.sum() >= FEWEST:
+        return part
+    pieces = [piece for i in range(len(part.data)) for piece in _pieces(part, i)]
+    names, cut = part.data.groups or part.inputs.names, part.cut(pieces)
+    data = replace(cut.data, groups=[names[i] for i, _ in pieces])
+    return replace(cut, data=data.told_apart)
+
+
+def _pieces(part: Part, i: int) -> list[tuple[int, NDArray[np.int64]]]:
+    """A recording from the middle of a segment to that of a later one, with like many changes."""
+    known = part.data.labels[i]
+    changes = np.array([0] if known.truth is None else known.truth.breakpoints[:-1])
+    n = min(PIECES, changes.size // CHANGES)
+    first = [changes.size * k // n for k in range(1, n)]  # changes that are the first of a piece
+    cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
+    return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
+
+
+def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
+    """The first pieces of the only recording labelled in full, with others; its last pieces."""
+    own, others = _pieces(whole, i), [j for j in range(len(whole.data)) if j != i]
+    n = len(own) - math.ceil(SHARE * len(own))
+    end = np.concatenate([rows for _, rows in own[n:]])
+    test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
+    train = whole.cut([*own[:n], *(piece for j in others for piece in _pieces(whole, j))])
+    return train, replace(test, question=END)
 
 
 def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
@@ -137,16 +203,30 @@ def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.boo
     return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
 
 
-def about_parts(train: Part, test: Part, split: str | None) -> str:
+def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
     if split in (ROWS, CLUSTERS):
-        learned, held_out = (part.data.samples[0].n_samples for part in (train, test))
+        n_learned, n = (part.data.samples[0].n_samples for part in (train, test))
         what = "rows of the same clusters" if split == ROWS else "clusters of their own"
-        return f"learning from {learned} rows; held out: {held_out} {what}"
-    n_learned = train.inputs.words.wholes(len(train.inputs))
-    about = f"learning from {n_learned}; held out: {len(test.inputs)}"
-    if train.data.groups is not None:
-        return f"{about}, of other groups"
-    return f"{about}\n{taken_to_be_independent(train.inputs)}"
+        return f"learning from {n_learned} rows; held out: {n} {what}"
+    learned, words = [*dict.fromkeys(train.inputs.names)], whole.inputs.words
+    pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
+    held_out, is_end = str(len(test.inputs)), test.question == END
+    if is_end:
+        (item,) = test.inputs.items
+        held_out = f"its end, {item.place(0, len(item.X)) if isinstance(item, Recording) else ''}"
+    elif whole.data.groups is not None:
+        held_out += ", of other groups"
+    lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
+    in_part = [train.inputs.names[i] for i in np.flatnonzero(~train.data.complete)]
+    if in_part:
+        lines.append(f"not labelled in full, and so learned from only: {some_of(in_part, 4)}")
+    left_out = len(whole.inputs) - len(learned) - (0 if is_end else len(test.inputs))
+    if left_out:
+        those = words.wholes(left_out, "held-out")
+        lines.append(f"left out: {those}, not labelled in full")
+    if whole.data.groups is None and not is_end:
+        lines.append(taken_to_be_independent(train.inputs))
+    return "\n".join(lines)
 
 
 def warn_of_copies(train: Part, test: Part, terminal: Terminal) -> None:

@@ -528,6 +528,13 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     return found
 
 
+def labelled_in_part(inputs: InputData, args: argparse.Namespace, terminal: Terminal) -> InputData:
+    """The same with labels of which some may be missing, and a note of how many are."""
+    inputs = replace(inputs, ys=labels_with(inputs, getattr(args, "regions", None)))
+    tell_unlabelled(inputs, terminal)
+    return inputs
+
+
 def read_for(
     learner: MetricLearner,
     args: argparse.Namespace,

@@ -20,13 +20,22 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.cli.evaluate import called, readable
-from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
+from structsvm.cli.held_out import (
+    ENOUGH,
+    Part,
+    about_parts,
+    divided,
+    in_pieces,
+    split_of,
+    warn_of_copies,
+)
 from structsvm.cli.inputs import (
     InputData,
     Reading,
     as_typed,
     checking,
     groups_of,
+    labelled_in_part,
     read_layers,
     refuse_settings,
     typed_problem,
@@ -79,7 +88,7 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     end = time.monotonic() + 60.0 * args.minutes
     refuse_settings(args, "problem", "files")
     _check(args)
-    layers = read_layers(args, terminal, typed_problem(args))
+    layers = read_layers(args, terminal, typed_problem(args), blanks=True)
     if len(layers) == 1:
         _try_layer(next(iter(layers.values())), args, terminal, end)
         return 0
@@ -126,12 +135,13 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
 def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal, end: float) -> None:
     """Try what was read, with the labels of one layer."""
     problem, model, is_chosen = inputs.problem, args.output / MODEL, _is_chosen(args)
+    inputs = labelled_in_part(inputs, args, terminal)
     with inputs.named(), terminal.working(checking(problem)):
         groups = groups_of(inputs, args.groups, terminal)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
         data = TrainingSet.read(problem, inputs.Xs, inputs.ys, groups=groups, **about)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
-            problem.learning.check(data.truths)
+            problem.learning.check(data.parts.truths)
     whole, split = Part(inputs, data), split_of(inputs, args)
     if not is_chosen:
         _try_out(whole, split, args, terminal, end)
@@ -162,7 +172,7 @@ def _try_out(
     check_outputs(
         args, places(whole.inputs.problem, folder, test.inputs.names), replaceable=args.resume
     )
-    terminal.note(about_parts(train, test, split))
+    terminal.note(about_parts(whole, train, test, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(train, test, terminal)
     answering = Answering(train, test, args)
@@ -259,7 +269,8 @@ class Answering:
             held_out = HeldOut.of(
                 learner, inputs.Xs, inputs.ys, inputs.names, measured=samples, **about
             )
-            verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
+            way, judged = f"{predict} --baseline", held_out.evaluation.verdict
+            verdict, source = _verdict(search, judged, way, self.test.question)
             page = page_of(held_out, f"{called(self.args.paths)}: what was learned", verdict)
             named = [
                 n for n in held_out.evaluation.confusion if n in estimators_in(learner.baselines_)
@@ -356,12 +367,18 @@ class Answer:
         terminal.note(f"{self.advice}\n  {self.command}")
 
 
-def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str) -> tuple[Verdict, str]:
-    """The verdict by what was held out, or, if that supports none, by cross-validation."""
+def _verdict(
+    search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str = ""
+) -> tuple[Verdict, str]:
+    """The verdict by what was held out, or, if that supports none, by cross-validation.
+
+    If there is a question, what was learned from is of one recording, and supports none.
+    """
+    held_out = replace(held_out, question=question or held_out.question)
     if search is None:
         return held_out, "held out"
     whole = search.split not in (ROWS, CLUSTERS)
-    if held_out.is_supported or not search.verdict_.is_supported:
+    if held_out.is_supported or question or not search.verdict_.is_supported:
         notes = [] if held_out.is_supported or not whole else ["wanted"]
         held_out = replace(held_out, naming=search.verdict_.naming)
         return held_out.with_notes(notes, enough=ENOUGH), "held out"
@@ -387,6 +404,7 @@ def _learn_from_all(
     terminal: Terminal,
 ) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
+    whole = in_pieces(whole)
     path, inputs = args.output / ALL, whole.inputs
     if (own := problem_name(learner.problem_)) != args.problem:
         raise SettingsError(

@@ -114,34 +114,51 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out: all of a group, and all copies of one, together."""
-    N, words, groups = len(data), data.problem.traits.words, data.groups
+    """Hold whole samples out: all of a group, and all copies of one, together.
+
+    What is labelled in part is never held out, and learned from unless its group is.
+    """
+    N, words, groups, full = len(data), data.problem.traits.words, data.groups, data.complete
     numbers = contents([sample.data for sample in data.samples])
     names, units = units_of(groups, N, words)
-    if int(units.max()) < 1:
+    if np.unique(units[full]).size < 2:
         what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
+        what = what if full.any() else f"no {words.whole}"
         raise DataError(
-            f"{what}: nothing can be held out to choose and evaluate by; label another one, or use "
-            "MetricLearner, which needs only one"
-            + (SPLIT_TABLE if words is TABLES and N == 1 else "")
+            f"{what}{'' if full.all() else ' that is labelled in full'}: nothing can be held out "
+            "to choose and evaluate by; label another one, or use MetricLearner, which needs only "
+            f"one{SPLIT_TABLE if words is TABLES and N == 1 else ''}"
         )
-    apart = joined(units, numbers)
-    fold = _held_out(cv, units, apart, groups, random_state, words)
-    training = [data.at(np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
-    teaches = np.array([truth.n_clusters > 1 for truth in data.truths]) & (data.weights > 0)
-    for k in range(len(training)):
-        divided = np.intersect1d(units[fold != k], units[fold == k])
+    apart, fold = joined(units, numbers), np.full(N, -1)
+    judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all samples
+    fold[judged] = _held_out(cv, units[judged], apart[judged], groups, random_state, words)
+    fold[~full] = -1
+    fold[full] = np.unique(fold[full], return_inverse=True)[1]
+    training = []
+    teaches = np.array([known.n_changes > 0 for known in data.labels]) & (data.weights > 0)
+    for k in range(int(fold.max()) + 1):
+        divided = np.intersect1d(units[full & (fold != k)], units[fold == k])
         if divided.size:
             raise SettingsError(
                 f"cv divides the group {names[divided[0]]!r}: use GroupKFold, or a number"
             )
-        if not teaches[fold != k].any():
+        learned = (fold != k) & (full | ~np.isin(apart, apart[fold == k]))
+        if not teaches[learned].any() or not (learned & full).any():
             raise DataError(
                 f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
                 f"all held out at once in fold {k}: label more, or use more folds"
             )
-    called = words_of(data.problem, data.samples)
-    return Split(data, fold, apart, training, called, numbers, groups is not None)
+        training.append(data.at(np.flatnonzero(learned)).told_apart)
+    called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
+    return Split(
+        data.at(which),
+        fold[which],
+        apart[which],
+        training,
+        called,
+        numbers[which],
+        groups is not None,
+    )
 
 
 def _held_out(
@@ -150,10 +167,11 @@ def _held_out(
     """The fold of each recording, (N,), by a number of folds or a splitter."""
     N, splitter, together, grouped = units.size, cv, units, groups is not None
     if isinstance(cv, int | np.integer):
-        if 0 < apart.max() < units.max():  # copies are held out together
+        n_apart = np.unique(apart).size
+        if 1 < n_apart < np.unique(units).size:  # copies are held out together
             together, grouped = apart, True
         kind = GroupKFold if grouped else KFold
-        n_splits = min(int(cv), int(together.max()) + 1)
+        n_splits = min(int(cv), np.unique(together).size)
         splitter = kind(n_splits, shuffle=True, random_state=random_state)
     held_out, times = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
     # A splitter that ignores the groups is found out by who calls this.

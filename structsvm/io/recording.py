@@ -109,9 +109,13 @@ class Recording:
 
     def at(self, rows: NDArray[np.int64]) -> Recording:
         """Return the recording of some samples, in this order."""
-        origin = self.origin
+        origin, fine = self.origin, self.fine
+        if fine is not None:
+            windows = np.split(np.arange(len(fine.X)), self.edges[1:-1])
+            fine = fine.at(np.concatenate([windows[t] for t in rows]))
         return replace(
             self,
+            fine=fine,
             X=self.X[rows],
             y=None if self.y is None else self.y[rows],
             chunks=None if self.chunks is None else self.chunks[rows],

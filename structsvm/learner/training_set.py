@@ -156,23 +156,28 @@ class TrainingSet:
         )
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
-        """Return the training set of parts of samples: the number of each, and its items."""
-        labels, contiguous = [M.labels for M in self.truths], self.problem.traits.contiguous
-        given = None if self.given is None else [label_values(y) for y in self.given]
-        known = []
-        for i, rows in pieces:
-            y = labels[i]
-            assert y is not None
-            known.append(Known.of(EquivalenceMatrix.from_labels(y[rows]), contiguous))
-        return replace(
-            self,
-            samples=[self.samples[i].at(rows) for i, rows in pieces],
-            labels=known,
-            weights=self.weights[[i for i, _ in pieces]],
-            groups=None,
-            called=None,
-            given=None if given is None else [given[i][rows] for i, rows in pieces],
-        )
+        """Return the training set of parts of samples: the number of each, and its items.
+
+        What is labelled in part can only be whole.
+        """
+        whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
+        samples, labels, given = list(whole.samples), list(whole.labels), list(whole.given or ())
+        for k, (_, rows) in enumerate(pieces):
+            truth = labels[k].truth
+            if truth is None and rows.size == samples[k].n_samples:
+                continue
+            assert truth is not None
+            assert truth.labels is not None
+            part = EquivalenceMatrix.from_labels(truth.labels[rows])
+            samples[k], labels[k] = samples[k].at(rows), Known.of(part, labels[k].contiguous)
+            if given:
+                given[k] = label_values(given[k])[rows]
+        return replace(whole, samples=samples, labels=labels, given=given or None)
+
+    @property
+    def told_apart(self) -> TrainingSet:
+        """The same, where samples of the only group are each on their own."""
+        return replace(self, groups=None) if len({*(self.groups or ())}) == 1 else self
 
     def counted(self) -> TrainingSet:
         return self.at(np.flatnonzero(self.weights))
@@ -226,8 +231,13 @@ class TrainingSet:
         return self.samples[0].n_features
 
     @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Which samples are labelled in full, (N,)."""
+        return np.array([known.truth is not None for known in self.labels], dtype=bool)
+
+    @property
     def is_complete(self) -> bool:
-        return all(known.truth is not None for known in self.labels)
+        return bool(self.complete.all())
 
     @property
     def truths(self) -> list[EquivalenceMatrix]:

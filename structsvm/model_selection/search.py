@@ -134,7 +134,8 @@ class MetricLearnerCV(ProblemParameters):
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
         Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
-        candidate failed. With ``split``, N is the number of held-out parts.
+        candidate failed. N counts what is held out: samples labelled in full, others are learned
+        from in every fold but that of their group; with ``split``, parts of samples.
     untried_ : dict of float by str
         Candidates for which there was no time, and the seconds that each would take, about.
     fold_ : array of shape (N,)
@@ -402,7 +403,8 @@ class MetricLearnerCV(ProblemParameters):
 
     def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
         """The samples with the folds of the choice for groups, whose classifiers are known."""
-        if self.split is not None or len(np.unique(self.fold_)) < fewest:
+        known = len(self.fold_) == len(data)  # not of what is labelled in part
+        if self.split is not None or not known or len(np.unique(self.fold_)) < fewest:
             return data
         return replace(data, groups=self.fold_.tolist())
 
@@ -473,7 +475,7 @@ class MetricLearnerCV(ProblemParameters):
         if not best.settings and settings.features is learner.features:
             return ChosenBaseline(learner, best.name, learner.baselines_[best.tuned])
         inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
-        metric = MetricBaseline.of(candidate_metric(best, seen), learner.problem_, inputs)
+        metric = MetricBaseline.of(candidate_metric(best, seen.parts), learner.problem_, inputs)
         return ChosenBaseline(learner, best.name, metric)
 
 

@@ -1,0 +1,98 @@
+"""What try holds out of few recordings, and of those that are labelled in part."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from structsvm import ChangePoint
+from structsvm.cli.held_out import END, Part, about_parts, divided
+from structsvm.cli.inputs import InputData
+from structsvm.data.times import TimeAxis
+from structsvm.errors import DataError
+from structsvm.io import Recording
+from structsvm.io.windows import in_windows
+from structsvm.learner.training_set import TrainingSet
+
+
+def part_of(recordings, groups=None):
+    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    data = TrainingSet.read(ChangePoint(), Xs, ys, groups=groups)
+    return Part(InputData.of(recordings, ChangePoint()), data)
+
+
+def long(n, T=400, changes=13):
+    """Recordings with changes at random places that are some samples apart."""
+    rng, found = np.random.default_rng(0), []
+    for i in range(n):
+        ends = np.sort(rng.choice(np.arange(6, T - 5, 7), changes, replace=False))
+        y = np.searchsorted(ends, np.arange(T), side="right")
+        time = TimeAxis("s", np.arange(T) / 10)
+        found.append(Recording(f"r{i}", rng.normal(size=(T, 2)), y, ("a", "b"), time=time))
+    return found
+
+
+def n_changes(y):
+    return int((y[1:] != y[:-1]).sum())
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_of_few_recordings_one_is_held_out_and_the_others_are_cut(n):
+    whole = part_of(long(n))
+    train, test = divided(whole, None)
+    assert len(test.inputs) == 1
+    assert test.inputs.items[0] in whole.inputs.items  # as the user has it
+    for name in {*train.inputs.names}:
+        pieces = [item for item in train.inputs.items if item.name == name]
+        (own,) = (item for item in whole.inputs.items if item.name == name)
+        assert np.array_equal(np.concatenate([piece.X for piece in pieces]), own.X)
+        counts = [n_changes(piece.y) for piece in pieces]
+        assert (sum(counts), len(counts), min(counts), max(counts)) == (13, 6, 2, 3)
+    assert test.inputs.names[0] not in train.inputs.names
+    own = [item.name for item in train.inputs.items]
+    assert train.data.groups == (own if n == 3 else None)
+    assert bool(test.question) == (n == 2)
+    assert [x.n_samples for x in train.data.samples] == [len(i.X) for i in train.inputs.items]
+    assert [M.n_clusters for M in train.data.truths] == [n_changes(y) + 1 for y in train.data.given]
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_of_a_single_recording_the_end_is_held_out(window):
+    (own,) = in_windows(long(1), window)
+    whole = part_of([own])
+    train, test = divided(whole, None)
+    (end,) = test.inputs.items
+    assert (end.name, test.question) == (f"{own.name}_end", END)
+    assert np.array_equal(np.concatenate([item.X for item in (*train.inputs.items, end)]), own.X)
+    assert "held out: its end, rows" in about_parts(whole, train, test, None)
+    measured = end.fine or end
+    assert measured.time.values[-1] == 39.9
+    assert len(measured.X) == end.edges[-1]
+
+
+@pytest.mark.parametrize(("n", "changes"), [(1, 5), (2, 3), (0, 4)])
+def test_too_few_changes_are_refused(n, changes):
+    recordings = long(max(n, 3), changes=changes)
+    if n == 0:  # none of them labelled in full
+        recordings = [replace(one, y=np.append(one.y[:-1], -1)) for one in recordings]
+    with pytest.raises(DataError, match="too few to choose from"):
+        divided(part_of(recordings[: n or 3]), None)
+
+
+def test_what_is_labelled_in_part_is_learned_from_only_and_named():
+    recordings = long(9, T=80, changes=3)
+    in_part = {1, 5, 6}
+    for i in in_part:
+        recordings[i] = replace(recordings[i], y=np.append(recordings[i].y[:-9], [-1] * 9))
+    whole = part_of(recordings)
+    train, test = divided(whole, None)
+    names = [recordings[i].name for i in sorted(in_part)]
+    assert {*names} <= {*train.inputs.names}
+    assert test.data.is_complete
+    assert len(train.inputs) + len(test.inputs) == 9
+    said = about_parts(whole, train, test, None)
+    assert f"not labelled in full, and so learned from only: {', '.join(names)}" in said
+    groups = list("aaabbbccc")  # b has one that is labelled in full
+    train, test = divided(part_of(recordings, groups), None)
+    assert not {*train.data.groups} & {*test.data.groups}
+    assert test.data.is_complete
