@@ -13,7 +13,7 @@ from structsvm.data.sample import RECORDINGS, Sample
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, repeated_in
-from structsvm.learner.columns import warn_of_columns
+from structsvm.learner.columns import SPREAD, warn_of_columns
 from structsvm.support.arrays import Floats, Ints
 
 USUAL = 0.1
@@ -22,8 +22,6 @@ MANY = 200
 """Samples of the shortest usual segment from which on there are more than learning needs."""
 ENOUGH = 25
 """Windows of the shortest usual segment."""
-SPREAD = " spread"
-"""How the name of the deviation of a column in each window ends; its mean has its name."""
 
 
 def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:

@@ -73,11 +73,16 @@ def column_names(learner: Fitted) -> list[str]:
 # ---- columns that are lost where a metric is used, and features that say nothing there
 
 
+SPREAD = " spread"
+"""How the name of the deviation of a column in each window ends; its mean has its name."""
+
+
 def columns_like(learner: Fitted, patterns: Sequence[str]) -> list[str]:
-    """The columns that are called so, or as the patterns say (``watch*``)."""
+    """The columns that are called so, or as the patterns say (``watch*``), and their spreads."""
     known, found = column_names(learner), []
     for pattern in patterns:
-        these = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+        same = {pattern, f"{pattern}{SPREAD}"}
+        these = [name for name in known if name in same or fnmatchcase(name, pattern)]
         if not these:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
         found += these
@@ -101,18 +106,13 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
     return replace(metric, factor=factor, price=None if price is None else price * share)
 
 
-class Dead(NamedTuple):
-    """Columns that are constant where they are to tell something, and were not before."""
+def dead_columns(
+    learner: Fitted, samples: Sequence[Sample]
+) -> list[tuple[tuple[str, ...], list[int], float]]:
+    """Columns on which a learned metric relies and that are constant where they never were.
 
-    columns: tuple[str, ...]
-    samples: list[int]
-    """The numbers of the samples in which just these are so."""
-    share: float
-    """Of the weight of the metric."""
-
-
-def dead_columns(learner: Fitted, samples: Sequence[Sample]) -> list[Dead]:
-    """Columns on which a learned metric relies and that are constant in samples to partition."""
+    With the numbers of the samples in which just these are so, and their share of the weight.
+    """
     whole = np.sum(learner.metric_.factor**2)
     if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
         return []  # or so small that their squares vanish
@@ -129,7 +129,7 @@ def dead_columns(learner: Fitted, samples: Sequence[Sample]) -> list[Dead]:
         left = np.sum(metric_without(learner, lost, learner.metric_).factor ** 2) / whole
         # Of scores, each of which is made of all columns, nothing is said.
         if left <= 1 - RELIED_ON and (left or learner.inputs_.features is None):
-            found.append(Dead(lost, places, 1 - left))
+            found.append((lost, places, 1 - left))
     return found
 
 
