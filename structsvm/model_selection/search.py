@@ -435,7 +435,7 @@ class MetricLearnerCV(ProblemParameters):
         named = not isinstance(which, str)
         with share("baselines", learned, 1.0):
             for one in stage("classifiers", sorted(asked.values(), key=lambda one: one.cost)):
-                limit = math.inf if one.name == self.best_candidate_ else end
+                limit = math.inf if one.name in chosen else end  # time was kept for what was tried
                 with suppress(OutOfTimeError), until(limit):
                     found = fit_baselines([one], folded, named or one.name in chosen)
                     learner.baselines_ |= found
