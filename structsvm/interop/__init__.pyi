@@ -6,4 +6,7 @@ from structsvm.interop.adapters import metric_frame as metric_frame
 from structsvm.interop.adapters import ruptures_cost as ruptures_cost
 from structsvm.interop.adapters import ruptures_detector as ruptures_detector
 from structsvm.interop.graphs import weighted_graph as weighted_graph
+from structsvm.interop.poses import nwb_intervals as nwb_intervals
+from structsvm.interop.poses import pose_recordings as pose_recordings
+from structsvm.interop.poses import with_behaviour as with_behaviour
 from structsvm.learner.steps import prepare as prepare

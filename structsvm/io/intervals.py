@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike
@@ -266,8 +267,9 @@ def write_intervals(
     Parameters
     ----------
     path : path
-        ``.json`` for Label Studio, ``.txt`` for Audacity (one recording), ``.csv`` or ``.tsv`` for
-        a table with the columns recording, start, end and label.
+        ``.json`` for Label Studio, ``.boris`` for a project of BORIS with times in seconds,
+        ``.txt`` for Audacity (one recording), ``.csv`` or ``.tsv`` for a table with the columns
+        recording, start, end and label.
     intervals : mapping of lists of Interval by the name of the recording
     predictions : bool
         Whether Label Studio is to show them as predictions, and not as annotations.
@@ -275,7 +277,8 @@ def write_intervals(
     Raises
     ------
     SettingsError
-        For another kind of file, and for several recordings in one label track.
+        For another kind of file, for several recordings in one label track, and for dates in a
+        project of BORIS.
 
     Examples
     --------
@@ -287,6 +290,8 @@ def write_intervals(
     if kind == ".json":
         tasks = [_task(name, found, predictions) for name, found in intervals.items()]
         text = json.dumps(tasks, indent=2)
+    elif kind == ".boris":
+        text = json.dumps(_project(path, intervals), indent=1)
     elif kind == ".txt" and len(intervals) == 1:
         (found,) = intervals.values()
         text = "".join(f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found)
@@ -299,7 +304,8 @@ def write_intervals(
         text = buffer.getvalue()
     else:
         raise SettingsError(
-            f"{path}: the name must end with .json, .csv or .tsv, or, of one recording, with .txt"
+            f"{path}: the name must end with .json, .csv, .tsv or .boris, or, of one recording, "
+            "with .txt"
         )
     write_atomically(path, text.encode(errors="backslashreplace"))
 
@@ -320,6 +326,34 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
         ("predictions", {"model_version": "structsvm"}) if predictions else ("annotations", {})
     )
     return {"data": {"csv": f"{name}.csv"}, key: [{"result": result} | by]}
+
+
+def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
+    """Return a project of BORIS, in whose events states start and stop in turn."""
+    now = datetime.now().isoformat(timespec="seconds")
+    every = [one for some in intervals.values() for one in some]
+    if dates := [one for one in every if isinstance(one.start, str) or isinstance(one.end, str)]:
+        raise SettingsError(f"{path}: BORIS has times in seconds, and no dates: {dates[0]}")
+    behaviors = {
+        str(k): dict.fromkeys(("description", "category", "modifiers", "excluded"), "")
+        | {"type": "State event", "key": chr(ord("a") + k % 26), "code": code}
+        for k, code in enumerate(dict.fromkeys(one.label for one in every))
+    }
+    observations = {
+        name: {
+            "file": [],
+            "type": "LIVE",
+            "date": now,
+            "description": "",
+            "time offset": 0.0,
+            "events": [[at, "", one.label, "", ""] for one in some for at in (one.start, one.end)],
+        }
+        for name, some in intervals.items()
+    }
+    about = {"project_name": path.stem, "project_date": now, "project_description": ""}
+    conf = {"time_format": "seconds", "subjects_conf": {}, "behavioral_categories": []}
+    conf |= {"independent_variables": {}, "coding_map": {}, "project_format_version": "7.0"}
+    return about | conf | {"behaviors_conf": behaviors, "observations": observations}
 
 
 def with_labels(
@@ -440,7 +474,7 @@ def layers_of(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = Path(folder) / "cow.csv"
     ...     _ = table.write_text("start,end,label\n0,3,graze\n2,4,walk\n")
-    ...     layers = layers_of([cow], table)
+    ...     layers = layers_of([cow], table, tier="walk")
     >>> layers["walk"][0].y.tolist()
     ['no walk', 'no walk', 'walk', 'walk']
     """

@@ -1,0 +1,199 @@
+"""Datasets of poses as recordings, and what was found in them as others read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.gaps import filled
+from structsvm.data.samples import label_values, missing_labels, unlabelled
+from structsvm.data.times import time_axis
+from structsvm.errors import DataError, DataWarning, warn
+from structsvm.io.label_files import Interval
+from structsvm.io.recording import Recording
+from structsvm.support.arrays import Floats
+from structsvm.support.lazy import require
+
+DIMS = ("time", "individuals", "keypoints", "space")
+
+
+def pose_recordings(dataset: Any) -> list[Recording]:
+    """Return a recording of each individual, of features that no move of the arena changes.
+
+    They are the speed of each keypoint, the distance between any two, the angle at each keypoint
+    between the one before and the one after it, and ``turning``, the rate at which the line from
+    the first keypoint to the last one turns. Fewer keypoints make fewer features:
+    ``dataset.sel(keypoints=[...])``, in the order along the body.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As the package ``movement`` makes it: ``position`` with the dimensions time, space,
+        keypoints and individuals. Missing positions are interpolated in time, with a warning.
+
+    Returns
+    -------
+    list of Recording
+        In the order of the individuals, called ``file/individual`` by the attribute
+        ``source_file``, with times in the unit of the dataset.
+
+    Raises
+    ------
+    DataError
+        When dimensions are missing, times are fewer than two or fall, or a keypoint is never seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from structsvm.interop import pose_recordings
+    >>> names = {"keypoints": ["nose", "tail"], "individuals": ["ann"]}
+    >>> dims = ("time", "space", "keypoints", "individuals")
+    >>> position = xr.DataArray(np.random.default_rng(0).random((5, 2, 2, 1)), names, dims)
+    >>> (ann,) = pose_recordings(xr.Dataset({"position": position}))
+    >>> ann.features
+    ('nose speed', 'tail speed', 'nose to tail', 'turning')
+    """
+    missing = [dim for dim in DIMS if dim not in getattr(dataset.get("position"), "dims", ())]
+    if missing:
+        raise DataError(
+            f"the dataset has no position with the dimension {missing[0]!r}: it needs "
+            f"{', '.join(DIMS)}, as poses of the package movement have"
+        )
+    positions = dataset["position"].transpose(*DIMS)
+    times = positions["time"].to_numpy()
+    time = time_axis(times, len(times))
+    if len(times) < 2 or (time.steps <= 0).any():
+        raise DataError("poses need two times or more, each later than the one before")
+    keypoints = [str(name) for name in positions["keypoints"].to_numpy()]
+    file = str(dataset.attrs.get("source_file") or "poses")
+    found = []
+    for i, individual in enumerate(map(str, positions["individuals"].to_numpy())):
+        name = f"{PurePath(file).stem}/{individual}"
+        points = np.asarray(positions[:, i].to_numpy(), dtype=np.float64)
+        features = _features(_seen(points, time.steps, keypoints, name), time.steps, keypoints)
+        X = np.column_stack(list(features.values()))
+        found.append(Recording(name, X, None, tuple(features), time=time))
+    return found
+
+
+def _seen(points: Floats, steps: Floats, keypoints: Sequence[str], name: str) -> Floats:
+    """Interpolate missing positions (T, K, D) in time."""
+    unseen = np.isnan(points).any(axis=2)
+    for k, keypoint in enumerate(keypoints):
+        if unseen[:, k].all():
+            raise DataError(
+                f"{name}: keypoint {keypoint!r} is never seen: leave it out, as "
+                f"dataset.drop_sel(keypoints={keypoint!r})"
+            )
+    if unseen.any():
+        warn(f"{name}: {unseen.sum()} of {unseen.size} positions are interpolated", DataWarning)
+    at = np.cumsum([0.0, *steps])
+    return filled(points.reshape(len(points), -1), at).reshape(points.shape)
+
+
+def _features(points: Floats, steps: Floats, keypoints: Sequence[str]) -> dict[str, Floats]:
+    """Return features (T,) by name, of positions (T, K, D)."""
+    at = np.cumsum([0.0, *steps])
+    found = {
+        f"{name} speed": np.linalg.norm(np.gradient(points[:, k], at, axis=0), axis=1)
+        for k, name in enumerate(keypoints)
+    }
+    for j, k in combinations(range(len(keypoints)), 2):
+        away = np.linalg.norm(points[:, j] - points[:, k], axis=1)
+        found[f"{keypoints[j]} to {keypoints[k]}"] = away
+    for k in range(1, len(keypoints) - 1):
+        one, other = (_unit(points[:, j] - points[:, k]) for j in (k - 1, k + 1))
+        sides = (np.linalg.norm(part, axis=1) for part in (one - other, one + other))
+        found[f"angle at {keypoints[k]}"] = 2 * np.arctan2(*sides)  # exact where they are parallel
+    if len(keypoints) > 1:
+        along = np.gradient(_unit(points[:, -1] - points[:, 0]), at, axis=0)
+        found["turning"] = np.linalg.norm(along, axis=1)
+    return found
+
+
+def _unit(vectors: Floats) -> Floats:
+    """Scale vectors (T, D) to length 1, zeros apart."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+def with_behaviour(dataset: Any, labels: Sequence[Any], name: str = "behaviour") -> Any:
+    """Return a dataset of poses with labels as a coordinate along time and individuals.
+
+    ``dataset.position.where(dataset.behaviour == "groom")`` are the poses of a behaviour then.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As of :func:`pose_recordings`.
+    labels : sequence of labels (T,)
+        For each individual, in their order; a missing label is an empty text.
+    name : str
+        Of the coordinate.
+
+    Raises
+    ------
+    DataError
+        When there is not one label for each time of each individual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from structsvm.interop import with_behaviour
+    >>> poses = xr.Dataset(coords={"time": [0.0, 0.5], "individuals": ["ann"]})
+    >>> with_behaviour(poses, [["rest", "walk"]]).behaviour.sel(individuals="ann").values.tolist()
+    ['rest', 'walk']
+    """
+    shape = (dataset.sizes.get("time", 0), dataset.sizes.get("individuals", 0))
+    columns = []
+    for y in map(label_values, labels):
+        known = ~(missing_labels(y) | unlabelled(y))
+        columns.append([str(one) if there else "" for one, there in zip(y, known, strict=True)])
+    if len(columns) != shape[1] or any(len(column) != shape[0] for column in columns):
+        raise DataError(
+            f"labels of {[len(column) for column in columns]} samples, and {shape[0]} times of "
+            f"{shape[1]} individuals: give one for each"
+        )
+    values = np.array(columns).reshape(shape[::-1]).T
+    return dataset.assign_coords({name: (("time", "individuals"), values)})
+
+
+def nwb_intervals(intervals: Sequence[Interval], name: str = "behaviour") -> Any:
+    """Return a table of labelled stretches for a file of NWB, needs the extra ``behaviour``.
+
+    ``nwbfile.add_time_intervals(table)`` adds it; its columns are ``start_time``, ``stop_time``
+    and ``label``.
+
+    Parameters
+    ----------
+    intervals : sequence of Interval
+        In seconds since the start of the session.
+    name : str
+        Of the table.
+
+    Raises
+    ------
+    DataError
+        If a time is a date.
+
+    Examples
+    --------
+    >>> from structsvm.interop import nwb_intervals
+    >>> from structsvm.io import Interval
+    >>> nwb_intervals([Interval(0.0, 2.5, "rest")])["label"][0]
+    'rest'
+    """
+    epoch = require("pynwb.epoch", "behaviour", "a table of NWB")
+    table = epoch.TimeIntervals(name=name, description="labelled by structsvm")
+    table.add_column("label", "what is done")
+    for one in intervals:
+        if isinstance(one.start, str) or isinstance(one.end, str):
+            raise DataError(f"{one}: NWB has seconds since the start of the session, and no dates")
+        table.add_interval(start_time=float(one.start), stop_time=float(one.end), label=one.label)
+    return table
