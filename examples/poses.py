@@ -61,7 +61,7 @@ learner = StateSegmenter().fit(*arrays_and_labels(labelled))
 # The fourth video: the states of its mice, along its poses and as a table of NWB.
 dataset, states = videos[3]
 recordings = pose_recordings(dataset)
-predicted = [learner.predict_states(one.X) for one in recordings]
+predicted = learner.predict_states([one.X for one in recordings])
 dataset = with_behaviour(dataset, predicted)
 for recording, found, real in zip(recordings, predicted, states, strict=True):
     bouts = intervals_of(found, recording.time)

@@ -150,18 +150,18 @@ def with_behaviour(dataset: Any, labels: Sequence[Any], name: str = "behaviour")
     >>> with_behaviour(poses, [["rest", "walk"]]).behaviour.sel(individuals="ann").values.tolist()
     ['rest', 'walk']
     """
-    shape = (dataset.sizes.get("time", 0), dataset.sizes.get("individuals", 0))
-    columns = []
-    for y in map(label_values, labels):
-        known = ~(missing_labels(y) | unlabelled(y))
-        columns.append([str(one) if there else "" for one, there in zip(y, known, strict=True)])
-    if len(columns) != shape[1] or any(len(column) != shape[0] for column in columns):
+    values = [label_values(y) for y in labels]
+    T, n = (dataset.sizes.get(dim, 0) for dim in DIMS[:2])
+    if [y.shape for y in values] != [(T,)] * n:
         raise DataError(
-            f"labels of {[len(column) for column in columns]} samples, and {shape[0]} times of "
-            f"{shape[1]} individuals: give one for each"
+            f"labels of shapes {[y.shape for y in values]}, and {T} times of {n} individuals: give "
+            "a label for each time of each"
         )
-    values = np.array(columns).reshape(shape[::-1]).T
-    return dataset.assign_coords({name: (("time", "individuals"), values)})
+    found = np.full((T, n), "", dtype=object)
+    for i, y in enumerate(values):
+        known = ~(missing_labels(y) | unlabelled(y))
+        found[known, i] = [str(label) for label in y[known]]
+    return dataset.assign_coords({name: (DIMS[:2], found.astype(str))})
 
 
 def nwb_intervals(intervals: Sequence[Interval], name: str = "behaviour") -> Any:
