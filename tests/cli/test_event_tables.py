@@ -229,7 +229,7 @@ def test_try_learns_each_layer_from_the_same_arrays(run, tmp_path, monkeypatch):
     labels = written(tmp_path / "all.tsv", ["recording", "event", "start", "end"], rows, sep="\t")
     tried = {}
 
-    def try_layer(inputs, args, terminal):
+    def try_layer(inputs, args, terminal, end):
         tried[args.output.name] = inputs
         if len(tried) == 3:
             raise DataError("too few, give label_column=")
