@@ -83,7 +83,7 @@ def pose_recordings(dataset: Any) -> list[Recording]:
 
 def _seen(points: Floats, steps: Floats, keypoints: Sequence[str], name: str) -> Floats:
     """Interpolate missing positions (T, K, D) in time."""
-    unseen = np.isnan(points).any(axis=2)
+    unseen = np.asarray(np.isnan(points).any(axis=2))
     for k, keypoint in enumerate(keypoints):
         if unseen[:, k].all():
             raise DataError(
@@ -119,7 +119,8 @@ def _features(points: Floats, steps: Floats, keypoints: Sequence[str]) -> dict[s
 def _unit(vectors: Floats) -> Floats:
     """Scale vectors (T, D) to length 1, zeros apart."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit
 
 
 def with_behaviour(dataset: Any, labels: Sequence[Any], name: str = "behaviour") -> Any:
