@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner, PartialLabels, evaluate, load, save
+from structsvm import MetricLearner, PartialLabels, evaluate
 from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError, SettingsError
-from structsvm.features import BoundaryScores, Lags, StateScores, Union
+from structsvm.features import BoundaryScores, Lags, Union
 
 ENDS = [25, 40, 70, 90]
 LABELS = np.repeat(["rest", "walk", "turn", "rest"], [25, 15, 30, 20])
@@ -72,16 +72,6 @@ def test_a_metric_on_waves_is_no_worse_than_the_classifier_behind_them():
     baseline = BoundaryClassifier("logistic", widths=(3, 5)).fit(Xs, [ENDS] * 8)
     found = evaluate(learner, new, [ENDS] * 10, baselines={"boundaries": baseline}).scores
     assert found["learned"]["loss"] <= found["boundaries"]["loss"]
-
-
-def test_a_model_with_waves_and_scores_predicts_the_same_from_its_file(tmp_path):
-    features = Union(Lags((0,)), StateScores("logistic", lags=(0,)), scores())
-    learner = MetricLearner(metric="diagonal", features=features).fit(recordings(4), [LABELS] * 4)
-    save(learner, tmp_path / "my.structsvm")
-    again, new = load(tmp_path / "my.structsvm"), recordings(2, seed=7)
-    assert again.predict_breakpoints(new) == learner.predict_breakpoints(new)
-    assert list(again.metric_feature_names_[-2:]) == ["boundary cosine", "boundary sine"]
-    assert np.array_equal(again.predict_states(new)[0], learner.predict_states(new)[0])
 
 
 def test_a_recording_of_one_sample_and_one_that_is_shorter_than_the_windows_have_waves():

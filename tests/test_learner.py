@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from recording_cases import recordings
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError, Status
@@ -75,19 +74,6 @@ def test_transform_makes_plain_distances_those_of_the_metric(data, learner):
     assert isinstance(learner.transform([X]), list)
 
 
-def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
-    """Without standardisation, 1e6 or 1e-6 times the data is the same problem: lam has no unit."""
-    Xs, ys = data
-    precise = MetricLearner(standardize=None, solver=CuttingPlane(Stopping(tol=1e-4)))
-    reference = clone(precise).fit(Xs, ys)
-    for scale in (1e-6, 1e6):
-        learner = clone(precise).fit([scale * X for X in Xs], ys)
-        np.testing.assert_allclose(
-            learner.get_mahalanobis_matrix(), reference.get_mahalanobis_matrix(), atol=1e-3
-        )
-        assert learner.metric_.price == pytest.approx(scale**2 * reference.metric_.price, rel=1e-6)
-
-
 def test_max_iter_is_said(data):
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter .* gap .* \(certified\)"):
         learner = MetricLearner(
@@ -95,32 +81,6 @@ def test_max_iter_is_said(data):
         ).fit(*data)
     assert learner.solution_.status is Status.MAX_ITER
     assert not learner.converged_
-
-
-def test_interrupting_returns_the_best_certified_iterate(data):
-    def interrupt(entry):
-        if entry.iteration == 2:
-            raise KeyboardInterrupt
-
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        learner = MetricLearner(solver=CuttingPlane(Stopping(tol=1e-9))).fit(
-            *data, callback=interrupt
-        )
-    assert learner.solution_.status is Status.INTERRUPTED
-    assert learner.solution_.n_iter == 3
-    assert learner.predict(data[0])[0].shape == (60,)
-
-
-def test_interrupting_before_there_is_a_metric_is_what_it_is(data):
-    """Nothing to return: the best weight so far is the null metric."""
-
-    def interrupt(entry):
-        raise KeyboardInterrupt
-
-    learner = MetricLearner(lam=1e6, regularizer="trace")
-    with pytest.raises(KeyboardInterrupt):
-        learner.fit(*data, callback=interrupt)
-    assert not hasattr(learner, "metric_")
 
 
 def with_value(data, value, where=(2, 7, 1)):

@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 
 from structsvm.errors import ModelFileError
 from structsvm.features import (
+    BoundaryScores,
     Chain,
     Columns,
     HermiteMoments,
@@ -57,6 +58,7 @@ STAGES = [
     Rows(PolynomialFeatures(2)),
     Rows(Nystroem(n_components=5, gamma=0.3, random_state=0)),
     Rows(make_pipeline(StandardScaler(), PCA(n_components=1))),
+    BoundaryScores("logistic", widths=(3,)),
     StateScores("logistic"),
     StateScores("boosting", standardize="training"),
     StateScores(LogisticRegression(C=3.0), lags=(0,), standardize=None),
