@@ -105,8 +105,8 @@ def test_examples_run(place, monkeypatch, capsys, line):
         if (place / name).is_dir():
             shutil.rmtree(place / name)
         (place / name).unlink(missing_ok=True)
-    soon = ["--minutes", "0.05"] if words[1] == "try" else []  # a minute for each is long
-    assert main([*words[1:], *soon]) == 0
+    few = {"try": ["--minutes", "0.05"], "demo": ["--recordings", "2"]}.get(words[1], [])
+    assert main([*words[1:], *few]) == 0
     assert "Traceback" not in capsys.readouterr().err
 
 
