@@ -133,7 +133,9 @@ def test_the_same_is_learned_and_remembered(run, tmp_path, form):
         (tmp_path / name).mkdir()
         write(recordings, tmp_path / name)
     model = tmp_path / "m"
-    line = f"fit change-point {tmp_path}/train {options} --metric diagonal -o {model}"
+    line = (
+        f"fit change-point {tmp_path}/train {options} --metric diagonal --baselines none -o {model}"
+    )
     code, _, err = run(line)
     assert code == 0, err
     assert told in err
@@ -272,7 +274,7 @@ def test_many_warnings_of_a_kind_are_counted(run, tmp_path):
     twice = [replace(recording, name=f"{recording.name}{k}") for k in "ab" for recording in TRAIN]
     n = len(write_with_gaps(twice, tmp_path / "train"))
     model = tmp_path / "m.structsvm"
-    line = "fit change-point --missing interpolate"
+    line = "fit change-point --baselines none --missing interpolate"
     code, _, err = run(line, tmp_path / "train", "-o", model)
     assert code == 0, err
     assert err.count("values interpolated: ") == 4
@@ -306,7 +308,9 @@ def written_table(path, labels):
 
 
 def test_a_command_learns_them_and_says_what_it_took_them_for(run, named):
-    code, _, err = run(f"fit change-point {named / 'in'} -o {named / 'm.structsvm'}")
+    code, _, err = run(
+        f"fit change-point {named / 'in'} --baselines none -o {named / 'm.structsvm'}"
+    )
     assert code == 0, err
     assert load(named / "m.structsvm").training_data_.n_clusters == (7, 7)
     assert "unlabelled" not in err
@@ -381,6 +385,7 @@ def test_regions_are_enough(run, half_labelled) -> None:
     regions.write_text("recording,start,end,changes\nr0,0,200,1+\nr1,0,15,0\nr1,15,200,1+\n")
     model = half_labelled / "m.structsvm"
     line = f"fit change-point {half_labelled / 'learn'} --regions {regions} -o {model}"
+    line += " --baselines none"
     code, _, err = run(line)
     line += " --force"
     assert code == 0, err

@@ -31,8 +31,9 @@ class TestFit:
 
     def test_settings_reach_the_learner(self, run, tmp_path):
         line = (
-            "fit change-point train --quiet --metric diagonal --set regularizer=trace --lam 0.02 "
-            "--set standardize=none --set solver.slack=one --set solver.tol=0.05 "
+            "fit change-point train -q --baselines none --metric diagonal --lam 0.02 "
+            "--set regularizer=trace --set standardize=none "
+            "--set solver.slack=one --set solver.tol=0.05 "
             "--set solver.max_iter=50 --set solver.master=clarabel "
             "--set problem.segment_count=known --set problem.penalty=fixed "
             "--set problem.kappa=0.5 -o"
@@ -49,9 +50,9 @@ class TestFit:
         assert expected.items() <= load(tmp_path / "m").get_params().items()
 
     def test_how_it_runs_reaches_the_learner(self, run, tmp_path):
-        line = "fit change-point train --quiet --metric diagonal --set solver=frank-wolfe --jobs 2 "
+        line = "fit change-point train -q --baselines none --metric diagonal --jobs 2 "
         state = tmp_path / "state"
-        line += f"--set backend=threads --checkpoint {state} -o"
+        line += f"--set solver=frank-wolfe --set backend=threads --checkpoint {state} -o"
         assert run(line, tmp_path / "m") == (0, "", "")
         learner = load(tmp_path / "m")
         solver = BlockFrankWolfe(Stopping(1e-2, 200))
@@ -67,7 +68,9 @@ class TestFit:
 
     def test_json_is_all_there_is_on_stdout(self, run, tmp_path):
         path = tmp_path / "m"
-        code, out, err = run("fit change-point train --metric diagonal --json --quiet -o", path)
+        code, out, err = run(
+            "fit change-point train --baselines none --metric diagonal --json -q -o", path
+        )
         assert (code, err) == (0, "")
         report = json.loads(out)
         assert report["model"] == str(path)
@@ -76,7 +79,7 @@ class TestFit:
 
     def test_not_converged_is_a_warning(self, run, tmp_path):
         code, _, err = run(
-            "fit change-point train --metric diagonal --set solver.max_iter=3 "
+            "fit change-point train --baselines none --metric diagonal --set solver.max_iter=3 "
             "--set solver.tol=1e-12 -o",
             tmp_path / "m",
         )
@@ -84,9 +87,10 @@ class TestFit:
         assert "warning: stopped at max_iter before the tolerance was reached" in err
 
     def test_verbose_logs_every_iteration(self, run, tmp_path):
-        _, _, err = run("fit change-point train --metric diagonal --verbose -o", tmp_path / "m")
+        line = "fit change-point train --baselines none --metric diagonal"
+        _, _, err = run(f"{line} --verbose -o", tmp_path / "m")
         assert "HistoryEntry(iteration=0" in err
-        _, _, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
+        _, _, err = run(f"{line} -o", tmp_path / "m")
         assert "HistoryEntry" not in err
 
     @pytest.mark.parametrize(

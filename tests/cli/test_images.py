@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 def test_fit_tells_what_it_did(run):
     code, out, err = run(
         "fit normalized-cut learn/img --labels learn/mask -o n.structsvm "
-        "--set problem.image.n_superpixels=40 --set problem.kappa=0.5 "
+        "--set problem.image.n_superpixels=40 --set problem.kappa=0.5 --baselines none "
         "--json --metric diagonal --lam 0.2 --set solver=cccp --set solver.tol=1e-4"
     )
     assert code == 0

@@ -164,7 +164,10 @@ class TestFolders:
 
 
 class TestGoingOn:
-    LINE = "fit change-point data -o new.structsvm --metric diagonal --checkpoint state --quiet"
+    LINE = (
+        "fit change-point data -o new.structsvm --metric diagonal --baselines none -q "
+        "--checkpoint state"
+    )
 
     def test_a_run_that_goes_on_replaces_its_model(self, run, place):
         assert run(self.LINE)[0] == 0
@@ -194,4 +197,6 @@ class TestGoingOn:
 
 
 def test_devices_are_written_to(run):
-    assert run("fit change-point data --metric diagonal --quiet -o /dev/null")[0] == 0
+    assert (
+        run("fit change-point data --baselines none --metric diagonal --quiet -o /dev/null")[0] == 0
+    )

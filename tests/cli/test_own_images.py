@@ -20,7 +20,7 @@ def stripes(rng, parts):
     return np.uint8(255 * light[..., None] * HUES[mask]), np.uint8(60 * mask)
 
 
-FEW = "--set problem.image.n_superpixels=40"
+FEW = "--set problem.image.n_superpixels=40 --baselines none"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
             Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
             Image.fromarray(mask).save(folder / name / "mask" / f"p{i}.png")
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
-    assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
+    assert main([*line.split(), *FEW.split()]) == 0
     return folder
 
 
@@ -48,7 +48,7 @@ def test_images_with_many_parts_are_cut_without_being_told_how_many(run):
 
 
 def test_fit_says_what_it_makes_of_their_numbers(run):
-    line = "fit normalized-cut learn -o n.structsvm --lam 0.02 --set problem.image.n_superpixels=40"
+    line = f"fit normalized-cut learn -o n.structsvm --lam 0.02 {FEW}"
     assert "the images have 2 to 4 parts" in run(line)[2]
     assert load("n.structsvm").problem_.cluster_count == "unknown"
     code, _, err = run(f"{line} --set problem.cluster_count=known --force")
@@ -99,7 +99,7 @@ def test_scribbles_are_labels_in_part(run, folder, tmp_path):
     (found, *_) = read_images(folder / "learn" / "img", tmp_path)
     assert set(np.unique(found.labels)) == {-1, 0, 60}
     line = f"fit normalized-cut learn/img --labels {tmp_path} -o {tmp_path / 'm'}"
-    code, out, err = run(f"{line} --set problem.image.n_superpixels=40 --json")
+    code, out, err = run(f"{line} {FEW} --json")
     assert code == 0, err
     assert json.loads(out)["unlabelled_samples"] == 6 * 32 * 48 * 3 // 4
     assert "the images have 2 to 4 parts" in err
