@@ -147,8 +147,9 @@ def _search(
             _fill_losses(losses, max(0, t - L + 1), t, bounds, weight)
         for k in range(rows):
             for c in range(C):
-                if t >= L:
-                    longest[k, c] = _better_start(opened[k, c], longest[k, c], t - L)
+                known = longest[k, c]
+                if t >= L and (known < 0 or opened[k, c, t - L] > opened[k, c, known]):
+                    longest[k, c] = t - L
                 start, value = _best_start(opened[k, c], lengths[c], losses, longest[k, c], t)
                 begin[k, c, t], closed[k, c] = start, value + total[c, t]
         if t == T:
@@ -179,11 +180,6 @@ def _traced(values: Floats, begin: Ints, before: Ints, K: int) -> Ints:
             k -= min(K, 1)
         t = start
     return path
-
-
-@inner()
-def _better_start(opened: Floats, known: int, s: int) -> int:
-    return s if known < 0 or opened[s] > opened[known] else known
 
 
 @inner()
