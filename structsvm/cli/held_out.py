@@ -30,14 +30,7 @@ from structsvm.support.plain import counted, some_of
 
 PIECES, CHANGES = 6, 2
 """Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
-END = (
-    "What was held out is the end of the recording that was learned from: it says nothing about "
-    "other recordings."
-)
-ONE = (
-    "What was learned from is of one {0}, and what was held out of one other: it says little about "
-    "further {0}s."
-)
+ALIKE = "All that was learned from is of one {0}, and what was held out {1}: others may differ."
 
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
@@ -53,7 +46,7 @@ class Part:
     inputs: InputData
     data: TrainingSet
     question: str = ""
-    """What the figures on it are about, in a sentence, if not about other recordings or groups."""
+    """A sentence if figures on it say little about other recordings or groups."""
 
     def at(self, which: NDArray[np.bool_]) -> Part:
         """Some of the samples, (N,)."""
@@ -67,6 +60,16 @@ class Part:
         items = [replace(recordings[i].at(rows), **changes) for i, rows in pieces]
         data = replace(self.data.cut(pieces), called=[item.name for item in items])
         return Part(self.inputs.having(items), data)
+
+    @property
+    def in_pieces(self) -> Part:
+        """Recordings, if they are few, in pieces that have their recording for group."""
+        part, data, names = self, self.data, self.data.groups or self.inputs.names
+        if data.problem.traits.contiguous and data.complete.sum() < FEWEST:
+            pieces = [piece for i in range(len(data)) for piece in _pieces(data, i)]
+            part = self.cut(pieces)
+            data = replace(part.data, groups=[names[i] for i, _ in pieces])
+        return replace(part, data=data.told_apart)
 
 
 def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
@@ -129,17 +132,22 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     copies = contents([sample.data for sample in data.samples])
     names = joined(np.unique(names, return_inverse=True)[1], copies)
     units, few = np.unique(names[full]), data.problem.traits.contiguous
-    if few and full.sum() == 1 and len(_pieces(whole, int(full.argmax()))) > 2:
+    if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
         return _end_held_out(whole, int(full.argmax()))
     if units.size >= (2 if few else FEWEST):
         away = np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
-        train, test = in_pieces(whole.at(~away)), whole.at(away & full)
+        train, test = whole.at(~away).in_pieces, whole.at(away & full)
         one = "group" if data.groups is not None else whole.inputs.words.whole
-        question = ONE.format(one) if units.size == 2 else ""
+        question = ALIKE.format(one, "of another one") if units.size == 2 else ""
         if train.data.complete.sum() > 1:
-            return replace(train, data=train.data.told_apart), replace(test, question=question)
-    wholes = whole.inputs.words.wholes(units.size)
-    what = wholes if data.groups is None else counted(units.size, "group")
+            return train, replace(test, question=question)
+    words = whole.inputs.words
+    if not full.any():
+        raise DataError(
+            f"no {words.whole} is labelled in full: {words.item}s are in no stretch, or without a "
+            "label; label all in some, or say what they are, outside='rest', or use structsvm fit"
+        )
+    what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
     what += "" if full.all() else " labelled in full"
     apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
     raise DataError(
@@ -148,22 +156,9 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     )
 
 
-# ---- few long recordings
-
-
-def in_pieces(part: Part) -> Part:
-    """Recordings, if they are few, in pieces that have their recording for group."""
-    if not part.data.problem.traits.contiguous or part.data.complete.sum() >= FEWEST:
-        return part
-    pieces = [piece for i in range(len(part.data)) for piece in _pieces(part, i)]
-    names, cut = part.data.groups or part.inputs.names, part.cut(pieces)
-    data = replace(cut.data, groups=[names[i] for i, _ in pieces])
-    return replace(cut, data=data.told_apart)
-
-
-def _pieces(part: Part, i: int) -> list[tuple[int, NDArray[np.int64]]]:
+def _pieces(data: TrainingSet, i: int) -> list[tuple[int, NDArray[np.int64]]]:
     """A recording from the middle of a segment to that of a later one, with like many changes."""
-    known = part.data.labels[i]
+    known = data.labels[i]
     changes = np.array([0] if known.truth is None else known.truth.breakpoints[:-1])
     n = min(PIECES, changes.size // CHANGES)
     first = [changes.size * k // n for k in range(1, n)]  # changes that are the first of a piece
@@ -173,12 +168,13 @@ def _pieces(part: Part, i: int) -> list[tuple[int, NDArray[np.int64]]]:
 
 def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
     """The first pieces of the only recording labelled in full, with others; its last pieces."""
-    own, others = _pieces(whole, i), [j for j in range(len(whole.data)) if j != i]
+    data, own = whole.data, _pieces(whole.data, i)
     n = len(own) - math.ceil(SHARE * len(own))
     end = np.concatenate([rows for _, rows in own[n:]])
     test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
-    train = whole.cut([*own[:n], *(piece for j in others for piece in _pieces(whole, j))])
-    return train, replace(test, question=END)
+    others = [piece for j in range(len(data)) if j != i for piece in _pieces(data, j)]
+    train = whole.cut([*own[:n], *others])
+    return train, replace(test, question=ALIKE.format("recording", "is its end"))
 
 
 def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
@@ -210,20 +206,13 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
         return f"learning from {n_learned} rows; held out: {n} {what}"
     learned, words = [*dict.fromkeys(train.inputs.names)], whole.inputs.words
     pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
-    held_out, is_end = str(len(test.inputs)), test.question == END
-    if is_end:
-        (item,) = test.inputs.items
-        held_out = f"its end, {item.place(0, len(item.X)) if isinstance(item, Recording) else ''}"
-    elif whole.data.groups is not None:
-        held_out += ", of other groups"
+    item, is_end = test.inputs.items[0], test.inputs.names[0] not in whole.inputs.names
+    held_out = f"{len(test.inputs)}{'' if whole.data.groups is None else ', of other groups'}"
+    if is_end and isinstance(item, Recording):
+        held_out = f"its end, {item.place(0, len(item.X))}"
     lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
-    in_part = [train.inputs.names[i] for i in np.flatnonzero(~train.data.complete)]
-    if in_part:
-        lines.append(f"not labelled in full, and so learned from only: {some_of(in_part, 4)}")
-    left_out = len(whole.inputs) - len(learned) - (0 if is_end else len(test.inputs))
-    if left_out:
-        those = words.wholes(left_out, "held-out")
-        lines.append(f"left out: {those}, not labelled in full")
+    if in_part := [whole.inputs.names[i] for i in np.flatnonzero(~whole.data.complete)]:
+        lines.append(f"not labelled in full, and so never held out: {some_of(in_part, 4)}")
     if whole.data.groups is None and not is_end:
         lines.append(taken_to_be_independent(train.inputs))
     return "\n".join(lines)

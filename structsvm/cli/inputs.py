@@ -620,10 +620,9 @@ def _folders_of(inputs: InputData, terminal: Terminal) -> list[str] | None:
     n = len({*found})
     if not 1 < n < len({*files}):
         return None
-    are_all = all(len(file.parts) > depth + 1 for file in files)
     terminal.note(
-        f"groups: the {n} folders {'' if are_all else 'and files '}of {Path(*common).name}/; "
-        "--groups finds others in the paths, and --groups '.+' takes each file to be independent"
+        f"groups: the {n} folders of {Path(*common).name}/; --groups finds others in the paths, "
+        "and --groups '.+' takes each file to be independent"
     )
     return found
 

@@ -25,8 +25,8 @@ from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.graphs.images import MASK_KINDS
-from structsvm.io.files import KINDS, OTHER_TABLES, files_below, predictions_among
-from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
+from structsvm.io.files import KINDS, OTHER_TABLES, PREDICTED, predictions_among
+from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.options import SPACES
 from structsvm.io.recording import Origin, Recording, listed
@@ -116,10 +116,8 @@ def _inputs(args: argparse.Namespace) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        inner = [folder for folder in path.iterdir() if folder.is_dir()]
-        folders = [one for one in inner if one.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS)]
-        below = [file for one in (path, *folders) for file in files_below(one) if file.is_file()]
-        files = [file for file in below if kind_of(file) in READ]
+        files = [one for one in path.rglob("*") if kind_of(one) in READ]
+        files = [file for file in files if PREDICTED not in file.relative_to(path).parts]
         predictions = predictions_among(files) + made_of_images(files)
         yield from set(files).difference([] if path == args.labels else predictions)
 

@@ -20,15 +20,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.cli.evaluate import called, readable
-from structsvm.cli.held_out import (
-    ENOUGH,
-    Part,
-    about_parts,
-    divided,
-    in_pieces,
-    split_of,
-    warn_of_copies,
-)
+from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
 from structsvm.cli.inputs import (
     InputData,
     Reading,
@@ -370,10 +362,7 @@ class Answer:
 def _verdict(
     search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str = ""
 ) -> tuple[Verdict, str]:
-    """The verdict by what was held out, or, if that supports none, by cross-validation.
-
-    If there is a question, what was learned from is of one recording, and supports none.
-    """
+    """The verdict by what was held out, or by cross-validation if that alone supports one."""
     held_out = replace(held_out, question=question or held_out.question)
     if search is None:
         return held_out, "held out"
@@ -404,7 +393,7 @@ def _learn_from_all(
     terminal: Terminal,
 ) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
-    whole = in_pieces(whole)
+    whole = whole.in_pieces
     path, inputs = args.output / ALL, whole.inputs
     if (own := problem_name(learner.problem_)) != args.problem:
         raise SettingsError(

@@ -114,10 +114,7 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out: all of a group, and all copies of one, together.
-
-    What is labelled in part is never held out, and learned from unless its group is.
-    """
+    """Hold whole samples out, groups and copies together, but none that is labelled in part."""
     N, words, groups, full = len(data), data.problem.traits.words, data.groups, data.complete
     numbers = contents([sample.data for sample in data.samples])
     names, units = units_of(groups, N, words)
@@ -150,15 +147,8 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             )
         training.append(data.at(np.flatnonzero(learned)).told_apart)
     called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
-    return Split(
-        data.at(which),
-        fold[which],
-        apart[which],
-        training,
-        called,
-        numbers[which],
-        groups is not None,
-    )
+    fold, apart, numbers = fold[full], apart[full], numbers[full]
+    return Split(data.at(which), fold, apart, training, called, numbers, groups is not None)
 
 
 def _held_out(

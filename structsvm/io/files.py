@@ -495,7 +495,7 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def files_below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
+def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """Files of a folder and its subfolders by name, and subfolders that hold no recordings."""
     above = {*above, os.path.realpath(folder)}
     apart = {*IMAGE_FOLDERS, *MASK_FOLDERS, *([PREDICTED] if (folder / MODEL).exists() else [])}
@@ -503,12 +503,12 @@ def files_below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
         if not path.is_dir() or path.name.lower() in apart or os.path.realpath(path) in above:
             yield path
         else:
-            yield from files_below(path, above)
+            yield from _below(path, above)
 
 
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
     """Return the recordings of a folder and its subfolders, by name, and other files there."""
-    files = [path for path in files_below(folder) if not apart or path.resolve() not in apart]
+    files = [path for path in _below(folder) if not apart or path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
     chosen = chosen or [path for path in files if kind_of(path) in MEDIA]
     chosen = chosen or [path for path in files if kind_of(path) == PROSE]

@@ -156,10 +156,7 @@ class TrainingSet:
         )
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
-        """Return the training set of parts of samples: the number of each, and its items.
-
-        What is labelled in part can only be whole.
-        """
+        """Return that of parts of samples, by number and items; partly labelled ones are whole."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
         samples, labels, given = list(whole.samples), list(whole.labels), list(whole.given or ())
         for k, (_, rows) in enumerate(pieces):

@@ -48,9 +48,9 @@ def place(folder, tmp_path_factory):
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
     _write_long_tables(place)
     _write_films(place)
-    (place / "people").mkdir()
     for i, recording in enumerate((*TRAIN, *TEST)):
-        write_recording(recording, place / "people" / f"s{i // 2:02}_{i % 2}.npz")
+        (place / "people" / f"{i // 2}").mkdir(parents=True, exist_ok=True)
+        write_recording(recording, place / "people" / f"{i // 2}" / f"walk{i % 2}.npz")
     X, y = make_blobs(120, n_features=3, centers=8, random_state=0)
     pd.DataFrame(X, columns=list("abc")).assign(label=y).to_csv(place / "table.csv", index=False)
     known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
