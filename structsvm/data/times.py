@@ -105,7 +105,7 @@ class TimeAxis:
             return self.written[at]
         value = self.values[at]
         if self.lasting and sample > at:
-            value += self.lasting
+            value += self._stretch
         if not self._holds_dates:
             return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
         if self.clock:
@@ -113,6 +113,12 @@ class TimeAxis:
         if self.offset is not None and np.isnat(self.offset):
             return f"{np.datetime_as_string(value, unit='ms')}Z"
         return str(np.datetime_as_string(value, unit=self._unit))
+
+    @property
+    def _stretch(self) -> Any:
+        """How long a sample lasts, as values differ."""
+        dates, us = self._holds_dates, round(1e6 * self.lasting)
+        return np.timedelta64(us, "us") if dates else self.lasting
 
     @cached_property
     def _unit(self) -> Any:
@@ -132,7 +138,7 @@ class TimeAxis:
         DataError
             When it is no moment of this axis.
         """
-        where = self.values + self.lasting / 2 if self.lasting else self.values
+        where = self.values + self._stretch / 2 if self.lasting else self.values
         at = self.value(moment)
         if isinstance(at, float):
             at -= ROUNDED * self.usual_step
@@ -251,7 +257,7 @@ class TimeAxis:
         Samples that last meet where they begin.
         """
         if self.lasting:
-            return np.append(self.values, self.values[-1] + self.lasting)
+            return np.append(self.values, self.values[-1] + self._stretch)
         values = self.values if self._holds_dates else self.values.astype(np.float64)
         half = np.diff(values) / 2
         if not half.size:

@@ -157,7 +157,7 @@ def _without_gaps(recording: Recording, options: FileOptions, advice: str) -> Re
         if np.isnan(X[:, j]).all():
             raise DataError(
                 f"{name}: column {feature!r} of {recording.name} has no value that could be "
-                f"interpolated: leave it out with ignore={feature!r}"
+                f"interpolated: leave it out with ignore={feature!r}, or predict --without it"
             )
     warn(f"{name}: {counted(n, 'value')} interpolated: {gaps}", DataWarning)
     time = recording.time

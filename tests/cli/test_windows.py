@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from structsvm import load
+from structsvm.data.times import TimeAxis
 from structsvm.io import FileOptions, read_recordings
 from structsvm.io.cleaning import cleaned
 from structsvm.io.files import RecordingFiles
@@ -107,6 +108,15 @@ def test_files_that_are_read_later_give_the_same_windows(fine):
     ):
         assert np.array_equal(one.X, again.X)
         assert one.time.text(1) == again.time.text(1) == "2.5"
+
+
+def test_windows_of_dates_last():
+    dates = np.datetime64("2024-05-01T12:00") + np.arange(50) * np.timedelta64(20, "ms")
+    whole = Recording("r", np.zeros((50, 1)), None, ("x",), time=TimeAxis("when", dates))
+    (found,) = cleaned([whole], FileOptions(window=20, need_labels=False))
+    assert [found.time.text(t)[-6:] for t in range(3)] == ["00.000", "00.400", "00.800"]
+    assert (found.time.edges - dates[0]).astype("m8[ms]").astype(int).tolist() == [0, 400, 800]
+    assert found.time.sample_at("2024-05-01 12:00:00.5") == 1
 
 
 def test_what_counts_samples_is_not_given_windows(run, refused, fine, tmp_path):
