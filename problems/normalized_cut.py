@@ -232,8 +232,7 @@ class NormalizedCut(PartitionProblem):
         if K is None and metric.price is None:
             raise SettingsError(
                 "the training graphs had different numbers of clusters: give their number "
-                "(n_clusters, --n-clusters), or learn for an unknown one "
-                "(cluster_count='unknown', --set cluster_count=unknown)"
+                "(n_clusters=), or learn for an unknown one (cluster_count='unknown')"
             )
         W = Similarity.of(_graph(sample))(metric.factor)
         if constraint.has_links:

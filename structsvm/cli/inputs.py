@@ -50,7 +50,7 @@ from structsvm.io.windows import columns_of, in_windows, window_for
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.partitions.plugins import problem_class, problem_name
+from structsvm.partitions.plugins import problem_class, problem_name, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
@@ -67,7 +67,6 @@ OF_COMMANDS = (
     "recordings",
     "need_labels",
     "blanks",
-    "max_bytes",
     "optional",
     "in_order",
     "medians",
@@ -81,10 +80,23 @@ ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "anno
 """Parameters that hold for the files of one command, and are not remembered."""
 
 PARAMETER = re.compile(
-    r"(?<!\w\()\b([a-z_]+)=(?![A-Z])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?"
+    r"(?<!\w\()(?<![\w/'\"])([a-z_]+)=(?![A-Z])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?"
 )
 """``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
-PHRASES = {"features=HermiteMoments()": "--context moments", "resume=": "checkpoint="}
+PHRASES = {
+    "features=HermiteMoments()": "--context moments",
+    "features=StateScores(), or a Union that contains them,": "--context scores",
+    "use Lags() or no features": "use --context lags, or none",
+    "resume=": "checkpoint=",
+    "n_jobs=": "jobs=",
+    " (with need_labels=False they are read without, for with_labels)": "",
+    "Name among the features what was measured": "features= names what is learned from, all of it",
+    "learn without them (blanks=True)": "learn without them, as fit does",
+    "learn from partial labels (blanks=True)": "learn from some, as fit does",
+    "give names, y.astype(str); PartialLabels(labels=y) says that it is none": "write names",
+    "give np.cumsum(y) (labels_are='changes' where files are read)": "give labels_are='changes'",
+}
+"""What messages say of Python, in the words of the command line."""
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""
 
@@ -253,7 +265,7 @@ class Reading:
                     f"--set files.{name}: reading has no such parameter, it has "
                     f"{', '.join(FILES)}{meant(name, FILES)}"
                 )
-            typed[name] = value_of(text) if name == "window" else text
+            typed[name] = value_of(text) if name in ("window", "max_bytes") else text
             if name in SEQUENCES:
                 parts = text.strip("[]()").split(",")
                 typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
@@ -284,17 +296,27 @@ class Reading:
 
 
 def as_typed(text: str, args: argparse.Namespace) -> str:
-    """Replace parameters in a message of the library by options of the command."""
-    options = {name: f"--set files.{name}=" for name in FILES}
-    if hasattr(args, "problem"):
-        for name in MetricLearner().get_params(deep=False):
-            options.setdefault(name, f"--set {name}=")
-        options |= {field.name: f"--set solver.{field.name}=" for field in fields(Stopping)}
+    """Replace parameters in a message of the library by options of the command.
+
+    What another command has is called after that command.
+    """
+    learns = args.command in ("fit", "compare")
+    lead, typed = "" if learns else "fit ", getattr(args, "problem", None)
+    of_learner = {*MetricLearner().get_params(deep=False)}
+    options = {name: f"{lead}--set {name}=" for name in of_learner}
+    options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}
+    for name in problem_names() if typed is None else [typed]:
         with suppress(Exception):  # a plugin that cannot be loaded has said so
-            cls: Any = problem_class(args.problem)
-            options |= {field.name: f"--set problem.{field.name}=" for field in fields(cls)}
-    own = args.parser.options_of(args.command)
-    options |= {name: f"{option} " for name, option in own.items()}
+            cls: Any = problem_class(name)
+            own = {field.name for field in fields(cls)}
+            lead = "fit " if typed is None else ""
+            options |= {name: f"{lead}--set problem.{name}=" for name in own}
+    for command in ("evaluate", "fit"):
+        found = args.parser.options_of(command).items()
+        options |= {name: f"{command} {option} " for name, option in found}
+    options |= {name: f"--set files.{name}=" for name in FILES}
+    found = args.parser.options_of(args.command).items()
+    options |= {name: f"{option} " for name, option in found}
 
     def option(match: re.Match[str]) -> str:
         name, value = match[1], value_of(match[2] or "VALUE")

@@ -478,8 +478,8 @@ def _recordings_of(
         return [read_npz(file, name, options, wanted)]
     if options.need_labels:
         raise DataError(
-            f"{file}: sound and pictures hold no labels: read them with need_labels=False and give "
-            "those of a table to with_labels, or name the table, labels="
+            f"{file}: sound and pictures hold no labels: name the table that does, labels= (with "
+            "need_labels=False they are read without, for with_labels)"
         )
     film = read_streams(file, name, options.stream, wanted)
     return [film.choosing(options.chosen(file, film.features, wanted))]

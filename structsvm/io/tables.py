@@ -142,8 +142,9 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         lines = [line for line, _ in found]
         short = [line for line, row in found if len(row) < len(names)]
         if short and written.separator != SPACES and not as_text:
+            above = f"; {SKIP}" if short[0] == lines[1] else ""
             raise DataError(
-                f"{path}: cannot be read: line {short[0]} has fewer columns than the header"
+                f"{path}: cannot be read: line {short[0]} has fewer columns than the header{above}"
             )
     rows = np.arange(len(frame))
     numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2

@@ -171,11 +171,38 @@ def test_a_command_that_learns_nothing_sets_files_alone(refused):
         ("resume= continues", "--checkpoint continues"),
         ("PartialLabels(labels=y) says", "PartialLabels(labels=y) says"),
         ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
+        ("give max_bytes=300 or more", "give --set files.max_bytes=300 or more"),
+        ("runs/lam=0.1.csv: 'sex=male'", "runs/lam=0.1.csv: 'sex=male'"),
     ],
 )
 def test_parameters_in_messages_are_options(text, typed):
     parser = build_parser()
     args = parser.parse_args(["fit", "change-point", "x"])
+    args.parser = parser
+    assert as_typed(text, args) == typed
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "typed"),
+    [
+        (
+            "predict m x",
+            "learn with standardize='training'",
+            "learn with fit --set standardize=training",
+        ),
+        ("predict m x", "take metric='diagonal'", "take fit --metric diagonal"),
+        ("predict m x", "cluster_count='unknown'", "fit --set problem.cluster_count=unknown"),
+        ("predict m x", "missing='interpolate'", "--set files.missing=interpolate"),
+        ("try clustering x -o y", "metric='diagonal'", "fit --metric diagonal"),
+        ("try clustering x -o y", "split='rows'", "--split rows"),
+        ("try clustering x -o y", "kappa=0.1", "--set problem.kappa=0.1"),
+        ("try clustering x -o y", "unseen_states='count'", "evaluate --unseen-states count"),
+        ("compare clustering x", "lam=1", "--lam 1"),
+    ],
+)
+def test_what_another_command_has_is_called_after_it(line, text, typed):
+    parser = build_parser()
+    args = parser.parse_args(line.split())
     args.parser = parser
     assert as_typed(text, args) == typed
 
