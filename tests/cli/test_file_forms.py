@@ -118,7 +118,10 @@ FORMS = {
 def scores(run, model, paths):
     code, out, err = run(f"evaluate {model} {paths} --json")
     assert code == 0, err
-    return json.loads(out)["learned"]
+    report = json.loads(out)
+    step = 0.5 if report["time_unit"] == "s" else 1.0
+    errors = {k: v / step for k, v in report["learned"].items() if k.startswith("time_error")}
+    return report["learned"] | errors
 
 
 def ends(out):

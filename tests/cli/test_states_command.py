@@ -73,18 +73,18 @@ def test_a_table_has_the_state_of_each_segment(run, place):
         "segment",
         "start",
         "end",
-        "label_predicted",
+        "state",
         "probability",
     ]
-    assert [(r["end"], r["label_predicted"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
+    assert [(r["end"], r["state"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
 
 
 def test_a_folder_has_the_state_of_each_sample(run, place):
     code, _, _ = run("predict m.structsvm test -o out --force")
     assert code == 0
     rows = list(csv.DictReader((place / "out" / "t1_segments.csv").read_text().splitlines()))
-    assert list(rows[0]) == ["a", "b", "label", "segment", "label_predicted", "probability"]
-    assert np.mean([r["label_predicted"] == r["label"] for r in rows]) > 0.9
+    assert list(rows[0]) == ["a", "b", "label", "segment", "state", "probability"]
+    assert np.mean([r["state"] == r["label"] for r in rows]) > 0.9
 
 
 def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
