@@ -32,19 +32,13 @@ from structsvm.io.options import SPACES
 from structsvm.io.recording import Origin, Recording, listed
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
-from structsvm.io.windows import SPREAD
 from structsvm.learner.baselines import (
     ask,
     estimators_in,
     labels_by,
     partitions_with,
 )
-from structsvm.learner.columns import (
-    column_names,
-    columns_like,
-    dead_columns,
-    warn_of_dead_features,
-)
+from structsvm.learner.columns import dead_columns, warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table, segment_tables
@@ -408,7 +402,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
             f"{' or '.join(kinds)}, or a folder"
         )
     if args.without:
-        learner = learner.without(_lost(learner, args.without))
+        learner = learner.without(args.without)
     inputs = read_for(learner, args, terminal, need_labels=False)
     words = inputs.words
     if output is not None and not one_file:
@@ -418,7 +412,11 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     samples = measured(learner, inputs, terminal)
     with inputs.named():
         if args.baseline is None:
-            learner = _without_dead(learner, samples, terminal)
+            for lost, where, share in dead_columns(learner, samples):
+                if len(where) == len(samples) and share < 1.0:
+                    said = "constant here, and in nothing before"
+                    terminal.warn(f"predicted --without {listed(lost, 3)}: {said}")
+                    learner = learner.without(lost)
             warn_of_dead_features(learner, samples)
         with terminal.working("partitioning"):
             answers = answers_of(
@@ -448,29 +446,6 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [f"{answer.name}: {answer.line}" for answer in answers] if output is None else []
     terminal.report({f"{words.whole}s": plain}, *lines)
     return 0
-
-
-def _without_dead(
-    learner: MetricLearner, samples: list[Sample], terminal: Terminal
-) -> MetricLearner:
-    """The learner without columns that are dead in all samples, if others are left."""
-    words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
-    for lost, where, share in dead_columns(learner, samples):
-        lost = tuple(name for name in lost if not name.startswith(words))  # of a single sex, say
-        if lost and len(where) == len(samples) and share < 1.0:
-            terminal.warn(
-                f"predicted --without {listed(lost, 3)}: constant here, and in nothing before"
-            )
-            return learner.without(lost)
-    return learner
-
-
-def _lost(learner: MetricLearner, patterns: Sequence[str]) -> list[str]:
-    """The columns that are lost, and what windows tell of them."""
-    lost, known = columns_like(learner, patterns), column_names(learner)
-    if getattr(learner, "columns_", {}).get("window", 1) == 1:
-        return lost
-    return [*lost, *(f"{name}{SPREAD}" for name in lost if f"{name}{SPREAD}" in known)]
 
 
 def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:

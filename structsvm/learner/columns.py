@@ -120,8 +120,10 @@ def dead_columns(
     # Whatever is constant stays so where it is standardised.
     data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
     names, usual = column_names(learner), learner.training_data_.constant
+    words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
     for i, constant in enumerate(constant_features(data)):
         dead = [names[j] for j in np.flatnonzero(constant).tolist() if j not in usual]
+        dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
         if dead and samples[i].n_samples > 1:
             where.setdefault(tuple(dead), []).append(i)
     found = []
