@@ -25,7 +25,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def comparison(data):
-    stopping = Stopping(tol=1e-2, max_iter=2000)
+    stopping = Stopping(tol=1e-3, max_iter=2000)
     return compare_solvers(ChangePoint(), *data, NAMES, stopping=stopping)
 
 
@@ -39,7 +39,7 @@ def test_all_solvers_bracket_one_optimum(comparison):
     """Certified intervals of the same minimum overlap, all of them."""
     solutions = comparison.solutions.values()
     assert tuple(comparison.solutions) == NAMES
-    assert all(s.gap <= 1e-2 for s in solutions)
+    assert all(s.gap <= 1e-3 for s in solutions)
     assert max(s.lower for s in solutions) <= min(s.upper for s in solutions) + 1e-9
 
 
