@@ -442,12 +442,14 @@ def traces(
     learner: MetricLearner, measured: Sample, prepared: Sample, n: int
 ) -> tuple[list[str], list[Floats]]:
     """Names and values of columns as measured, and of directions, unless these are columns."""
-    columns, X = heaviest_columns(learner, n), measured.X
-    names, values = [column_names(learner)[j] for j in columns], [X[:, j] for j in columns]
+    columns, top = column_names(learner), heaviest_columns(learner, n)
+    names, values = [columns[j] for j in top], list(measured.X[:, top].T)
     titles, directions = heaviest_directions(learner, n)
-    if learner.inputs_.features is None and (np.count_nonzero(directions, axis=1) == 1).all():
-        return names, values
-    return [*names, *titles], [*values, *InMetric(directions.T)(prepared.X).T]
+    for title, seen in zip(titles, InMetric(directions.T)(prepared.X).T, strict=True):
+        if title not in columns:
+            names.append(title)
+            values.append(seen)
+    return names, values
 
 
 def check_drawable(

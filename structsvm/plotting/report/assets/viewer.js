@@ -92,7 +92,7 @@ function drawRecording(r, width) {
     inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
   }
   strips.forEach(([name, ends], i) => {
-    const y = top + STRIP * i, count = `${MARKS[name] || name}, ${ends.length}`;
+    const y = top + STRIP * i, count = `${MARKS[name] || name},\u00a0${ends.length}`;
     drawn.append(named(y + STRIP / 2, count, 2));
     const drawnAs = r.states[name] ? stateSegments : segments;
     inside.append(...drawnAs(name, ends, x, y, r));
