@@ -302,6 +302,14 @@ class TestWhose:
         with pytest.raises(DataError, match="a second file about ann"):
             with_labels([recording("ann", 4)], tmp_path)
 
+    def test_files_in_subfolders_are_called_as_recordings_are(self, tmp_path):
+        names = ["ann/walk", "ben/walk"]
+        for k, name in enumerate(names):
+            (tmp_path / name).parent.mkdir()
+            written(tmp_path / f"{name}.csv", f"change\n{k + 1}\n")
+        found = with_labels([recording(name, 4) for name in names], tmp_path)
+        assert [r.y.tolist() for r in found] == [[0, 1, 1, 1], [0, 0, 1, 1]]
+
     def test_no_labels_at_all(self, tmp_path):
         with pytest.raises(DataError, match=r"nothing about ann, .* it has nothing"):
             with_labels([recording("ann", 4)], tmp_path)

@@ -629,10 +629,7 @@ def groups_of(inputs: InputData, pattern: str | None, terminal: Terminal) -> lis
 
 def _folders_of(inputs: InputData, terminal: Terminal) -> list[str] | None:
     """The outermost folder of each that not all share, or its name; None if each has its own."""
-    sources = [item.source for item in inputs.items]
-    files = [Path(os.path.abspath(source)) for source in sources if source is not None]
-    if len(files) < len(sources):
-        return None
+    files = [Path(os.path.abspath(item.source or item.name)) for item in inputs.items]
     common = shared(file.parent for file in files)
     depth = len(common)
     found = [

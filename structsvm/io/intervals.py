@@ -486,7 +486,9 @@ def layers_of(
     files = label_files(path)
     for file in files:
         found = read_rows(file, columns, who, alone=len(files) == 1, known=known)
-        for name, of_one in found.items():
+        below = Path() if file == path else file.parent.relative_to(path)
+        for called, of_one in found.items():
+            name = (below / called).as_posix() if called == printable(file.stem) else called
             if spelled(name) in marks:
                 raise DataError(f"{file}: a second file about {spelled(name)}: leave one out")
             marks[spelled(name)] = of_one
@@ -517,7 +519,7 @@ def layers_of(
 def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
-    return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
+    return [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
 
 
 def _of_recordings(
