@@ -281,8 +281,7 @@ def _namer(learner: MetricLearner, baseline: str | None) -> str | None:
 
 
 def tell_names(learner: MetricLearner, baseline: str | None, terminal: Terminal) -> None:
-    who = _namer(learner, baseline)
-    if who is not None:
+    if who := _namer(learner, baseline):
         terminal.note(f"each cluster has the name of the class that {who} gives most of its rows")
 
 

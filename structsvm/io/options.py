@@ -17,8 +17,7 @@ SPACES = r"\s+"  # what separates columns that stand below each other; pandas re
 TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
 """Names of separators."""
 SEQUENCES = ("missing_labels", "features", "ignore", "categories", "skip_lines")
-TREATMENTS = (None, "error", *(IN_ORDER := ("interpolate", "mask")), "impute")
-"""Of missing values; some are for samples that follow each other."""
+TREATMENTS = (None, "error", "interpolate", "mask", "impute")  # of missing values
 
 
 @dataclass(frozen=True)
@@ -106,15 +105,11 @@ class FileOptions:
         if not self.in_order and self.window not in (None, 1):
             raise SettingsError("window= is for recordings: the rows of a table are in no order")
         refuse_unlisted("missing", self.missing, TREATMENTS)
-        if self.missing in IN_ORDER and not self.in_order:
+        if self.missing not in (None, "error") and self.in_order == (self.missing == "impute"):
             raise SettingsError(
-                f"missing={self.missing!r} is for recordings: rows of a table are in no order, and "
-                "are left out unless missing='impute' puts the median of their column there"
-            )
-        if self.missing == "impute" and self.in_order:
-            raise SettingsError(
-                "missing='impute' is for tables: missing='interpolate' puts values between samples "
-                "of a recording"
+                f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}: "
+                "missing='interpolate' puts values between samples that follow each other, and "
+                "missing='impute' puts the median of their column there, of rows in no order"
             )
         wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
         if wrong:
