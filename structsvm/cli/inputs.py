@@ -467,11 +467,10 @@ def read(
     args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem, **options: Any
 ) -> InputData:
     """Read the files of a command as :func:`read_layers`, and refuse several layers of labels."""
-    return read_layers(args, terminal, problem, with_only_layer, **options)[""]
-
-
-def with_only_layer(*args: Any, **options: Any) -> dict[str, list[Recording]]:
-    return {"": with_labels(*args, **options)}
+    only = read_layers(
+        args, terminal, problem, lambda *a, **o: {"": with_labels(*a, **o)}, **options
+    )
+    return only[""]
 
 
 def read_layers(

@@ -69,19 +69,20 @@ def pose_recordings(dataset: Any) -> list[Recording]:
     time = time_axis(times, len(times))
     if len(times) < 2 or (time.steps <= 0).any():
         raise DataError("poses need two times or more, each later than the one before")
+    at = np.cumsum([0.0, *time.steps])
     keypoints = [str(name) for name in positions["keypoints"].to_numpy()]
     file = str(dataset.attrs.get("source_file") or "poses")
     found = []
     for i, individual in enumerate(map(str, positions["individuals"].to_numpy())):
         name = f"{PurePath(file).stem}/{individual}"
         points = np.asarray(positions[:, i].to_numpy(), dtype=np.float64)
-        features = _features(_seen(points, time.steps, keypoints, name), time.steps, keypoints)
+        features = _features(_seen(points, at, keypoints, name), at, keypoints)
         X = np.column_stack(list(features.values()))
         found.append(Recording(name, X, None, tuple(features), time=time))
     return found
 
 
-def _seen(points: Floats, steps: Floats, keypoints: Sequence[str], name: str) -> Floats:
+def _seen(points: Floats, at: Floats, keypoints: Sequence[str], name: str) -> Floats:
     """Interpolate missing positions (T, K, D) in time."""
     unseen = np.asarray(np.isnan(points).any(axis=2))
     for k, keypoint in enumerate(keypoints):
@@ -92,13 +93,11 @@ def _seen(points: Floats, steps: Floats, keypoints: Sequence[str], name: str) ->
             )
     if unseen.any():
         warn(f"{name}: {unseen.sum()} of {unseen.size} positions are interpolated", DataWarning)
-    at = np.cumsum([0.0, *steps])
     return filled(points.reshape(len(points), -1), at).reshape(points.shape)
 
 
-def _features(points: Floats, steps: Floats, keypoints: Sequence[str]) -> dict[str, Floats]:
+def _features(points: Floats, at: Floats, keypoints: Sequence[str]) -> dict[str, Floats]:
     """Return features (T,) by name, of positions (T, K, D)."""
-    at = np.cumsum([0.0, *steps])
     found = {
         f"{name} speed": np.linalg.norm(np.gradient(points[:, k], at, axis=0), axis=1)
         for k, name in enumerate(keypoints)

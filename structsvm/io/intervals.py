@@ -35,12 +35,13 @@ from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
-from structsvm.support.checks import is_number
+from structsvm.support.checks import is_number, refuse_unlisted
 from structsvm.support.plain import cell, counted
 
 Span = tuple[int, int, Any]
 """The first sample of an interval, the one after its last, and the interval."""
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
+CHOSEN = ("start", "end", "label", "recording", "subject", "annotator")
 NAME = "name recordings in a column 'recording' of a table, or call files like them"
 
 
@@ -463,6 +464,8 @@ def layers_of(
     ------
     DataError
         As of :func:`with_labels`, and when there is no layer of the name ``tier``.
+    SettingsError
+        For a keyword that :func:`with_labels` does not have.
 
     Examples
     --------
@@ -479,6 +482,8 @@ def layers_of(
     ['no walk', 'no walk', 'walk', 'walk']
     """
     path = Path(path)
+    for name in chosen:
+        refuse_unlisted("the choice of labels", name, CHOSEN)
     columns = {k: v for k, v in chosen.items() if k not in WHOSE and v is not None}
     who = {kind: chosen.get(kind) for kind in ("subject", "annotator")}
     known = {name for one in recordings for name in _names(one)}

@@ -252,7 +252,7 @@ def read_rows(
     A column that holds known names of recordings is that of recordings.
     """
     file = LabelFile(path, columns, known)
-    own_name, named, called = printable(path.stem), dict[str, Any](), "table"
+    own_name, called = printable(path.stem), "table"
     try:
         called, read = next(
             ((name, read) for name, is_of, read in FORMATS if is_of(file)), ("table", _of_table)
@@ -265,23 +265,15 @@ def read_rows(
     named = {str(row.recording): list[Row]() for row in rows}
     for row in _chosen(path, rows, who, alone):
         named[str(row.recording)].append(row)
-    found = {name: Marks(path, some, _sought(rows, some)) for name, some in named.items()}
-    if called != "label track":
-        found = {name: replace(some, rows=_stretches(some.rows)) for name, some in found.items()}
+    found = {}
+    for name, some in named.items():
+        by = {row.who.get("annotator") for row in some}
+        sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
+        stretches = [row for row in some if called == "label track" or row.start != row.end]
+        found[name] = Marks(path, stretches or some, sought)
     names = {name: name if name == own_name else name_of(name) for name in found}
     is_clear = len(set(names.values())) == len(names)
     return {names[name]: some for name, some in found.items()} if is_clear else found
-
-
-def _stretches(rows: list[Row]) -> list[Row]:
-    """Leave out points beside stretches."""
-    return [row for row in rows if row.start != row.end] or rows
-
-
-def _sought(rows: Sequence[Row], chosen: Sequence[Row]) -> Set[str]:
-    """Return the labels that the annotators of chosen rows use anywhere in their file."""
-    who = {row.who.get("annotator") for row in chosen}
-    return {row.label for row in rows if not who or row.who.get("annotator") in who}
 
 
 def _chosen(

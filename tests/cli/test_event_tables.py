@@ -167,6 +167,8 @@ def test_several_behaviours_are_layers_where_they_were_looked_for(tmp_path):
         with_labels(cows, table, tier="walk")
     with pytest.raises(DataError, match="no tier 'run'; there is 'graze', 'walk'"):
         layers_of(cows, table, tier="run")
+    with pytest.raises(SettingsError, match="got 'observer'"):
+        layers_of(cows, table, observer="ann")
 
 
 def test_a_row_without_times_says_that_a_label_was_looked_for(tmp_path):
