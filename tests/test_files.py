@@ -76,7 +76,8 @@ class TestWhatIsRead:
         """Same names are told apart by folders; an output folder of the product is no input."""
         recordings = ["ann/1/walk", "ann/2/walk", "ben/walk"]
         beside = [
-            *("labels/walk.csv", "tried/predicted/ben/walk_segments.csv", ".old/walk.csv"),
+            *("labels/walk.csv", "tried/predicted/r_end_segments.csv", ".old/walk.csv"),
+            "tried/tried.npz",
             *("index.csv", "ben/images/walk.npy", "segmented/ben/walk_segments.csv", "ReadMe.txt"),
         ]
         for name in (*(f"{name}.csv" for name in recordings), *beside, "tried/model.structsvm"):
@@ -87,7 +88,7 @@ class TestWhatIsRead:
         (tmp_path / "linked").symlink_to(tmp_path / "ben", target_is_directory=True)
         found = find_recordings(tmp_path)
         assert list(found.names) == recordings
-        skipped = {"labels", "predicted", "images", "loop", "index.csv", "model.structsvm"}
+        skipped = {"labels", "images", "loop", "index.csv", "model.structsvm"}
         assert {path.name for path in found.skipped} == skipped | {
             "walk_segments.csv",
             "ReadMe.txt",

@@ -57,8 +57,8 @@ PREDICTIONS = ("_segments", "_clusters")
 UNSEEN = (".", "~$")
 """Beginnings of the names of hidden files, and of open workbooks."""
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
-MODEL, PREDICTED = "model.structsvm", "predicted"
-"""A model, and a folder beside it, that ``structsvm try`` writes."""
+MODEL, MADE = "model.structsvm", ("predicted", "tried.npz")
+"""A model, and a folder and a file beside it, that ``structsvm try`` writes."""
 
 
 # ---- recordings in ``.npz`` files: arrays that need no pickle
@@ -498,8 +498,9 @@ def _checked(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """Files of a folder and its subfolders by name, and subfolders that hold no recordings."""
     above = {*above, os.path.realpath(folder)}
-    apart = {*IMAGE_FOLDERS, *MASK_FOLDERS, *([PREDICTED] if (folder / MODEL).exists() else [])}
-    for path in sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN)):
+    apart, made = (*IMAGE_FOLDERS, *MASK_FOLDERS), MADE if (folder / MODEL).exists() else ()
+    inside = [path for path in folder.iterdir() if not path.name.startswith(UNSEEN)]
+    for path in sorted(path for path in inside if path.name not in made):
         if not path.is_dir() or path.name.lower() in apart or os.path.realpath(path) in above:
             yield path
         else:
