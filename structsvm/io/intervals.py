@@ -524,7 +524,8 @@ def layers_of(
 def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
-    return [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
+    found = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
+    return [file for file in found if file.parent == path] or found  # recordings may be below
 
 
 def _of_recordings(
