@@ -25,7 +25,7 @@ from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.graphs.images import MASK_KINDS
-from structsvm.io.files import KINDS, MADE, OTHER_TABLES, predictions_among
+from structsvm.io.files import KINDS, OTHER_TABLES, PREDICTED, TRIED, predictions_among
 from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.options import SPACES
@@ -117,7 +117,9 @@ def _inputs(args: argparse.Namespace) -> Iterator[Path]:
             yield path
             continue
         files = [one for one in path.rglob("*") if kind_of(one) in READ]
-        files = [file for file in files if not {*MADE} & {*file.relative_to(path).parts}]
+        files = [
+            file for file in files if not {*(PREDICTED, TRIED)} & {*file.relative_to(path).parts}
+        ]
         predictions = predictions_among(files) + made_of_images(files)
         yield from set(files).difference([] if path == args.labels else predictions)
 

@@ -40,6 +40,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarni
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.verdict import Verdict
+from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
 from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
@@ -61,9 +62,7 @@ from structsvm.support.quiet import without_warnings
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
-MODEL = "model.structsvm"
 ALL = "all.structsvm"  # the model that is learned from all that was read
-TRIED = "tried.npz"  # what was tried, for a run that goes on
 FIRST, FIRST_SECONDS = 0.1, 5.0
 """The share of the first answer in what is told, and what learning may take where there is no
 closed form."""
@@ -160,7 +159,7 @@ def _try_out(
 ) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
     started, (train, test) = time.monotonic(), divided(whole, split)
-    folder = args.output / "predicted"
+    folder = args.output / PREDICTED
     check_outputs(
         args, places(whole.inputs.problem, folder, test.inputs.names), replaceable=args.resume
     )
@@ -282,7 +281,7 @@ class Answering:
         with Interrupts():
             _save(learner, self.train, self.model, self.args)
             write_atomically(self.args.output / "report.html", printable(page).encode())
-            write_folder(self.args.output / "predicted", inputs, answers)
+            write_folder(self.args.output / PREDICTED, inputs, answers)
         command = f"{predict} --baseline {baseline}" if baseline else predict
         if baseline in BLIND:
             command = f"structsvm diagnose {self.model} LABELLED"
@@ -327,7 +326,7 @@ class Answer:
         written = {
             "model": str(output / MODEL),
             "report": str(output / "report.html"),
-            "predictions": str(output / "predicted"),
+            "predictions": str(output / PREDICTED),
         }
         plain = {
             **evaluation.to_dict(),

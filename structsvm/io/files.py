@@ -57,7 +57,7 @@ PREDICTIONS = ("_segments", "_clusters")
 UNSEEN = (".", "~$")
 """Beginnings of the names of hidden files, and of open workbooks."""
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
-MODEL, MADE = "model.structsvm", ("predicted", "tried.npz")
+MODEL, PREDICTED, TRIED = "model.structsvm", "predicted", "tried.npz"
 """A model, and a folder and a file beside it, that ``structsvm try`` writes."""
 
 
@@ -498,7 +498,10 @@ def _checked(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """Files of a folder and its subfolders by name, and subfolders that hold no recordings."""
     above = {*above, os.path.realpath(folder)}
-    apart, made = (*IMAGE_FOLDERS, *MASK_FOLDERS), MADE if (folder / MODEL).exists() else ()
+    apart, made = (
+        (*IMAGE_FOLDERS, *MASK_FOLDERS),
+        (PREDICTED, TRIED) if (folder / MODEL).exists() else (),
+    )
     inside = [path for path in folder.iterdir() if not path.name.startswith(UNSEEN)]
     for path in sorted(path for path in inside if path.name not in made):
         if not path.is_dir() or path.name.lower() in apart or os.path.realpath(path) in above:
