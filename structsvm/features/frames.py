@@ -127,7 +127,8 @@ class FrameModel:
         with _threads_for(rows):  # at once, because trees take as long for a few rows as for many
             answer = np.asarray(self.classifier.predict_proba(rows))
         fits = answer.shape == (len(rows), self.known.size)
-        wrong = np.flatnonzero(np.abs(answer.sum(axis=1) - 1.0) > SUM_TOLERANCE) if fits else [0]
+        near = np.abs(answer.sum(axis=1) - 1.0) <= SUM_TOLERANCE if fits else [False]  # NaN is not
+        wrong = np.flatnonzero(~np.asarray(near))
         if len(wrong):
             ends = np.cumsum([len(F) for F in features])
             i = int(np.searchsorted(ends, wrong[0], side="right"))

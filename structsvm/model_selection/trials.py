@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -93,6 +93,8 @@ class Fold:
     aligned: TrainingSet | None = None
     """What is tuned on with the other folds for groups, if there are enough of them: what is
     cross-fitted on it again then learns from the same recordings as in other folds."""
+    untrained: dict[Any, Metric] = field(default_factory=dict)
+    """By what metrics see, once in a process."""
 
     @property
     def counts(self) -> list[int]:
@@ -357,8 +359,10 @@ def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]
             error.add_note(f"in fold {fold.number}")
             raise
         return [fold.failed(error, start) for _ in asked]
-    untrained = tuned_metric("untrained", train)
-    found: dict[Candidate, Trial] = {}
+    sees = id(settings.features), settings.standardize
+    if sees not in fold.untrained:
+        fold.untrained[sees] = tuned_metric("untrained", train)
+    untrained, found = fold.untrained[sees], dict[Candidate, Trial]()
     paths: dict[str, list[Candidate]] = {}
     for c in asked:
         start = time.perf_counter()
