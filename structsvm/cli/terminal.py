@@ -95,8 +95,13 @@ class Terminal:
         self.err.print(printable(text), style=style, soft_wrap=True)
 
     @contextmanager
-    def working(self, task: str, end: float = math.inf) -> Iterator[None]:
-        """Show how far the work has come, and how long it will take, until ``end`` at most."""
+    def working(
+        self, task: str, end: float = math.inf, levels: slice = slice(-1, None)
+    ) -> Iterator[None]:
+        """Show how far the work has come, and how long it will take, until ``end`` at most.
+
+        What is being done is told in words for ever smaller parts of it: ``levels`` are shown.
+        """
         if self.quiet:
             yield
             return
@@ -108,8 +113,8 @@ class Terminal:
 
         def tell(words: str, part: float) -> None:
             nonlocal due
-            now, innermost = time.monotonic(), words.rpartition(": ")[2]
-            doing = printable(task if innermost == task else f"{task}: {innermost}")
+            now, shown = time.monotonic(), ", ".join(dict.fromkeys(words.split(": ")[levels]))
+            doing = printable(task if shown == task else f"{task}: {shown}")
             if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0:
                 left = min((now - start) * (1 - part) / part, max(end - now, 0.0))
                 doing += f", about {time_in_words(left)} left"

@@ -171,7 +171,7 @@ def _try_out(
         (args.output / TRIED).unlink(missing_ok=True)
     is_answered = args.resume and answering.model.is_file()
     try:
-        with terminal.working("trying", end):
+        with terminal.working("trying", end, slice(0, 3, 2)):
             if not is_answered:
                 with share("first answer", 0.0, FIRST):
                     answer = answering.first(split)

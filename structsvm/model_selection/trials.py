@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.data.sample import Sample
 from structsvm.errors import CheckpointError, DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.confusion import share_right
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features.names import read_names
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
@@ -244,7 +245,7 @@ class Clock:
         whole = max(elapsed + max(total, takes), 1e-9)
         start = max(self.told, elapsed / whole)
         self.told = max(start, min((elapsed + takes) / whole, 1.0))
-        return share("trying", start, self.told)
+        return share(baseline_in_words(task.candidates[0].name), start, self.told)
 
     def allows(self, task: Task, folds_left: int) -> bool:
         """Whether there is time; what may take far less than it costs is begun, and stopped."""
