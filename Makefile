@@ -45,7 +45,7 @@ demo: $(STAMP)  ## learn a metric on real data and show what it is worth
 test: $(STAMP) browser  ## run the tests
 	$(PYTEST) $(PARALLEL) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
 
-quick: $(STAMP)  ## run the fast tests, in under 90 seconds
+quick: $(STAMP)  ## run the fast tests, in about a minute
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
 
 fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
