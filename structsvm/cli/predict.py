@@ -117,9 +117,7 @@ def _inputs(args: argparse.Namespace) -> Iterator[Path]:
             yield path
             continue
         files = [one for one in path.rglob("*") if kind_of(one) in READ]
-        files = [
-            file for file in files if not {*(PREDICTED, TRIED)} & {*file.relative_to(path).parts}
-        ]
+        files = [one for one in files if not {PREDICTED, TRIED} & {*one.relative_to(path).parts}]
         predictions = predictions_among(files) + made_of_images(files)
         yield from set(files).difference([] if path == args.labels else predictions)
 

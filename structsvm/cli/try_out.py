@@ -44,6 +44,7 @@ from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
 from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.settings import CLOSED_FORMS
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
@@ -230,7 +231,7 @@ class Answering:
         """The answer of a metric in closed form, or of one that is learned in a few seconds."""
         data = replace(self.train.data, question=split or WHOLE)
         learner = MetricLearner(data.problem, metric="closed-form", random_state=0)
-        if not {"olda", "rca"} & set(data.problem.traits.baselines):
+        if not set(CLOSED_FORMS) & set(data.problem.traits.baselines):
             convex, stopping = data.problem.traits.convex, Stopping(max_seconds=FIRST_SECONDS)
             learner.set_params(
                 metric="diagonal", solver=solver_from("auto", stopping, convex=convex)
@@ -313,7 +314,7 @@ class Answer:
             for name in (LEARNED, "untrained", *estimators_in(self.learner.baselines_))
             if (loss := scores[name]["loss"]) is not None
         )
-        return f"first answer after {seconds:.0f} s; losses: {losses}; going on"
+        return f"first answer after {seconds:.0f} s; losses: {losses}"
 
     def tell(self, args: argparse.Namespace, terminal: Terminal) -> None:
         """Print scores and verdict, where the files are, and what to do."""

@@ -28,7 +28,7 @@ from structsvm.support.checks import is_number, meant, refuse_bad_seed, refuse_u
 from structsvm.support.contract import raise_wrong
 from structsvm.support.settings import settings_in
 
-CLOSED_FORM = "closed-form"
+CLOSED_FORM, CLOSED_FORMS = "closed-form", ("olda", "rca")
 USUAL = {"regularizer": "squared", "lam": None, "whiten": None, "solver": None, "constraints": None}
 """Values, beside "auto", of the parameters that say nothing about a metric in closed form."""
 
@@ -120,7 +120,7 @@ class Settings:
 
 def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:
     """The name of the closed form for a problem: OLDA for segments, RCA for clusters."""
-    known = [name for name in ("olda", "rca") if name in problem.traits.baselines]
+    known = [name for name in CLOSED_FORMS if name in problem.traits.baselines]
     if not known:
         raise SettingsError(
             f"metric='{CLOSED_FORM}' is for complete recordings and tables: learn a metric of "

@@ -325,8 +325,8 @@ class SavedTrials:
             header, _ = TRIALS.read(self.path)
             if header.get("identity") != identity:
                 raise CheckpointError(
-                    f"{path} is of other data or settings: give the same ones to go on, or another "
-                    "file to start again"
+                    f"{path} is of other data or settings: give the same ones to go on, or start "
+                    "again without resuming"
                 )
             self.trials = header["trials"]
 
