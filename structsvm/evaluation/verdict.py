@@ -276,7 +276,7 @@ class Verdict:
         c = self.untrained
         on = self.words.wholes(c.n, "" if self.seen or self.cross_validated else "held-out")
         if self.grouped:
-            on += f" in {c.units} groups"
+            on += f" in {counted(c.units, 'group')}"
         if self.cross_validated:
             on += ", each held out once"
         if self.copies and not self.grouped:
