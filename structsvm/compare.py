@@ -197,14 +197,14 @@ def compare_on(
         If a given solver does not suit the problem; this is checked first.
     """
     stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
-    convex = risk.outline.is_convex
+    convex = risk.is_convex
     asked: Any = (DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS) if solvers is None else solvers
     if not isinstance(asked, Mapping):
         asked = {name: solver_named(name, stopping) for name in asked}
     refused: dict[str, str] = {}
     for name, solver in asked.items():
         try:
-            solver.check(risk.outline)
+            solver.check(risk)
         except SettingsError as error:
             if solvers is not None:
                 raise SettingsError(f"{name}: {error}") from error

@@ -8,13 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from structsvm.errors import DataError, PluginError, SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
@@ -144,22 +144,8 @@ class Regularized:
         """Omega as a separable quadratic, whatever the constraints; None if it is not one."""
         return self.regularizer.as_quadratic(self.space)
 
-    def regularized(self, regularizer: Regularizer) -> Self:
-        """Return the same with another regularizer."""
-        return replace(self, regularizer=regularizer)  # type: ignore[type-var]
-
-    def started(self, start: Floats) -> Self:
-        """Return the same with another start, (d,)."""
-        return replace(self, start=start)  # type: ignore[type-var]
-
     def further_constraints(self, B: Any) -> list[Any]:
-        """The further constraints on a cvxpy weight ``B``; none if there are none.
-
-        Raises
-        ------
-        SettingsError
-            When ``constraints`` returned anything but a list of convex constraints.
-        """
+        """The further constraints on a cvxpy weight ``B``; none if there are none."""
         if self.constraints is None:
             return []
         import cvxpy as cp
@@ -184,13 +170,13 @@ class Regularized:
 
 @dataclass(frozen=True, eq=False)
 class Outline(Regularized):
-    """Properties of a risk by which a solver says, before any work, whether it can minimise it."""
+    """What is known of a risk before its samples are, for :meth:`Solver.check`."""
 
     space: WeightSpace
     regularizer: Regularizer
     constraints: Callable[[Any], list[Any]] | None
     n_samples: int
-    is_convex: bool = True
+    is_convex: bool
 
 
 class CompletableProblem(Problem):
@@ -218,6 +204,7 @@ class RegularizedRisk(Regularized):
         When ``null`` or ``start`` is no weight of the cone.
     """
 
+    is_convex: ClassVar[bool] = True
     problem: Problem
     xs: Sequence[Any]
     ys: Sequence[Any]
@@ -234,11 +221,6 @@ class RegularizedRisk(Regularized):
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.problem, Problem):
-            raise PluginError(
-                f"problem is {shown(self.problem)}: give an instance of a class derived from "
-                "structsvm.problem.Problem"
-            )
         object.__setattr__(self, "space", self.problem.weight_space())
         object.__setattr__(self, "sample_weight", self._checked_sample_weight())
         object.__setattr__(self, "null", self._checked_weight("null", self.null))
@@ -281,10 +263,6 @@ class RegularizedRisk(Regularized):
     @property
     def n_samples(self) -> int:
         return len(self.xs)
-
-    @property
-    def outline(self) -> Outline:
-        return Outline(self.space, self.regularizer, self.constraints, self.n_samples)
 
     def as_cvxpy(self, solution: Solution) -> cp.Problem:
         """The problem over the support labellings of a solution, as an ordinary problem of cvxpy.
@@ -350,6 +328,7 @@ class CompositeRisk(Regularized, Contract):
     frozen dataclasses.
     """
 
+    is_convex = False
     constraints = None
     """Further constraints are for convex objectives."""
     start: Floats
@@ -371,10 +350,6 @@ class CompositeRisk(Regularized, Contract):
     @abstractmethod
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
         """The convex risk in which every ``c_i`` is replaced by its tangent at ``w``."""
-
-    @property
-    def outline(self) -> Outline:
-        return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
 
 
 Risk = RegularizedRisk | CompositeRisk

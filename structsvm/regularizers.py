@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -45,7 +45,8 @@ class Quadratic:
 class Regularizer(ABC):
     """Base of regularizers, convex and nonnegative functions Omega of the weight.
 
-    What is not abstract is for fast masters and dual bounds; by default no formula is known.
+    What is not abstract is for fast masters and dual bounds; by default no formula is known, and a
+    conic program gives the bounds.
 
     Examples
     --------
@@ -75,15 +76,10 @@ class Regularizer(ABC):
         """Omega as a separable quadratic, which fast masters need; None if it is not one."""
         return None
 
-    @abstractmethod
+    @hook
     def floor(self, space: WeightSpace) -> float:
         """A lower bound of Omega over the cone: 0, or minus infinity when its sign is not known."""
-
-    @property
-    @hook
-    def has_closed_form(self) -> bool:
-        """Whether :meth:`minimum` and :meth:`max_scale` are exact formulas."""
-        return False
+        return 0.0
 
     @hook
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
@@ -99,8 +95,22 @@ class Regularizer(ABC):
         return 1.0
 
 
+class _Weighted(Regularizer):
+    """``weight`` times a function."""
+
+    weight: float
+
+    def __post_init__(self) -> None:
+        _refuse_beyond("the weight", self.weight, SMALLEST, LARGEST)
+        # Products of floats that are smaller would be rounded as those are.
+        object.__setattr__(self, "weight", float(self.weight))
+
+    def scaled(self, factor: float) -> Self:
+        return replace(self, weight=self.weight * factor)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, eq=False)
-class SquaredNorm(Regularizer):
+class SquaredNorm(_Weighted):
     """``weight / 2 * |w - center|^2``: the squared Frobenius norm of a metric.
 
     Parameters
@@ -126,12 +136,13 @@ class SquaredNorm(Regularizer):
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _checked_weight(self.weight))
+        super().__post_init__()
         if not np.isfinite(np.asarray(self.center, dtype=np.float64)).all():
             raise SettingsError(f"center must be finite, got {self.center!r}")
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        return self._value(w - self._center(space))
+        away = w - self._center(space)
+        return float(0.5 * self.weight * (away @ away))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         import cvxpy as cp
@@ -139,33 +150,14 @@ class SquaredNorm(Regularizer):
         omega: cp.Expression = 0.5 * self.weight * cp.sum_squares(w - self._center(space))
         return omega
 
-    def scaled(self, factor: float) -> SquaredNorm:
-        return replace(self, weight=self.weight * factor)
-
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
         zero = np.zeros(space.dim)
         return Quadratic(np.full(space.dim, self.weight), zero + self._center(space), zero)
 
-    def floor(self, space: WeightSpace) -> float:
-        return 0.0
-
-    @property
-    def has_closed_form(self) -> bool:
-        return True
-
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
         """Return the minimum, attained at ``Pi_C(center - slope / weight)``."""
-        center = self._center(space)
-        w = space.project(center - slope / self.weight)
-        return self._value(w - center) + float(slope @ w)
-
-    def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """Return 1, because a square outgrows every linear term."""
-        return 1.0
-
-    def _value(self, away: Floats) -> float:
-        """Omega so far away from the center."""
-        return float(0.5 * self.weight * (away @ away))
+        w = space.project(self._center(space) - slope / self.weight)
+        return self.value(w, space) + float(slope @ w)
 
     def _center(self, space: WeightSpace) -> Floats | float:
         """The center as a weight, or the number 0 for that of the usual regularizer."""
@@ -177,7 +169,7 @@ class SquaredNorm(Regularizer):
 
 
 @dataclass(frozen=True)
-class Trace(Regularizer):
+class Trace(_Weighted):
     """``weight * Tr B``: low-rank full metrics, sparse diagonal ones (the l1 norm).
 
     Examples
@@ -194,9 +186,6 @@ class Trace(Regularizer):
 
     weight: float = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _checked_weight(self.weight))
-
     def value(self, w: Floats, space: WeightSpace) -> float:
         return float(self._linear(space) @ w)
 
@@ -204,21 +193,9 @@ class Trace(Regularizer):
         omega: cp.Expression = self._linear(space) @ w
         return omega
 
-    def scaled(self, factor: float) -> Trace:
-        return replace(self, weight=self.weight * factor)
-
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
         zero = np.zeros(space.dim)
         return Quadratic(zero, zero, self._linear(space))
-
-    def floor(self, space: WeightSpace) -> float:
-        """Return 0, because the trace is nonnegative on the cone."""
-        self._linear(space)
-        return 0.0
-
-    @property
-    def has_closed_form(self) -> bool:
-        return True
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
         """Zero if ``slope >= -weight I``; otherwise bounded through ``weight Tr B <= upper``."""
@@ -242,7 +219,7 @@ class Trace(Regularizer):
 
 
 @dataclass(frozen=True)
-class Custom(Regularizer):
+class Custom(_Weighted):
     """Any convex, nonnegative cvxpy expression of the metric.
 
     Parameters
@@ -266,9 +243,6 @@ class Custom(Regularizer):
     expression: Callable[[Any], Any]
     weight: float = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _checked_weight(self.weight))
-
     def value(self, w: Floats, space: WeightSpace) -> float:
         import cvxpy as cp
 
@@ -278,9 +252,6 @@ class Custom(Regularizer):
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         omega: cp.Expression = self.weight * self._checked(B)
         return omega
-
-    def scaled(self, factor: float) -> Custom:
-        return replace(self, weight=self.weight * factor)
 
     def floor(self, space: WeightSpace) -> float:
         """0 if the rules of cvxpy can tell that the expression is nonnegative."""
@@ -328,7 +299,7 @@ class Separable(Regularizer):
         terms = []
         for k, (part, factor) in enumerate(zip(self.parts, space.factors, strict=True)):
             block = w[int(ends[k]) : int(ends[k + 1])]
-            seen = B if k == 0 and space.metric_first else factor.seen(block)
+            seen = B if k == 0 and space.metric_first else factor.to_metric(block)
             terms.append(part.as_cvxpy(seen, block, factor))
         return sum(terms[1:], start=terms[0])
 
@@ -336,25 +307,15 @@ class Separable(Regularizer):
         return Separable(tuple(part.scaled(factor) for part in self.parts))
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
-        assert isinstance(space, Product)
-        pairs = zip(self.parts, space.factors, strict=True)
-        forms = [form for p, s in pairs if (form := p.as_quadratic(s)) is not None]
+        blocks = self._blocks(np.empty(space.dim), space)
+        forms = [form for p, _, s in blocks if (form := p.as_quadratic(s)) is not None]
         if len(forms) < len(self.parts):
             return None
-        return Quadratic(
-            np.concatenate([form.curvature for form in forms]),
-            np.concatenate([form.center for form in forms]),
-            np.concatenate([form.linear for form in forms]),
-        )
+        columns = zip(*((form.curvature, form.center, form.linear) for form in forms), strict=True)
+        return Quadratic(*map(np.concatenate, columns))
 
     def floor(self, space: WeightSpace) -> float:
-        assert isinstance(space, Product)
-        pairs = zip(self.parts, space.factors, strict=True)
-        return sum(part.floor(factor) for part, factor in pairs)
-
-    @property
-    def has_closed_form(self) -> bool:
-        return all(part.has_closed_form for part in self.parts)
+        return sum(p.floor(s) for p, _, s in self._blocks(np.empty(space.dim), space))
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
         """Return the sum of the minima of the parts, each of which is at most the whole."""
@@ -386,12 +347,6 @@ def check_lam(lam: Any) -> None:
     # float32 holds neither end
     hint = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
     _refuse_beyond("lam", lam, 1e-100, 1e100, hint, "; 0.04 to 1 are usual")
-
-
-def _checked_weight(weight: float) -> float:
-    """A weight in double precision: products of smaller floats would be rounded as they are."""
-    _refuse_beyond("the weight", weight, SMALLEST, LARGEST)
-    return float(weight)
 
 
 def _refuse_beyond(

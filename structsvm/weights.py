@@ -59,9 +59,9 @@ class WeightSpace(ABC):
     def dim(self) -> int:
         """The number of weights, d."""
 
-    @abstractmethod
     def project(self, w: Floats) -> Floats:
         """Return the Euclidean projection of a vector (d,) on the cone."""
+        return self.projection(w).w
 
     @abstractmethod
     def projection(self, u: Floats) -> Projection:
@@ -80,11 +80,7 @@ class WeightSpace(ABC):
 
     @abstractmethod
     def to_metric(self, w: Any) -> Any:
-        """Return ``w`` as its users see it, a vector or a symmetric matrix."""
-
-    @abstractmethod
-    def seen(self, w: cp.Expression) -> cp.Expression:
-        """:meth:`to_metric` of a vector of cvxpy, (d,)."""
+        """Return ``w``, of numbers or of cvxpy, as users see it: a vector or a symmetric matrix."""
 
     @abstractmethod
     def from_metric(self, B: Any) -> Floats:
@@ -114,50 +110,8 @@ class _Vectors(WeightSpace):
     def to_metric(self, w: Any) -> Any:
         return w
 
-    def seen(self, w: cp.Expression) -> cp.Expression:
-        return w
-
-
-@dataclass(frozen=True)
-class Free(_Vectors):
-    """The whole of R^d, for weights without a constraint."""
-
-    def project(self, w: Floats) -> Floats:
-        return w
-
-    def projection(self, u: Floats) -> Projection:
-        return Projection(u, lambda rows: rows)
-
-    def dual_margin(self, s: Floats) -> float:
-        """Return minus the norm of ``s``, because the dual cone is {0}."""
-        return -float(np.linalg.norm(s))
-
     def from_metric(self, B: Any) -> Floats:
-        return _vector(B, self.size)
-
-    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        import cvxpy as cp
-
-        w = cp.Variable(self.size, name=_first(names))
-        return w, w, []
-
-
-@dataclass(frozen=True)
-class Nonnegative(_Vectors):
-    """The nonnegative orthant: a diagonal metric ``B = Diag(w)``."""
-
-    def project(self, w: Floats) -> Floats:
-        return np.maximum(w, 0.0)
-
-    def projection(self, u: Floats) -> Projection:
-        positive = np.flatnonzero(u > 0)
-        return Projection(np.maximum(u, 0.0), lambda rows: rows[:, positive])
-
-    def dual_margin(self, s: Floats) -> float:
-        return float(s.min())
-
-    def from_metric(self, B: Any) -> Floats:
-        """Return the diagonal, (d,), of a vector or of a diagonal matrix."""
+        """Return the weight, (d,), of a vector or of a diagonal matrix."""
         B = np.asarray(B, dtype=np.float64)
         if B.ndim == 2 and np.count_nonzero(B - np.diag(np.diag(B))) == 0:
             B = np.diag(B)
@@ -166,8 +120,32 @@ class Nonnegative(_Vectors):
     def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
         import cvxpy as cp
 
-        w = cp.Variable(self.size, name=_first(names))
-        return w, w, [w >= 0]
+        w = cp.Variable(self.size, name=(*names, "w")[0])
+        return w, w, [w >= 0] if isinstance(self, Nonnegative) else []
+
+
+@dataclass(frozen=True)
+class Free(_Vectors):
+    """The whole of R^d, for weights without a constraint."""
+
+    def projection(self, u: Floats) -> Projection:
+        return Projection(u, lambda rows: rows)
+
+    def dual_margin(self, s: Floats) -> float:
+        """Return minus the norm of ``s``, because the dual cone is {0}."""
+        return -float(np.linalg.norm(s))
+
+
+@dataclass(frozen=True)
+class Nonnegative(_Vectors):
+    """The nonnegative orthant: a diagonal metric ``B = Diag(w)``."""
+
+    def projection(self, u: Floats) -> Projection:
+        positive = np.flatnonzero(u > 0)
+        return Projection(np.maximum(u, 0.0), lambda rows: rows[:, positive])
+
+    def dual_margin(self, s: Floats) -> float:
+        return float(s.min())
 
 
 @dataclass(frozen=True)
@@ -180,18 +158,11 @@ class PSD(WeightSpace):
     def dim(self) -> int:
         return self.order * (self.order + 1) // 2
 
-    def project(self, w: Floats) -> Floats:
-        values, vectors = np.linalg.eigh(smat(w))
-        if values[0] >= 0:
-            return w
-        kept = values > 0
-        return svec((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
-
     def projection(self, u: Floats) -> Projection:
         """The derivative is diagonal in products of eigenvectors (Loewner's formula)."""
         values, vectors = np.linalg.eigh(smat(u))
         kept = values > 0
-        w = u if kept.all() else svec((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
+        w = u if values[0] >= 0 else svec((vectors[:, kept] * values[kept]) @ vectors[:, kept].T)
         return Projection(w, lambda rows: _spectral_factor(rows, values, vectors))
 
     def dual_margin(self, s: Floats) -> float:
@@ -201,22 +172,15 @@ class PSD(WeightSpace):
         return svec(np.eye(self.order))
 
     def to_metric(self, w: Any) -> Any:
-        return smat(w)
-
-    def seen(self, w: cp.Expression) -> cp.Expression:
+        if isinstance(w, np.ndarray):
+            return smat(w)
         import cvxpy as cp
 
         entries = smat_operator(self.order) @ w
         return cp.reshape(entries, (self.order, self.order), order="F")
 
     def from_metric(self, B: Any) -> Floats:
-        """Return the weight, (d,), of a symmetric matrix (P, P).
-
-        Raises
-        ------
-        SettingsError
-            If ``B`` is not symmetric of shape (P, P).
-        """
+        """Return the weight, (d,), of a symmetric matrix (P, P)."""
         B = np.asarray(B, dtype=np.float64)
         square = B.shape == (self.order, self.order)
         if not square or not (np.array_equal(B, B.T) or np.allclose(B, B.T)):
@@ -229,7 +193,7 @@ class PSD(WeightSpace):
         """A symmetric matrix, and its svec as a sparse linear image of it."""
         import cvxpy as cp
 
-        B = cp.Variable((self.order, self.order), symmetric=True, name=_first(names))
+        B = cp.Variable((self.order, self.order), symmetric=True, name=(*names, "w")[0])
         return B, _svec_operator(self.order) @ cp.vec(B, order="F"), [B >> 0]
 
 
@@ -252,10 +216,6 @@ class Product(WeightSpace):
         """Return the blocks of ``w``, one for each factor."""
         return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1])
 
-    def project(self, w: Floats) -> Floats:
-        blocks = zip(self.factors, self.split(w), strict=True)
-        return np.concatenate([factor.project(block) for factor, block in blocks])
-
     def projection(self, u: Floats) -> Projection:
         blocks = zip(self.factors, self.split(u), strict=True)
         parts = [factor.projection(block) for factor, block in blocks]
@@ -276,10 +236,8 @@ class Product(WeightSpace):
 
     def to_metric(self, w: Any) -> Any:
         """Return the vector itself, (d,), or the metric."""
-        return self.factors[0].to_metric(self.split(w)[0]) if self.metric_first else w
-
-    def seen(self, w: cp.Expression) -> cp.Expression:
-        return self.factors[0].seen(w[: self.factors[0].dim]) if self.metric_first else w
+        first = self.factors[0]
+        return first.to_metric(w[: first.dim]) if self.metric_first else w
 
     def from_metric(self, B: Any) -> Floats:
         """Return the vector itself, (d,), or the weight of the metric ``B``, zero elsewhere."""
@@ -357,10 +315,6 @@ def smat_operator(P: int) -> sp.csr_array:
     gather, shrink = _gather(P)
     shape = (P * P, P * (P + 1) // 2)
     return sp.csr_array((shrink, (np.arange(P * P), gather)), shape=shape)
-
-
-def _first(names: tuple[str, ...]) -> str:
-    return names[0] if names else "w"
 
 
 def _vector(w: Any, size: int) -> Floats:

@@ -54,7 +54,7 @@ def quasi_newton(tol=1e-4, max_iter=200):
 def test_the_true_objective_never_rises(seed, kind, metric):
     risk = random_risk(seed, kind, metric, K=2 + seed // 2)
     start = 4.0 * risk.space.identity()
-    found = cccp(tol=1e-5).solve(risk.started(start))
+    found = cccp(tol=1e-5).solve(replace(risk, start=start))
     values = uppers(found)
     assert found.status is Status.STATIONARY
     assert values[0] == found.null == pytest.approx(objective(risk, start))
@@ -70,8 +70,8 @@ def test_the_true_objective_never_rises(seed, kind, metric):
 def test_both_solvers_reach_the_same_minimum(seed, kind, metric):
     risk = random_risk(seed, kind, metric)
     start = risk.space.identity()
-    convex = cccp(tol=1e-7).solve(risk.started(start))
-    quasi = quasi_newton(tol=1e-5).solve(risk.started(start))
+    convex = cccp(tol=1e-7).solve(replace(risk, start=start))
+    quasi = quasi_newton(tol=1e-5).solve(replace(risk, start=start))
     assert convex.upper == pytest.approx(quasi.upper, rel=2e-4)
     for found in (convex, quasi):
         assert found.stationarity < 0.02
@@ -83,8 +83,8 @@ def test_any_cvxpy_solver_can_be_the_master():
     risk = random_risk(0, metric="diagonal")
     start = risk.space.identity()
     inner = CuttingPlane(Stopping(tol=1e-3, max_iter=60), master=CvxpyMaster("clarabel"))
-    conic = cccp(tol=1e-4, inner=inner).solve(risk.started(start))
-    usual = cccp(tol=1e-4).solve(risk.started(start))
+    conic = cccp(tol=1e-4, inner=inner).solve(replace(risk, start=start))
+    usual = cccp(tol=1e-4).solve(replace(risk, start=start))
     assert conic.upper == pytest.approx(usual.upper, rel=1e-3)
 
 
@@ -93,7 +93,7 @@ def test_a_step_that_would_raise_the_objective_is_not_taken(kind):
     """With next to no proximal term the model is trusted too far at first."""
     risk = random_risk(0, kind, "diagonal", lam=1e-3)
     start = 6.0 * risk.space.identity()
-    found = cccp(tol=1e-4, proximal=1e-4, max_iter=12).solve(risk.started(start))
+    found = cccp(tol=1e-4, proximal=1e-4, max_iter=12).solve(replace(risk, start=start))
     assert any("rejected" in entry.master for entry in found.history.entries)
     assert (np.diff(uppers(found)) <= 0).all()
 
@@ -122,7 +122,7 @@ def test_the_model_touches_the_risk_and_is_tangent_to_it():
 def test_rounded_cuts_descend_too(solver, kind):
     risk = random_risk(2, kind, oracle="rounded")
     start = risk.space.identity()
-    found = solver.solve(risk.started(start))
+    found = solver.solve(replace(risk, start=start))
     assert found.upper <= found.null
     assert (np.diff(uppers(found)) <= 0).all()
     assert found.upper == pytest.approx(objective(risk, found.w))
@@ -136,7 +136,7 @@ def test_an_interrupted_run_returns_the_best_so_far(solver):
         if entry.iteration == 2:
             raise KeyboardInterrupt
 
-    found = solver.solve(risk.started(3 * risk.space.identity()), interrupt)
+    found = solver.solve(replace(risk, start=3 * risk.space.identity()), interrupt)
     assert found.status is Status.INTERRUPTED
     assert found.upper < found.null
     assert found.upper == pytest.approx(objective(risk, found.w))
@@ -153,7 +153,7 @@ def test_too_few_steps_say_so(solver):
 @pytest.mark.parametrize("solver", [cccp(), quasi_newton()])
 def test_regularizers_without_a_gradient_are_refused(solver):
     risk = random_risk(0)
-    custom = risk.regularized(Custom(lambda B: B[0, 0]))
+    custom = replace(risk, regularizer=Custom(lambda B: B[0, 0]))
     with pytest.raises(SettingsError, match="use SquaredNorm or Trace"):
         solver.solve(custom)
 

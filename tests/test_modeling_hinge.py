@@ -119,7 +119,7 @@ def test_what_a_structured_svm_weighs_may_be_a_parameter():
     problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(w) + share * hinge))
     for lam.value, share.value in ((0.5, 1.0), (0.1, 1.0), (0.1, 3.0)):
         value = problem.solve(method="cutting-plane", tol=1e-6)
-        same = risk.regularized(SquaredNorm(2 * lam.value / share.value))
+        same = replace(risk, regularizer=SquaredNorm(2 * lam.value / share.value))
         assert value == pytest.approx(share.value * optimum(same), abs=1e-5)
         assert problem.solver_stats.extra_stats.bound == "certified"
 

@@ -316,7 +316,7 @@ def test_what_the_null_weight_is_not_is_never_said_of_it(changed, tmp_path):
         (lambda: CuttingPlane(max_idle=0), "max_idle must be an integer >= 1"),
         (lambda: BlockFrankWolfe(cached_planes=-1), "must be an integer >= 0"),
         (
-            lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"]).outline),
+            lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])),
             "at least two per",
         ),
     ],

@@ -86,12 +86,11 @@ def plane_bound(
         slope = slope - _most(ROUNDING * size, slope, risk.space, risk.quadratic)
         offset -= ROUNDING * (abs(offset) + (upper if math.isfinite(upper) else 0.0))
     bounds = [(risk.regularizer.floor(risk.space), CERTIFIED)]
-    if risk.regularizer.has_closed_form:
-        for s in {1.0, risk.regularizer.max_scale(slope, risk.space)}:
-            least = risk.regularizer.minimum(s * slope, risk.space, upper)
-            least -= 0.0 if size is None else ROUNDING * abs(least)
-            bounds.append((s * offset + least, CERTIFIED))
-    if risk.constraints is not None or not risk.regularizer.has_closed_form:
+    for s in {1.0, risk.regularizer.max_scale(slope, risk.space)}:
+        least = risk.regularizer.minimum(s * slope, risk.space, upper)
+        least -= 0.0 if size is None else ROUNDING * abs(least)
+        bounds.append((s * offset + least, CERTIFIED))
+    if risk.constraints is not None or risk.quadratic is None:
         conic = (conic_minimum(risk, s * offset, s * slope) for s in SHARES)
         bounds.append((next((bound for bound in conic if math.isfinite(bound)), -np.inf), CONIC))
     finite = [bound for bound in bounds if math.isfinite(bound[0])]

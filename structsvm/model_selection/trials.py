@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -400,9 +400,9 @@ def _try_path(
             start = time.perf_counter()
             try:
                 with share("the metric", 0.0, 0.5):
-                    solution = settings.solver.solve(
-                        state.risk.regularized(settings.weighted(state.objective)), memory=memory
-                    )
+                    omega = settings.weighted(state.objective)
+                    risk = replace(state.risk, regularizer=omega)  # type: ignore[type-var]
+                    solution = settings.solver.solve(risk, memory=memory)
                 if solution.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt("while choosing a metric")
                 with share("its price", 0.5, 1.0):

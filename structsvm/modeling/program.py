@@ -17,8 +17,6 @@ from structsvm.modeling.atoms import Plane, Question, ask
 from structsvm.modeling.restricted import Restricted, Restriction
 from structsvm.modeling.rewriting import Held, Rewritten, fitted, violation
 from structsvm.parallel.base import SerialSession
-from structsvm.problem import Outline
-from structsvm.regularizers import SquaredNorm
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
 from structsvm.solvers.planes import PlaneCache, Planes, weakest
@@ -27,7 +25,6 @@ from structsvm.solvers.stopping import BudgetSpentError
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
-from structsvm.weights import Free
 
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
@@ -65,7 +62,6 @@ class ProgramRun(CutRun):
         self.rewritten, self._solver_of, self._start = rewritten, solver_of, start
         self.held, self.dim = rewritten.held, rewritten.dim
         self.n_samples = sum(h.atom.n_terms for h in self.held)
-        self.outline = Outline(Free(self.dim), SquaredNorm(), None, self.n_samples)
         self.parts = [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
         self.session = SerialSession(self.parts)
         self.certificate = Certificate(floor=-np.inf)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def alternate(
     for number in range(max_rounds):
         risk = task.risk(labels)
         if start is not None:
-            risk = risk.started(start)
+            risk = replace(risk, start=start)  # type: ignore[type-var]
         try:
             solution = solver.solve(risk, callback, backend=backend)
         except KeyboardInterrupt:

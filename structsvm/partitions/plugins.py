@@ -9,7 +9,6 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
-from structsvm.support.contract import missing_definitions
 from structsvm.support.settings import settings_in
 
 if TYPE_CHECKING:
@@ -116,9 +115,9 @@ def _load(group: str, point: EntryPoint) -> Any:
         raise PluginError(f"{called} cannot be loaded: {said}") from error
     if not (isinstance(found, type) and issubclass(found, contract)):
         raise PluginError(f"{called} is no {contract.__name__}")
-    missing = missing_definitions(found)
-    if missing:
-        raise PluginError(f"{called}: {missing}")
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        known = contract.__name__
+        raise PluginError(f"{called} lacks {', '.join(missing)}: define them as in {known}")
     parameters = getattr(found, "__dataclass_params__", None)
     if group != ORACLES and (parameters is None or not parameters.frozen):
         raise PluginError(f"{called} must be a frozen dataclass")

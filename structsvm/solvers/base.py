@@ -48,7 +48,7 @@ class Solver(ABC):
     """When to stop; a field of every solver."""
 
     @abstractmethod
-    def check(self, risk: Outline) -> None:
+    def check(self, risk: Risk | Outline) -> None:
         """Raise SettingsError if this solver cannot minimise such a risk, saying which one can."""
 
     @abstractmethod
@@ -91,7 +91,8 @@ class Solver(ABC):
         MasterError, OracleError
             When the first restricted problem or a sample has no answer.
         """
-        self.check(risk.outline)
+        if not isinstance(risk, CutRun):
+            self.check(risk)
         checkpoint = None
         if resume is not None:
             assert not isinstance(risk, CutRun)
@@ -213,7 +214,7 @@ class _Loop:
         return status
 
 
-def require_convex(risk: Outline, solver: str) -> None:
+def require_convex(risk: Risk | Outline, solver: str) -> None:
     """Refuse what is not convex, naming solvers that take it."""
     if not risk.is_convex:
         raise SettingsError(
@@ -222,7 +223,7 @@ def require_convex(risk: Outline, solver: str) -> None:
         )
 
 
-def strongly_convex(risk: Outline, solver: str) -> Quadratic:
+def strongly_convex(risk: Risk | Outline, solver: str) -> Quadratic:
     """Omega as a strongly convex quadratic, over a cone alone."""
     require_convex(risk, solver)
     omega = risk.quadratic
@@ -235,7 +236,7 @@ def strongly_convex(risk: Outline, solver: str) -> Quadratic:
     return omega
 
 
-def smooth_composite(risk: Outline, solver: str) -> Quadratic:
+def smooth_composite(risk: Risk | Outline, solver: str) -> Quadratic:
     """Omega as a quadratic, whose gradient is known, of an objective that is not convex."""
     if risk.is_convex:
         raise SettingsError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from structsvm.errors import LearningError, SettingsError
-from structsvm.problem import Outline
+from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -74,7 +74,7 @@ class CCCP(Solver):
         if not self.proximal > 0:
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
-    def check(self, risk: Outline) -> None:
+    def check(self, risk: Risk | Outline) -> None:
         """Check that the regularizer is quadratic, with the same curvature everywhere.
 
         Raises

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
-from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
+from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import TakenError, alone_on, unwritable
@@ -147,22 +147,18 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
     else:
         named["recordings"], named["labels"] = list(risk.xs), list(risk.ys)
         named["sample weights"] = risk.sample_weight
-        named["regularizer"] = [_canonical_regularizer(risk), risk.null]
+        omega: Any = risk.regularizer
+        if risk.quadratic is None:  # no formula is known: the problem of minimising it
+            B, w, cone = risk.space.variable()
+            data = _canonical(omega.as_cvxpy(B, w, risk.space), cone)
+            # The data leave a constant out.
+            omega = [type(omega), data, omega.value(risk.null, risk.space)]
+        named["regularizer"] = [omega, risk.null]
         named["constraints"] = None
         if risk.constraints is not None:
             B, _, cone = risk.space.variable()
             named["constraints"] = _canonical(0, [*cone, *risk.further_constraints(B)])
     return {name: fingerprint(value) for name, value in named.items()}
-
-
-def _canonical_regularizer(risk: RegularizedRisk) -> Any:
-    """The regularizer itself if its formulas are known, otherwise the problem of minimising it."""
-    omega, space = risk.regularizer, risk.space
-    if omega.has_closed_form:
-        return omega
-    B, w, cone = space.variable()
-    data = _canonical(omega.as_cvxpy(B, w, space), cone)
-    return [type(omega), data, omega.value(risk.null, space)]  # the data leave a constant out
 
 
 def _canonical(objective: Any, constraints: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from structsvm.masters.auto import AutoMaster, master_from
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.problem import Outline
+from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
 from structsvm.solvers.planes import PlaneCache, Planes, together
@@ -109,7 +109,7 @@ class CuttingPlane(Solver):
         refuse_below(1, "max_idle", self.max_idle)
         refuse_below(0, "cached_planes", self.cached_planes)
 
-    def check(self, risk: Outline) -> None:
+    def check(self, risk: Risk | Outline) -> None:
         """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack.
 
         Raises

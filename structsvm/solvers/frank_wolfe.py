@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.problem import Outline, RegularizedRisk
+from structsvm.problem import Outline, RegularizedRisk, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping, strongly_convex
 from structsvm.solvers.planes import PlaneCache
@@ -57,7 +57,7 @@ class BlockFrankWolfe(Solver):
         refuse_below(0, "cached_planes", self.cached_planes)
         refuse_bad_seed(self.random_state)
 
-    def check(self, risk: Outline) -> None:
+    def check(self, risk: Risk | Outline) -> None:
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "BlockFrankWolfe")
 
@@ -66,7 +66,7 @@ class BlockFrankWolfe(Solver):
         assert isinstance(run, Run)
         risk = run.risk
         samples = np.arange(risk.n_samples)
-        dual = _Dual(risk, strongly_convex(risk.outline, "BlockFrankWolfe"))
+        dual = _Dual(risk, strongly_convex(risk, "BlockFrankWolfe"))
         cache = PlaneCache(risk.n_samples, self.cached_planes, risk.space.dim)
         iteration = 0
         if run.state is not None:

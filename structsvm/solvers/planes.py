@@ -216,6 +216,7 @@ class Memory:
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
@@ -225,7 +226,8 @@ class Memory:
     >>> risk = MetricLearner(metric="diagonal").risk(*arrays_and_labels(drawn))
     >>> memory, solver = Memory(), CuttingPlane()
     >>> for lam in (1.0, 0.1):  # the same samples, the strongest regularizer first
-    ...     print(solver.solve(risk.regularized(SquaredNorm(lam)), memory=memory).status.name)
+    ...     risk = replace(risk, regularizer=SquaredNorm(lam))
+    ...     print(solver.solve(risk, memory=memory).status.name)
     OPTIMAL
     OPTIMAL
     """

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
 from structsvm.errors import SettingsError
-from structsvm.problem import Outline
+from structsvm.problem import Outline, Risk
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.run import Descent
 from structsvm.support.arrays import Floats
@@ -40,7 +40,7 @@ class QuasiNewton(Solver):
 
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-3))
 
-    def check(self, risk: Outline) -> None:
+    def check(self, risk: Risk | Outline) -> None:
         """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
 
         Raises

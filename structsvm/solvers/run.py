@@ -20,7 +20,7 @@ from structsvm.masters.cvxpy import CvxpyMaster, solve_with
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
-from structsvm.problem import CompositeRisk, Outline, RegularizedRisk
+from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution, SupportLabelling
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
@@ -93,7 +93,6 @@ class AnyRun:
 class CutRun(AnyRun, ABC):
     """Base of runs for the cutting-plane method: of a risk, or of a program of cvxpy."""
 
-    outline: Outline
     dim: int
     form: Quadratic | None = None
     """Omega, where masters other than conic ones apply."""
@@ -154,7 +153,8 @@ class Run(CutRun):
     ) -> None:
         self.risk, self.stopping = risk, stopping
         self.n_samples, self.dim = risk.n_samples, risk.space.dim
-        self.form = None if risk.constraints is not None else risk.quadratic
+        omega = risk.quadratic  # refuses a trace where it may be negative
+        self.form = omega if risk.constraints is None else None
         self.memory = Memory() if memory is None else memory
         self.state = self.memory.state
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))

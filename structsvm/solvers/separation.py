@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -22,7 +23,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.contract import asked, culprit
 from structsvm.support.plain import read_only, shown
-from structsvm.support.unchanged import Snapshot
+from structsvm.support.unchanged import difference
 
 # ---- what a problem must answer
 
@@ -144,12 +145,12 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
     before = []
     for what, value in (("sample", x), ("labelling", y)):
         with suppress(Exception):  # of what cannot be copied nothing can be said
-            before.append((what, value, Snapshot(value)))
+            before.append((what, value, deepcopy(value)))
     yield
-    for what, now, snapshot in before:
-        if snapshot.still_holds(now):
+    for what, now, copied in before:
+        attribute = difference(copied, now)
+        if attribute is None:
             continue
-        attribute = snapshot.changed_attribute(now)
         said = f"{type(problem).__name__} changed the {what} that it was given, in separate, "
         said += "joint_feature or loss"
         if attribute:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from structsvm.problem import Outline
+from structsvm.problem import Outline, Risk
 from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping, strongly_convex
 
 EVERY = 10
@@ -38,7 +38,7 @@ class ProjectedSubgradient(Solver):
 
     stopping: Stopping = field(default_factory=Stopping)
 
-    def check(self, risk: Outline) -> None:
+    def check(self, risk: Risk | Outline) -> None:
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "ProjectedSubgradient")
 
@@ -46,7 +46,7 @@ class ProjectedSubgradient(Solver):
         """Make one subgradient step in each iteration."""
         assert isinstance(run, Run)
         risk = run.risk
-        omega = strongly_convex(risk.outline, "ProjectedSubgradient")
+        omega = strongly_convex(risk, "ProjectedSubgradient")
         target = omega.center - omega.linear / omega.curvature
         whole = np.zeros(risk.n_samples, dtype=np.int64)
         w = risk.space.project(target)

@@ -6,7 +6,7 @@ import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
-from inspect import Signature, isfunction, signature
+from inspect import isfunction
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
@@ -48,8 +48,6 @@ def _kept(name: str, method: Any, promise: type | Callable[..., str]) -> Any:
 
 class asked:
     """Name the plugin, its method and the sample if its code fails."""
-
-    __slots__ = ("_method", "_plugin", "_where")
 
     def __init__(self, plugin: object, method: str, where: str | Callable[[], str] = "") -> None:
         self._plugin, self._method, self._where = plugin, method, where
@@ -145,20 +143,6 @@ class ContractMeta(ABCMeta):
             for name in sorted(namespace):
                 _require_called(cls, name)
 
-    @property
-    def __signature__(cls) -> Signature:
-        """What an instance is made of, which ``__call__`` would hide."""
-        made = signature(cls.__init__)  # type: ignore[misc]
-        return made.replace(
-            parameters=[*made.parameters.values()][1:], return_annotation=Signature.empty
-        )
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        missing = missing_definitions(cls)
-        if missing is not None:
-            raise PluginError(missing)
-        return super().__call__(*args, **kwargs)
-
 
 class Contract(metaclass=ContractMeta):
     """Base of the abstract classes that plugins implement."""
@@ -166,15 +150,6 @@ class Contract(metaclass=ContractMeta):
     needs: ClassVar[Mapping[str, str]] = {}
     """Definitions of a subclass that nothing calls unless it replaces another of this class, too:
     the one to the other."""
-
-
-def missing_definitions(cls: type) -> str | None:
-    """What to define before an instance can be made; None if nothing is missing."""
-    missing = sorted(getattr(cls, "__abstractmethods__", ()))
-    if not missing:
-        return None
-    owners = {base.__name__ for base in cls.__mro__ for name in missing if name in vars(base)}
-    return f"{cls.__qualname__} lacks {', '.join(missing)}: define them as in {min(owners)}"
 
 
 def _require_called(cls: type, name: str) -> None:

@@ -16,6 +16,7 @@ import threading
 import time
 from _signal import getsignal, signal  # those of the module signal make an enum, in 2 us each
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from signal import SIGINT, default_int_handler
 from types import FrameType
@@ -32,8 +33,6 @@ SHORT = 0.05
 
 class Interrupts:
     """Holds SIGINT back for the duration of a ``with`` block, but where it is released."""
-
-    __slots__ = ("_previous", "_raised", "_released", "_waiting")
 
     def __init__(self) -> None:
         self._previous: Any = None
@@ -73,32 +72,23 @@ class Interrupts:
         waiting, self._waiting = self._waiting, False
         return waiting
 
-    def released(self) -> _Released:
-        """A part of the block that a signal may interrupt, also one that came before."""
-        return _Released(self)
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """A part of the block that a signal may interrupt, also one that came before.
 
-
-class _Released:
-    def __init__(self, interrupts: Interrupts) -> None:
-        self._interrupts = interrupts
-
-    def __enter__(self) -> None:
-        interrupts = self._interrupts
-        interrupts._raised = False
-        interrupts._released = True
-        if interrupts.taken():
-            try:
-                interrupts(SIGINT, None)
-            except BaseException:
-                interrupts._released = False
-                raise
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Hold back again; what a library has made of a KeyboardInterrupt becomes one again."""
-        interrupts = self._interrupts
-        interrupts._released = False
-        if interrupts._raised and isinstance(error, Exception):
-            raise KeyboardInterrupt from error
+        What a library has made of a KeyboardInterrupt there becomes one again.
+        """
+        self._raised, self._released = False, True
+        try:
+            if self.taken():
+                self(SIGINT, None)
+            yield
+        except Exception as error:
+            if self._raised:
+                raise KeyboardInterrupt from error
+            raise
+        finally:
+            self._released = False
 
 
 def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:

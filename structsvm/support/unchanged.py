@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,22 +12,8 @@ import numpy as np
 from structsvm.errors import PluginError
 
 
-class Snapshot:
-    """A deep copy, to compare with later."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = copy.deepcopy(value)
-
-    def still_holds(self, now: Any) -> bool:
-        return _difference(self._value, now) is None
-
-    def changed_attribute(self, now: Any) -> str:
-        """Which attribute is another one, such as ``Oracle.count``; empty if that has no name."""
-        return _difference(self._value, now) or ""
-
-
-def _difference(before: Any, now: Any, name: str = "") -> str | None:
-    """The name of an attribute that is another one; None if all is the same."""
+def difference(before: Any, now: Any, name: str = "") -> str | None:
+    """An attribute that is another one, as ``Oracle.count``, "" if it has no name; None if none."""
     if before is now:
         return None
     if type(before) is not type(now):
@@ -44,14 +29,14 @@ def _difference(before: Any, now: Any, name: str = "") -> str | None:
     if isinstance(before, list | tuple):
         if len(before) != len(now):
             return name
-        found = [_difference(a, b, name) for a, b in zip(before, now, strict=True)]
+        found = [difference(a, b, name) for a, b in zip(before, now, strict=True)]
     elif isinstance(before, dict):
         if before.keys() != now.keys():
             return name
-        found = [_difference(value, now[key], name) for key, value in before.items()]
+        found = [difference(value, now[key], name) for key, value in before.items()]
     elif isinstance(state, dict):  # whose later attributes are caches
         kind, later = type(before).__name__, vars(now)
-        found = [_difference(a, later.get(key), f"{kind}.{key}") for key, a in state.items()]
+        found = [difference(a, later.get(key), f"{kind}.{key}") for key, a in state.items()]
     else:
         return None if _equal(before, now) else name
     return next((one for one in found if one is not None), None)

@@ -263,7 +263,7 @@ def check_solver(solver: Solver) -> None:
         return risk.penalty(w) + float(np.mean((losses + slopes @ w).max(axis=1)))
 
     try:
-        solver.check(risk.outline)
+        solver.check(risk)
         solution, again = solver.solve(risk), solver.solve(risk)
     except (LearningError, SettingsError, AssertionError) as error:
         name = type(solver).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -29,7 +30,7 @@ from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
-from structsvm.support.unchanged import Snapshot
+from structsvm.support.unchanged import difference
 from structsvm.testing.oracle import (
     Question,
     check_questions,
@@ -183,12 +184,13 @@ def _check_partition_problem(
         parameters is not None and parameters.frozen,
         "decorate the class with @dataclass(frozen=True): settings do not change",
     )
-    before = Snapshot(Xs)
+    before = deepcopy(Xs)
     learner = MetricLearner(problem, metric="diagonal", whiten=None)
     settings = Settings.of(learner.get_params(deep=False))
     with without_warnings(DataWarning):
         data = TrainingSet.read(problem, Xs, ys)
-        kit.require(before.still_holds(Xs), "read modified its input: copy before writing")
+        unchanged = difference(before, Xs) is None
+        kit.require(unchanged, "read modified its input: copy before writing")
         kit.check_labels(data)
         kit.check_agreement(data.truths)
         _, data = Inputs.fit(None, settings.standardize, data)
@@ -397,10 +399,9 @@ class _Kit(Checked):
         for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
             oracles = [self.problem.decoder(sample)]
             learned = self.problem.training_sample(sample, truth)
-            if isinstance(learned, SearchedSample) and not Snapshot(oracles[0]).still_holds(
-                learned.oracle
-            ):
-                oracles.append(learned.oracle)
+            of_learned = getattr(learned, "oracle", oracles[0])
+            if difference(oracles[0], of_learned) is not None:
+                oracles.append(of_learned)
             where = f"sample {i} of {truth.n_samples} samples"
             given.append(max(self._check_given(o, sample, truth, where) for o in oracles))
         enumerated = {T: len(family) for T, family in families.items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
 
 from structsvm.errors import PluginError
 from structsvm.support.contract import asked, hook
 from structsvm.support.plain import shown
-from structsvm.support.unchanged import Snapshot
+from structsvm.support.unchanged import difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +40,10 @@ class Checked:
 
     def call(self, method: str, *arguments: Any) -> Any:
         """What a method answers that leaves alone what it is given."""
-        before = Snapshot(arguments)
+        before = deepcopy(arguments)
         with asked(self.plugin, method, self.where):
             answer = getattr(self.plugin, method)(*arguments)
-        unchanged = before.still_holds(arguments)
+        unchanged = difference(before, arguments) is None
         self.require(unchanged, f"{method} modified its input: copy before writing")
         return answer
 
