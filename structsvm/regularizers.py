@@ -100,6 +100,7 @@ class _Weighted(Regularizer):
 
     weight: float
 
+    @hook
     def __post_init__(self) -> None:
         _refuse_beyond("the weight", self.weight, SMALLEST, LARGEST)
         # Products of floats that are smaller would be rounded as those are.

@@ -252,7 +252,6 @@ def test_the_right_problem_is_solved_and_asked_no_more_than_before(solver: Any) 
         ({"null": None}, SettingsError, r"null is .*None.* such as np\.zeros\(6\)"),
         ({"null": np.zeros(5)}, SettingsError, r"null is an array of float64 of shape \(5,\)"),
         ({"start": np.full(6, np.inf)}, SettingsError, "start is .* 6 finite numbers"),
-        ({"problem": Classes}, PluginError, "problem is .*: give an instance of a class"),
     ],
 )
 def test_a_risk_that_makes_no_sense_is_refused_by_argument(
