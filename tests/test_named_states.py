@@ -15,6 +15,8 @@ from structsvm import (
     MetricLearnerCV,
     SettingsError,
     evaluate,
+    load,
+    save,
 )
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import VerdictWarning
@@ -86,6 +88,25 @@ class TestPrediction:
         (table,) = learner.predict_segments(held_out[0][:1], margins=False)
         assert table[0].keys() == {"start", "end"}
         assert [row["end"] for row in table] == learner.predict_breakpoints(held_out[0][:1])[0]
+
+    def test_a_baseline_names_the_segments_of_a_metric_that_sees_no_scores(
+        self, held_out, tmp_path
+    ):
+        Xs = recordings(NAMES, 4)
+        learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 4, baselines=["frame-lda"])
+        probabilities = learner.baselines_["frame-lda"].predict_proba(held_out[0])
+        found = learner.predict_states(held_out[0])
+        for p, ends, names in zip(
+            probabilities, learner.predict_breakpoints(held_out[0]), found, strict=True
+        ):
+            for part, its_names in zip(np.split(p, ends[:-1]), np.split(names, ends), strict=False):
+                assert set(its_names) == {learner.classes_[part.mean(axis=0).argmax()]}
+        accuracy = np.mean(np.array(found) == NAMES)
+        assert evaluate(learner, *held_out).learned["accuracy"] == pytest.approx(accuracy)
+        save(learner, tmp_path / "model.structsvm")
+        again = load(tmp_path / "model.structsvm").predict_states(held_out[0])
+        np.testing.assert_array_equal(again, found)
+        assert learner.without("x1").classes_ is None
 
     def test_clusters_of_a_table_are_named_and_are_no_segments(self):
         rng = np.random.default_rng(0)

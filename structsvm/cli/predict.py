@@ -32,16 +32,12 @@ from structsvm.io.options import SPACES
 from structsvm.io.recording import Origin, Recording, listed
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
-from structsvm.learner.baselines import (
-    ask,
-    estimators_in,
-    labels_by,
-    partitions_with,
-)
+from structsvm.learner.baselines import estimators_in, labels_by, partitions_with
 from structsvm.learner.columns import dead_columns, warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table, segment_tables
+from structsvm.learner.training_set import ask
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically

@@ -264,10 +264,7 @@ class Answering:
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
             verdict, source = _verdict(search, judged, way, self.test.question)
             page = page_of(held_out, f"{called(self.args.paths)}: what was learned", verdict)
-            named = [
-                n for n in held_out.evaluation.confusion if n in estimators_in(learner.baselines_)
-            ]
-            best = next(iter(named), None) if search is None else search.best_candidate_
+            best = None if search is None else search.best_candidate_
             advice, baseline = verdict.next_step(set(learner.baselines_), best)
             used = None if baseline in BLIND else baseline
             guesses = held_out.evaluation.guesses[LEARNED]

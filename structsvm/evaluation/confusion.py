@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from structsvm.errors import DataError
 from structsvm.features.names import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.partial_labels.complete import labels_of_each
-from structsvm.partitions.problem import BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import some_of
@@ -136,11 +135,6 @@ def confusions_of(
 
     true = [codes(y) for y in truths]
     return {who: list(map(confusion, true, partitions, each)) for who, each in found.items()}
-
-
-def those_that_name(classifiers: Sequence[str], naming: Container[str]) -> Sequence[str]:
-    """Those that may be recommended: labels with names ask for names, if anything gives them."""
-    return [name for name in classifiers if name in naming and name not in BLIND] or classifiers
 
 
 def share_right(truth: Names, M: Any, found: Names) -> float:

@@ -17,7 +17,7 @@ from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of, those_that_name
+from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
 from structsvm.evaluation.contrast import LEARNED, Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.splits import MOST_PARTS, Split, question_in_words, split_samples
@@ -548,7 +548,7 @@ def compare(
         units=units,
         numbers=numbers,
         grouped=groups is not None,
-        classifiers=those_that_name(classifiers, states),
+        classifiers=classifiers,
         words=words,
         seen=seen,
         times=times,

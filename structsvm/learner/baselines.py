@@ -12,12 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines import metrics as tuned_metrics
-from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample, is_prepared, of_each
+from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, cluster_counts, label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
-from structsvm.graphs import FeatureGraph
 from structsvm.learner.columns import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
@@ -27,7 +25,10 @@ from structsvm.learner.training_set import (
     STATES,
     Inputs,
     TrainingSet,
+    ask,
     learn_in_memory,
+    seen_by,
+    takes_graphs,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -38,7 +39,6 @@ from structsvm.partitions.problem import (
     names_states,
     read_samples,
 )
-from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.plain import some_of
@@ -77,6 +77,14 @@ def metrics_in(baselines: Mapping[str, Any]) -> dict[str, MetricBaseline]:
 def estimators_in(baselines: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the baselines that are no metrics."""
     return {name: one for name, one in baselines.items() if not isinstance(one, MetricBaseline)}
+
+
+def namer_in(baselines: Mapping[str, Any]) -> Any:
+    """The one that names the segments of metrics: the quickest with probabilities for each item."""
+    for one in baselines.values():
+        if names_states(one) and hasattr(one, "predict_proba") and not getattr(one, "image", None):
+            return one
+    return None
 
 
 # ---- which there are, and how they are fitted
@@ -189,9 +197,9 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
 
     def fit(part: TrainingSet) -> Any:
         with without_warnings(ConvergenceWarning):
-            given = part.given if _takes_graphs(baseline.estimator) else None
+            given = part.given if takes_graphs(baseline.estimator) else None
             labels = _item_labels(part) if given is None else given
-            seen = _seen_by(baseline.estimator, part.samples)
+            seen = seen_by(baseline.estimator, part.samples)
             return clone(baseline.estimator).fit(seen, labels, groups=part.groups)
 
     return learn_in_memory(data, baseline.name, fit)[1]
@@ -236,16 +244,6 @@ def _pixels_of(sample: Sample) -> tuple[int, ...] | None:
     return None if regions is None else regions.shape
 
 
-def _takes_graphs(baseline: Any) -> bool:
-    return getattr(baseline, "takes_graphs", False)
-
-
-def _seen_by(baseline: Any, samples: Sequence[Sample]) -> list[Any]:
-    """What a baseline is given of samples in memory: their features, or their graphs."""
-    graphs = _takes_graphs(baseline) and all(isinstance(x.side, FeatureGraph) for x in samples)
-    return [x.side if graphs else filled(x.X) for x in samples]
-
-
 def partitions_of(
     labels: Sequence[NDArray[Any]], problem: PartitionProblem
 ) -> list[EquivalenceMatrix]:
@@ -253,21 +251,6 @@ def partitions_of(
     if problem.traits.contiguous:
         labels = [np.cumsum(np.concatenate([[False], y[1:] != y[:-1]])) for y in labels]
     return [EquivalenceMatrix.from_labels(y) for y in labels]
-
-
-def ask(baseline: Any, method: str, samples: Sequence[Sample], n_clusters: Counts = None) -> Any:
-    """What a method of a baseline says of samples, one at a time if they are not in memory."""
-    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
-    if any(sample.is_deferred for sample in samples):
-        asked = [(baseline, method, () if K is None else ([K],)) for K in counts]
-        return of_each("asking", _answer, [sample.data for sample in samples], asked)
-    given = () if n_clusters is None else (counts,)
-    return getattr(baseline, method)(_seen_by(baseline, samples), *given)
-
-
-def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
-    baseline, method, given = asked
-    return getattr(baseline, method)([filled(X)], *given)[0]
 
 
 # ---- partitioning with a baseline by its name

@@ -193,6 +193,7 @@ def _storable(learner: Any, codec: Codec) -> Any:
     if isinstance(kept, StructuredSVM):  # a labelling may be of any type
         kept.solution_ = replace(kept.solution_, support=None)
         return kept
+    kept.inputs_ = replace(kept.inputs_, namer=None)  # one of the baselines, found again
     for name, baseline in estimators_in(kept.baselines_).items():
         why = codec.lost(baseline, type(baseline).__name__)
         if why is not None:
@@ -235,6 +236,8 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
         learner = model_codec(arrays).unpack(header["learner"])
         if not isinstance(learner, MetricLearner | StructuredSVM):
             raise TypeError(f"it holds a {type(learner).__name__}")
+        if isinstance(learner, MetricLearner):
+            learner._compare_with({})
         return learner
     except PluginError as error:
         raise ModelFileError(f"{path}: {error}") from error

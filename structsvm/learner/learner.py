@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self, Unpack
 
@@ -19,7 +20,7 @@ from structsvm.data.samples import Counts, check_weights
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, metrics_in, tune, which_baselines
+from structsvm.learner.baselines import MetricBaseline, metrics_in, namer_in, tune, which_baselines
 from structsvm.learner.columns import (
     columns_like,
     heaviest_features,
@@ -193,6 +194,8 @@ class MetricLearner(ProblemParameters):
 
     _default_problem = ChangePoint()
     baselines_: dict[str, Any]
+    classes_: NDArray[Any] | None
+    inputs_: Inputs
     interrupted_: bool
 
     def __init__(
@@ -318,8 +321,7 @@ class MetricLearner(ProblemParameters):
                 with share("tuning baselines", learned, 1.0):
                     features = None if inputs.features is None else clone(inputs.features)
                     tuned = tune(which, read, data, features, inputs, self.standardize)
-                    # A new dictionary: a copy of this learner keeps its own.
-                    self.baselines_ = self.baselines_ | tuned
+                    self._compare_with(tuned)
         return self
 
     def risk(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Risk:
@@ -382,18 +384,19 @@ class MetricLearner(ProblemParameters):
         """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
         The state of a segment (or cluster) is the most probable one on average over its items,
-        according to the scores of :class:`~structsvm.features.StateScores`.
+        according to :class:`~structsvm.features.StateScores` among the features, or else to the
+        first of the baselines that knows names.
 
         Raises
         ------
         SettingsError
-            If the learner has no such features.
+            If the learner has neither.
         """
         samples, states = prepare(self, X), self.classes_
         if states is None:
             raise SettingsError(
-                "this learner has not learned names of states: fit it with features=StateScores(), "
-                "or a Union that contains them, and with labels that are names"
+                "this learner has not learned names of states: fit it with labels that are names, "
+                "and with baselines=['frame-lda'], or with StateScores among the features"
             )
         partitions = self.predict_partitions(samples, n_clusters, **rules)
         pairs = zip(partitions, samples, strict=True)
@@ -532,6 +535,7 @@ class MetricLearner(ProblemParameters):
             )
         metrics = metrics_in(self.baselines_).items()
         found.baselines_ = {name: metric_without(self, lost, one) for name, one in metrics}
+        found.inputs_ = replace(self.inputs_, namer=None)
         found.classes_, found.lost_ = None, lost
         found.__dict__.pop("margin_rates_", None)
         return found
@@ -673,6 +677,13 @@ class MetricLearner(ProblemParameters):
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
 
+    def _compare_with(self, tuned: Mapping[str, Any]) -> None:
+        """Take baselines, of which the first that names states names segments of the metric too."""
+        self.baselines_ = {**self.baselines_, **tuned}  # a copy of this learner keeps its own
+        if self.inputs_.namer is not None or self.inputs_.states is None:
+            self.inputs_ = replace(self.inputs_, namer=namer_in(self.baselines_))
+        self.classes_ = self.inputs_.states
+
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""
         self.metric_: Metric = result.metric
@@ -696,7 +707,7 @@ class MetricLearner(ProblemParameters):
             self.steps_ = dict(read.steps)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
-        self.classes_: NDArray[Any] | None = inputs.states
+        self.classes_ = inputs.states
         self.metric_feature_names_: list[str] = inputs.names(read.columns)
         interrupted = result.solution.status is Status.INTERRUPTED
         self.interrupted_ = interrupted or result.calibration.missing

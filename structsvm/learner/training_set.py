@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from structsvm.data.gaps import filled
 from structsvm.data.reading import content_of
 from structsvm.data.sample import (
     GRAPHS,
@@ -30,9 +31,11 @@ from structsvm.data.sample import (
 )
 from structsvm.data.samples import (
     UNKNOWN,
+    Counts,
     Standardizer,
     centred,
     check_weights,
+    cluster_counts,
     constant_features,
     label_values,
     missing_labels,
@@ -46,6 +49,7 @@ from structsvm.features.base import check_features
 from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.names import read_names
 from structsvm.features.scores import BoundaryScores, NamedScores
+from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
 from structsvm.parallel.once import spread, spread_in_threads
 from structsvm.partial_labels.complete import (
@@ -379,6 +383,8 @@ class Inputs:
     words: Words = RECORDINGS
     made: tuple[str, ...] = ()
     """Names of the features that were made; none where the metric sees the columns."""
+    namer: Any = None
+    """A baseline that says how probable each state is, where the features do not."""
 
     @classmethod
     def fit(
@@ -404,7 +410,11 @@ class Inputs:
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
-        return all_made_by(self.with_features(samples), self.standardizer)
+        found = all_made_by(self.with_features(samples), self.standardizer)
+        if self.namer is None:
+            return found
+        states = ask(self.namer, "predict_proba", samples)
+        return [replace(sample, states=p) for sample, p in zip(found, states, strict=True)]
 
     def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         if self.features is None:
@@ -420,13 +430,43 @@ class Inputs:
 
     @property
     def states(self) -> NDArray[Any] | None:
+        """Names of the states that samples have probabilities of; None for none."""
         stages = stages_of(self.features)
-        return next((stage.classes_ for stage in stages if isinstance(stage, NamedScores)), None)
+        found = next((stage for stage in stages if isinstance(stage, NamedScores)), self.namer)
+        return None if found is None else found.classes_
 
     def names(self, columns: Sequence[str]) -> list[str]:
         if self.features is None:
             return list(columns)
         return [str(name) for name in self.features.get_feature_names_out(list(columns))]
+
+
+# ---- what an estimator that is no metric says of samples
+
+
+def takes_graphs(baseline: Any) -> bool:
+    return getattr(baseline, "takes_graphs", False)
+
+
+def seen_by(baseline: Any, samples: Sequence[Sample]) -> list[Any]:
+    """What a baseline is given of samples in memory: their features, or their graphs."""
+    graphs = takes_graphs(baseline) and all(isinstance(x.side, FeatureGraph) for x in samples)
+    return [x.side if graphs else filled(x.X) for x in samples]
+
+
+def ask(baseline: Any, method: str, samples: Sequence[Sample], n_clusters: Counts = None) -> Any:
+    """What a method of a baseline says of samples, one at a time if they are not in memory."""
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
+    if any(sample.is_deferred for sample in samples):
+        asked = [(baseline, method, () if K is None else ([K],)) for K in counts]
+        return of_each("asking", _said_by, [sample.data for sample in samples], asked)
+    given = () if n_clusters is None else (counts,)
+    return getattr(baseline, method)(seen_by(baseline, samples), *given)
+
+
+def _said_by(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
+    baseline, method, given = asked
+    return getattr(baseline, method)([filled(X)], *given)[0]
 
 
 def are_scores(features: RecordingTransformer | None) -> bool:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
-from structsvm.evaluation.confusion import those_that_name
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import Split
@@ -123,10 +122,8 @@ class HeldOut:
 
     @property
     def best(self) -> Candidate:
-        """The candidate that is chosen; of those that name states, if any do."""
-        names = ~np.isnan(self.accuracy).all(axis=0)
-        eligible = names if names.any() else ~names
-        return self.candidates[self._chosen(np.where(eligible, self.criterion, np.nan))]
+        """The candidate that is chosen."""
+        return self.candidates[self._chosen(np.where(self._usable, self.criterion, np.nan))]
 
     @property
     def accuracy(self) -> Floats:
@@ -169,7 +166,6 @@ class HeldOut:
             honest[held_out] = self.losses[held_out, self._chosen(eligible, split.train(k))]
         others = [(j, c) for j, c in enumerate(self.candidates) if not c.is_learned]
         classifiers = [*(c.name for _, c in others if c.estimator is not None), *self.blind]
-        naming = {c.name for j, c in others if not np.isnan(self.accuracy[:, j]).all()}
         return Verdict.of(
             {LEARNED: honest, **{c.name: self.losses[:, j] for j, c in others}, **self.blind},
             split.units,
@@ -178,7 +174,7 @@ class HeldOut:
             weights=self.weights,
             draws=split.draws,
             inflation=self._inflation,
-            classifiers=those_that_name(classifiers, naming),
+            classifiers=classifiers,
             cross_validated=True,
             best=self.best.name,
             words=split.words,

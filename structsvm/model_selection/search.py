@@ -25,7 +25,6 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
     MetricBaseline,
-    ask,
     candidates_of,
     chosen_baselines,
     fit_baselines,
@@ -43,7 +42,7 @@ from structsvm.learner.steps import (
     names_of_items,
     segment_table,
 )
-from structsvm.learner.training_set import ROWS, Inputs, TrainingSet
+from structsvm.learner.training_set import ROWS, Inputs, TrainingSet, ask
 from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
 from structsvm.model_selection.trials import SEEING, SavedTrials, candidate_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -438,7 +437,7 @@ class MetricLearnerCV(ProblemParameters):
                 limit = math.inf if one.name in chosen else end  # time was kept for what was tried
                 with suppress(OutOfTimeError), until(limit):
                     found = fit_baselines([one], folded, named or one.name in chosen)
-                    learner.baselines_ |= found
+                    learner._compare_with(found)
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.tuned == "untrained" and best.settings.get("features") is learner.features:
             learner.baselines_[best.name] = learner.baselines_["untrained"]
