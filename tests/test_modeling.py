@@ -614,7 +614,6 @@ ATOMS = {
     "terms of a list": ({"oracle": [highest], "n_terms": 1}, "leave n_terms out"),
     "no terms": ({"n_terms": 0}, "n_terms must be an integer >= 1"),
     "no sign": ({"sign": "positive"}, "sign must be one of"),
-    "no argument": ({"x": []}, "has no argument"),
 }
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import cvxpy as cp
 import numpy as np
@@ -23,11 +23,6 @@ from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.contract import hook
 from structsvm.support.plain import read_only, shown
 from structsvm.support.unchanged import nothing_written
-
-SIGNS = (None, "nonneg", "nonpos")
-MONOTONICITIES = (None, "increasing", "decreasing")
-
-CALL = 'problem.solve(method="cutting-plane")'
 
 ROOM = 2**26
 """Bytes of the planes that are kept of a function, at most."""
@@ -86,7 +81,7 @@ class Question(NamedTuple):
     argument: Floats
     """Flattened, (d,)."""
     parameters: tuple[Any, ...]
-    deadline: float = np.inf
+    deadline: float
     """The time after which no oracle is called."""
 
 
@@ -114,7 +109,33 @@ def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[tuple[Plane
     return found
 
 
-class OracleAtom(Atom):
+class ConvexAtom(Atom):
+    """A convex function; a nonnegative scalar that is not monotone, unless it says otherwise."""
+
+    known_sign: str | None = "nonneg"
+    monotonicity: str | None = None
+
+    @hook
+    def shape_from_args(self) -> tuple[int, ...]:
+        return ()
+
+    def sign_from_args(self) -> tuple[bool, bool]:
+        return self.known_sign == "nonneg", self.known_sign == "nonpos"
+
+    def is_atom_convex(self) -> bool:
+        return True
+
+    def is_atom_concave(self) -> bool:
+        return False
+
+    def is_incr(self, idx: int) -> bool:
+        return self.monotonicity == "increasing"
+
+    def is_decr(self, idx: int) -> bool:
+        return self.monotonicity == "decreasing"
+
+
+class OracleAtom(ConvexAtom):
     """A convex function whose values and planes only oracles know, and so no solver of cvxpy."""
 
     pool: Pool
@@ -135,15 +156,6 @@ class OracleAtom(Atom):
     def parts(self, atom: int) -> Sequence[Part]:
         """Parts of the atom for workers, when it has that number in its problem."""
 
-    def groups(self, slack: str) -> list[int]:
-        """The group of each term, from 0: its own, or one for all of a sum."""
-        return [0] * self.n_terms if self.sums_terms and slack == "one" else [*range(self.n_terms)]
-
-    @hook
-    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
-        """Where it is defined."""
-        return []
-
     def copy(self, args: Any = None, id_objects: Any = None) -> Self:
         """Copy the atom, perhaps with other arguments; known planes are shared."""
         if id_objects is not None and id(self) in id_objects:
@@ -154,34 +166,19 @@ class OracleAtom(Atom):
         Atom.__init__(other, *(self.args if args is None else args))
         return other
 
-    def split(self, slopes: Floats) -> tuple[Floats, ...]:
+    def split(self, slopes: Floats) -> list[Floats]:
         """Slopes, (..., d), as those for each argument."""
-        ends = np.cumsum([arg.size for arg in self.args])[:-1]
-        return tuple(np.split(slopes, ends, axis=-1))
+        return np.split(slopes, np.cumsum([arg.size for arg in self.args])[:-1], axis=-1)
 
-    def is_atom_convex(self) -> bool:
-        return True
-
-    def is_atom_concave(self) -> bool:
-        return False
-
-    @hook
-    def is_incr(self, idx: int) -> bool:
-        return False
-
-    @hook
-    def is_decr(self, idx: int) -> bool:
-        return False
-
-    @property
-    def values_of_parameters(self) -> tuple[Any, ...]:
-        return tuple(parameter.value for parameter in self.parameters_of_oracle)
+    def question(self, argument: Floats, deadline: float = np.inf) -> Question:
+        values = tuple(parameter.value for parameter in self.parameters_of_oracle)
+        return Question(argument, values, deadline)
 
     def _answer(self, values: Sequence[Any]) -> Planes:
         """Planes of all oracles, called one after another."""
         point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
         parts = self.parts(0)
-        answers = parts[0].answers(parts, Question(point, self.values_of_parameters))
+        answers = parts[0].answers(parts, self.question(point))
         return Planes.joined([planes for planes in answers if planes is not None])
 
     def numeric(self, values: Sequence[Any]) -> Any:
@@ -197,7 +194,8 @@ class OracleAtom(Atom):
     def graph_implementation(self, arg_objs: Any, shape: Any, data: Any = None) -> Any:
         """Refuse to be handed to a solver that knows nothing of oracles."""
         raise SettingsError(
-            f"{self.called} is known by an oracle only, which no solver of cvxpy asks: call {CALL}"
+            f"{self.called} is known by an oracle only, which no solver of cvxpy asks: call "
+            'problem.solve(method="cutting-plane")'
         )
 
     def name(self) -> str:
@@ -275,36 +273,26 @@ class OracleMax(OracleAtom):
         parameters: Sequence[cp.Parameter] = (),
         label: str = "OracleMax",
     ) -> None:
-        arguments = as_expressions(x, label)
         oracles = oracle if isinstance(oracle, list | tuple) else [oracle]
-        if oracles is oracle and (not oracles or n_terms is not None):
+        each = oracles is oracle
+        if each and (n_terms is not None or not oracles):
             raise SettingsError(
-                f"{label}: a list of oracles, one at least, makes as many entries: leave n_terms "
-                "out"
+                f"{label}: a list of oracles has its length, one at least: leave n_terms out"
             )
         if n_terms is not None:
             refuse_below(1, f"{label}: n_terms", n_terms)
-        refuse_unlisted(f"{label}: sign", sign, SIGNS)
-        refuse_unlisted(f"{label}: monotonicity", monotonicity, MONOTONICITIES)
-        self.oracles, self.each_term, self.known_sign = tuple(oracles), oracles is oracle, sign
-        self.monotonicity, self.parameters_of_oracle = monotonicity, tuple(parameters)
-        self.called, self.pool = label, Pool()
-        self.has_one_value = n_terms is None and not self.each_term
-        self.n_terms = len(oracles) if n_terms is None else n_terms
-        super().__init__(*arguments)
+        refuse_unlisted(f"{label}: sign", sign, (None, "nonneg", "nonpos"))
+        refuse_unlisted(f"{label}: monotonicity", monotonicity, (None, "increasing", "decreasing"))
+        self.oracles, self.each_term = tuple(oracles), each
+        self.has_one_value = n_terms is None and not each
+        self.known_sign, self.monotonicity = sign, monotonicity
+        self.called, self.parameters_of_oracle, self.pool = label, tuple(parameters), Pool()
+        self.n_terms = n_terms or len(self.oracles)
+        super().__init__(*as_expressions(x, label))
 
     def shape_from_args(self) -> tuple[int, ...]:
         """The shape: a scalar, or a vector of as many entries as there are terms."""
         return () if self.has_one_value else (self.n_terms,)
-
-    def sign_from_args(self) -> tuple[bool, bool]:
-        return self.known_sign == "nonneg", self.known_sign == "nonpos"
-
-    def is_incr(self, idx: int) -> bool:
-        return self.monotonicity == "increasing"
-
-    def is_decr(self, idx: int) -> bool:
-        return self.monotonicity == "decreasing"
 
     def parts(self, atom: int) -> Sequence[Part]:
         said = [arg.shape for arg in self.args], self.known_sign, self.monotonicity
@@ -320,8 +308,6 @@ class OracleMax(OracleAtom):
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
     """The arguments of an atom, of which there may be one or several."""
     found = [Atom.cast_to_const(one) for one in (x if isinstance(x, list | tuple) else [x])]
-    if not found:
-        raise SettingsError(f"{label} has no argument: give a cvxpy expression, or a list of them")
     if any(one.is_complex() for one in found):
         raise SettingsError(f"{label} takes real arguments: give the real and the imaginary part")
     return found
@@ -350,14 +336,14 @@ class OraclePart(Part):
             None if time.time() > deadline else part.answer(point, parameters) for part in parts
         ]
 
+    def _refuse(self, answer: str, kind: type[StructSVMError] = PluginError) -> NoReturn:
+        raise kind(f"{self.name}: the oracle returned {answer}")
+
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
         """Call the oracle at an argument, and check what it says."""
         found = self._called(point, parameters)
         if not isinstance(found, tuple | list) or len(found) not in (2, 3):
-            raise PluginError(
-                f"{self.name}: the oracle returned {shown(found)}: return (value, slope), or "
-                "(value, slope, upper)"
-            )
+            self._refuse(f"{shown(found)}: return (value, slope), or (value, slope, upper)")
         K = len(self.terms)
         values, slopes = self._numbers("value", found[0]), self._slopes(found[1])
         uppers = self._numbers("upper bound", found[2]) if len(found) == 3 else values
@@ -374,10 +360,7 @@ class OraclePart(Part):
         for what, of_terms in kept.items():
             if not of_terms.all():
                 k = int(of_terms.argmin())
-                raise OracleError(
-                    f"{self.name}: the oracle returned {what}, with the value {values[k]} of "
-                    f"term {k}"
-                )
+                self._refuse(f"{what}, with the value {values[k]} of term {k}", OracleError)
         return Planes(
             w=point,
             groups=np.array(self.terms),
@@ -401,8 +384,7 @@ class OraclePart(Part):
         try:
             with nothing_written(f"{self.name}: the oracle"):
                 return self.oracle(*arguments, *parameters)
-        except StructSVMError as error:
-            error.add_note(f"while the oracle of {self.name} was called")
+        except StructSVMError:
             raise
         except Exception as error:
             raise OracleError(
@@ -411,12 +393,9 @@ class OraclePart(Part):
 
     def _slopes(self, found: Any) -> Floats:
         """As rows of one matrix, (n, d)."""
-        each = [found] if len(self.shapes) == 1 else found
-        if not isinstance(each, tuple | list) or len(each) != len(self.shapes):
-            raise PluginError(
-                f"{self.name}: the oracle returned {shown(found)} as its slope: return a tuple of "
-                f"{len(self.shapes)}, one for each argument"
-            )
+        n, each = len(self.shapes), [found] if len(self.shapes) == 1 else found
+        if not isinstance(each, tuple | list) or len(each) != n:
+            self._refuse(f"{shown(found)} as its slope: return {n} slopes, one for each argument")
         rows = []
         for one, shape in zip(each, self.shapes, strict=True):
             slopes = self._numbers("slope", one, shape)
@@ -426,24 +405,12 @@ class OraclePart(Part):
     def _numbers(self, what: str, found: Any, shape: tuple[int, ...] = ()) -> Floats:
         """Finite real numbers of each term, (n, *shape)."""
         due = shape if self.has_one_value else (len(self.terms), *shape)
-        try:
-            array = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
-            if array.dtype.kind in "cO":
-                raise TypeError
-            array = np.array(array, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise PluginError(
-                f"{self.name}: the oracle returned {shown(found)} as its {what}: return real "
-                "numbers"
-            ) from None
+        array = np.asarray(found.toarray() if sp.issparse(found) else found)
+        if array.dtype.kind not in "biuf":
+            self._refuse(f"{shown(found)} as its {what}: return real numbers")
         if array.shape != due and not (array.size == 1 and due in ((), (1,))):
-            raise PluginError(
-                f"{self.name}: the oracle returned a {what} of shape {array.shape}, where {due} "
-                "is due"
-            )
+            self._refuse(f"a {what} of shape {array.shape}, where {due} is due")
         wrong = array[~np.isfinite(array)]
         if wrong.size:
-            raise OracleError(
-                f"{self.name}: the oracle returned {wrong[0]} in its {what}: return numbers"
-            )
-        return array.reshape(len(self.terms), *shape)
+            self._refuse(f"{wrong[0]} in its {what}: return numbers", OracleError)
+        return np.array(array, dtype=np.float64).reshape(len(self.terms), *shape)

@@ -17,13 +17,12 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.atoms.atom import Atom
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 
 from structsvm.data.gaps import has_gaps
 from structsvm.errors import DataError, SettingsError
-from structsvm.modeling.atoms import as_expressions
-from structsvm.modeling.hinge import fitting, risk_of
+from structsvm.modeling.atoms import ConvexAtom
+from structsvm.modeling.hinge import risk_and_weights
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import SECOND_MOMENT
@@ -92,11 +91,11 @@ def segmentation_hinge(
             f"problem is {shown(problem)}: give ChangePoint(), or another SegmentProblem whose "
             "feature map and loss are those of ChangePoint, which are sums over segments"
         )
-    weights = as_expressions(weight, "segmentation_hinge")
-    risk = risk_of(problem, Xs, ys, weights, sample_weight, "segmentation_hinge")
+    risk, (B, *prices) = risk_and_weights(
+        problem, Xs, ys, weight, sample_weight, "segmentation_hinge"
+    )
     if not any(truth.n_clusters > 1 for truth in risk.ys):
         raise DataError("no recording has a change, in units of which losses are: label one")
-    B, *prices = fitting(weights, risk, "segmentation_hinge")
     if not all(part.is_affine() for part in (B, *prices)):
         raise SettingsError("the weight must be affine: it takes part with both signs")
     price = cp.sum(prices[0]) if prices else float(not problem.traits.given_k)
@@ -113,7 +112,7 @@ def segmentation_hinge(
 def _hinge(
     problem: Any, i: int, X: Floats, truth: EquivalenceMatrix, B: cp.Expression, price: Any
 ) -> cp.Expression:
-    T, K, kappa = truth.n_samples, truth.n_clusters, problem.traits.kappa
+    T, kappa, given_k = truth.n_samples, problem.traits.kappa, problem.traits.given_k
     # Starts and ends of all segments that the problem allows, in the order of their ends.
     every = np.arange(T)
     allowed = [every[:t][rule_says(problem.allows, every[:t], t, T)] for t in range(1, T + 1)]
@@ -130,27 +129,33 @@ def _hinge(
             f"recording {i}: values are missing (NaN), and a matrix B mixes features: give a "
             "vector, for a diagonal metric, or interpolate them"
         )
-    slopes, flat = _slopes(X, starts, ends, diagonal=B.ndim == 1), cp.vec(B, order="F")
-    gains = slopes @ flat + kappa * (1.0 - 2.0 * _overlaps(truth, starts, ends)) - price
-    breaks = dict(zip(truth.boundaries[:-1].tolist(), truth.breakpoints, strict=True))
-    is_true = [
-        breaks.get(start) == end for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    # Of single segments X^T M X is (sum x)(sum x)^T / n, and Tr(M M_i) is
+    # sum_k |A_k n S|^2 / (|A_k| |S|).
+    counts = np.maximum(_sums(~np.isnan(X), starts, ends), 1.0)
+    away = _sums(np.nan_to_num(X), starts, ends) / np.sqrt(counts)
+    slopes = away**2 if B.ndim == 1 else (away[:, :, None] * away[:, None, :])
+    overlaps = (_sums(truth.factor(), starts, ends) ** 2).sum(axis=1) / (ends - starts)
+    flat = slopes.reshape(starts.size, -1) @ cp.vec(B, order="F")
+    gains = flat + kappa * (1.0 - 2.0 * overlaps) - price
+    is_true = np.isin(starts * (T + 1) + ends, truth.boundaries[:-1] * (T + 1) + truth.breakpoints)
     # Boundaries are nodes and segments edges, in a layer for each segment if their number is known.
-    layers = np.arange(K if problem.traits.given_k else 1)[:, None] * (T + 1)
+    layers = np.arange(truth.n_clusters if given_k else 1)[:, None] * (T + 1)
     tails, heads = (layers + starts).ravel(), (layers + ends).ravel()
-    if problem.traits.given_k:
+    if given_k:
         heads += T + 1
     edges = np.tile(np.arange(starts.size), layers.size)
     found: cp.Expression = PathHinge(gains / T, tails, heads, edges, np.flatnonzero(is_true))
     return found
 
 
-class PathHinge(Atom):
-    """How much more the best path gains than a given one: an atom of cvxpy, with potentials.
+def _sums(values: Any, starts: Ints, ends: Ints) -> Floats:
+    """The sums of rows of all segments."""
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    return np.asarray(sums[ends] - sums[starts])
 
-    Paths lead from the first node to the last one.
-    """
+
+class PathHinge(ConvexAtom):
+    """How much more the best path gains than a given one, from the first node to the last one."""
 
     def __init__(self, gains: Any, tails: Ints, heads: Ints, edges: Ints, truth: Ints) -> None:
         self.tails, self.heads = tails, heads
@@ -160,26 +165,6 @@ class PathHinge(Atom):
 
     def get_data(self) -> Any:
         return [self.tails, self.heads, self.edges, self.truth]
-
-    def shape_from_args(self) -> tuple[int, ...]:
-        return ()
-
-    def sign_from_args(self) -> tuple[bool, bool]:
-        """Return that it is nonnegative: the given path is one of the paths."""
-        return True, False
-
-    def is_atom_convex(self) -> bool:
-        return True
-
-    def is_atom_concave(self) -> bool:
-        return False
-
-    def is_incr(self, idx: int) -> bool:
-        """Return False: gains of the given path make it smaller."""
-        return False
-
-    def is_decr(self, idx: int) -> bool:
-        return False
 
     def numeric(self, values: Any) -> Any:
         gains, n = np.asarray(values[0], dtype=float).ravel(), int(self.heads.max()) + 1
@@ -205,22 +190,3 @@ def _with_potentials(expr: Any, args: Any, solver_context: Any = None) -> Any:  
 
 
 CANON_METHODS[PathHinge] = _with_potentials
-
-
-def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:
-    """``X^T M X`` of single segments: ``(sum x)(sum x)^T / n``, a row for each."""
-    there = ~np.isnan(X)
-    counts = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(there, axis=0)])
-    sums = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(np.where(there, X, 0.0), axis=0)])
-    values = np.maximum(counts[ends] - counts[starts], 1.0)
-    away = (sums[ends] - sums[starts]) / np.sqrt(values)
-    if diagonal:
-        return np.asarray(away**2)
-    return np.asarray((away[:, :, None] * away[:, None, :]).reshape(starts.size, -1))
-
-
-def _overlaps(truth: EquivalenceMatrix, starts: Ints, ends: Ints) -> Floats:
-    """``Tr(M M_i)`` of single segments: ``sum_k |A_k n S|^2 / (|A_k| |S|)``."""
-    U = truth.factor()
-    sums = np.concatenate([np.zeros((1, U.shape[1])), np.cumsum(U, axis=0)])
-    return np.asarray(((sums[ends] - sums[starts]) ** 2).sum(axis=1) / (ends - starts))

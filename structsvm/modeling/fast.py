@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
@@ -40,12 +41,11 @@ class Form(Regularized):
 
 
 class FastMaster(Restricted):
-    """Newton's method; Clarabel if it fails."""
+    """Newton's method; Clarabel if it fails. There are no constraints, and so no duals."""
 
     def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
         self.restriction, self.rewritten, self.form = restriction, restriction.rewritten, form
         self._box = box
-        self._conic: Conic | None = None
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         form = self.form
@@ -63,27 +63,20 @@ class FastMaster(Restricted):
         try:
             answer = checked(AutoMaster().solve(form, mapped, Request(tol)), form, mapped)
         except (MasterError, ArithmeticError, ValueError):
-            return self._by_clarabel(cuts, tol)
+            return self._clarabel.solve(cuts, tol)
         # The minimum of this restricted problem is bounded, and its own value is above that.
         upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
         exact = np.zeros(form.space.dim)
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
         if not np.isfinite(bound):
-            return self._by_clarabel(cuts, tol)
-        self._conic = None
+            return self._clarabel.solve(cuts, tol)
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
         w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
 
-    def unpack(self) -> None:
-        """Nothing but attributes holds the variables, and these have no duals."""
-        if self._conic is not None:
-            self._conic.unpack()
-
-    def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        if self._conic is None:
-            self._conic = Conic(self.restriction, self._box, {})
-        return self._conic.solve(cuts, tol)
+    @cached_property
+    def _clarabel(self) -> Conic:
+        return Conic(self.restriction, self._box, {})
 
 
 def form_of(rewritten: Rewritten) -> Form | None:
@@ -97,12 +90,15 @@ def form_of(rewritten: Rewritten) -> Form | None:
     ):
         return None
     zero = np.zeros(rewritten.size)
-    linear = _gradient(rewritten, zero)
+    rewritten.put(zero)
+    found = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
+    slopes = [column(found.get(v.id, np.zeros(v.size))) for v in rewritten.leaves]
+    linear = np.concatenate(slopes)
     bends, shares = _bends(rewritten, linear), linear[rewritten.dim :]
     if bends is None or any(bends[len(spaces) :]) or not (shares > 0).all():
         return None
-    slopes = zip(rewritten.split(linear), bends, spaces, strict=False)
-    parts = [part for slope in slopes if (part := _regularizer(*slope)) is not None]
+    each = zip(slopes, bends, spaces, strict=False)
+    parts = [part for one in each if (part := _regularizer(*one)) is not None]
     if len(parts) < len(spaces):
         return None
     space = spaces[0] if len(spaces) == 1 else Product(tuple(spaces))
@@ -148,13 +144,6 @@ def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
     size = abs(constant) + float(np.abs(linear) @ np.abs(everywhere)) + abs(squares)
     away = value(everywhere) - constant - float(linear @ everywhere) - squares
     return bends if abs(away) <= EQUAL * size else None
-
-
-def _gradient(rewritten: Rewritten, at: Floats) -> Floats:
-    """Gradient of the objective at values of the variables and of the heights."""
-    rewritten.put(at)
-    found = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
-    return np.concatenate([column(found.get(v.id, np.zeros(v.size))) for v in rewritten.leaves])
 
 
 def _regularizer(slope: Floats, bend: float, space: WeightSpace) -> Regularizer | None:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import SettingsError
-from structsvm.learner.structured import read_labelled
+from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import OracleAtom, Part, Pool, Question, as_expressions
 from structsvm.partitions.learning import MetricObjective
@@ -20,7 +20,6 @@ from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
-from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat_operator
 
 
@@ -87,27 +86,19 @@ class StructuredHinge(OracleAtom):
         sample_weight: Any = None,
         label: str = "StructuredHinge",
     ) -> None:
-        weights = as_expressions(weight, label)
-        risk = risk_of(problem, Xs, ys, weights, sample_weight, label)
+        risk, weights = risk_and_weights(problem, Xs, ys, weight, sample_weight, label)
         self.risk, self.called, self.pool, self.n_terms = risk, label, Pool(), risk.n_samples
         # Planes are all that is asked of them.
         self.blocks = [replace(block, keeps_labellings=False) for block in blocks_of(risk)]
-        super().__init__(*fitting(weights, risk, label))
-
-    def shape_from_args(self) -> tuple[int, ...]:
-        return ()
-
-    def sign_from_args(self) -> tuple[bool, bool]:
-        """Return that it is nonnegative: the true labelling costs nothing."""
-        return True, False
+        super().__init__(*weights)
 
     def parts(self, atom: int) -> Sequence[Part]:
-        space, basis = self.risk.space, basis_of(self.risk.space)
-        return [HingePart(atom, block, space, basis) for block in self.blocks]
+        space = self.risk.space
+        return [HingePart(atom, block, space, basis_of(space)) for block in self.blocks]
 
-    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
+    def _domain(self) -> list[cp.Constraint]:
         found: list[cp.Constraint] = []
-        for arg, factor in zip(arguments, factors_of(self.risk.space), strict=True):
+        for arg, factor in zip(self.args, factors_of(self.risk.space), strict=True):
             if isinstance(factor, PSD) and not arg.is_psd():
                 found.append(arg >> 0)
             elif isinstance(factor, Nonnegative) and not arg.is_nonneg():
@@ -124,58 +115,48 @@ class HingePart(Part):
     @classmethod
     def answers(cls, parts: Sequence[HingePart], question: Question) -> list[Planes | None]:
         """Ask about all samples at once, at the nearest weight in the cone."""
-        point, _, deadline = question
-        space, basis = parts[0].space, parts[0].basis
+        point, basis = question.argument, parts[0].basis
         each = np.arange(parts[-1].block.indices[-1] + 1)
-        asked = space.project(basis.T @ point), each, deadline
-        answers = separate_share([part.block for part in parts], asked)
-        return [None if found is None else _at(point, found, basis) for found in answers]
+        asked = parts[0].space.project(basis.T @ point), each, question.deadline
+        answers: list[Planes | None] = []
+        for found in separate_share([part.block for part in parts], asked):
+            if found is not None:
+                slopes = found.slopes @ basis.T
+                values = found.intercepts + slopes @ point
+                found = found._replace(w=point, slopes=slopes, values=values)
+            answers.append(found)
+        return answers
 
 
-def _at(point: Floats, found: Planes, basis: Any) -> Planes:
-    """Planes below weights of the cone as those below an argument, (d,), and their values there."""
-    slopes = found.slopes @ basis.T
-    return found._replace(w=point, slopes=slopes, values=found.intercepts + slopes @ point)
-
-
-def risk_of(
-    problem: Any, Xs: Any, ys: Any, weights: list[cp.Expression], sample_weight: Any, label: str
-) -> RegularizedRisk:
-    if not isinstance(problem, PartitionProblem):
-        labelled = read_labelled(Xs, ys, sample_weight)
-        sized = problem.sized(labelled.xs, labelled.ys)
-        null = np.zeros(sized.weight_space().dim)
-        return RegularizedRisk(
-            sized, labelled.xs, labelled.ys, SquaredNorm(), labelled.weights, null
-        )
-    data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
-    kind = "full" if weights[0].ndim == 2 else "diagonal"
-    objective = problem.learning.objective(kind, data.n_features)
-    found = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
-    if not isinstance(found, RegularizedRisk):
+def risk_and_weights(
+    problem: Any, Xs: Any, ys: Any, weight: Any, sample_weight: Any, label: str
+) -> tuple[RegularizedRisk, list[cp.Expression]]:
+    """A risk with these losses, and the weight, one expression for each factor of its cone."""
+    weights = as_expressions(weight, label)
+    if isinstance(problem, PartitionProblem):
+        data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
+        kind = "full" if weights[0].ndim == 2 else "diagonal"
+        objective = problem.learning.objective(kind, data.n_features)
+        risk = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
+    else:
+        risk = StructuredSVM(problem).risk(Xs, ys, sample_weight=sample_weight)
+    if not isinstance(risk, RegularizedRisk):
         raise SettingsError(
             f"{label}: the losses of {type(problem).__name__} are not convex in the metric"
         )
-    return found
-
-
-def fitting(weights: list[cp.Expression], risk: RegularizedRisk, label: str) -> list[cp.Expression]:
-    """The weight, one expression for each factor of its cone."""
     factors = factors_of(risk.space)
     if len(weights) == 1 and len(factors) == 2 and isinstance(risk.problem, MetricObjective):
         weights = [*weights, cp.Constant(1.0)]
     due = [(f.order, f.order) if isinstance(f, PSD) else (f.dim,) for f in factors]
-    shapes = [weight.shape for weight in weights]
-    fits = len(shapes) == len(due) and all(
-        shape == other or (w.size == 1 and f.dim == 1)
-        for w, f, shape, other in zip(weights, factors, shapes, due, strict=True)
-    )
-    if not fits:
+    if len(weights) != len(due) or not all(
+        weight.shape == shape or weight.size == np.prod(shape) == 1
+        for weight, shape in zip(weights, due, strict=True)
+    ):
         raise SettingsError(
-            f"{label}: weight has parts of shape {shapes}, where the cone is {risk.space}: give "
-            f"expressions of shape {due}"
+            f"{label}: weight has parts of shape {[weight.shape for weight in weights]}, where the "
+            f"cone is {risk.space}: give expressions of shape {due}"
         )
-    return weights
+    return risk, weights
 
 
 def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:

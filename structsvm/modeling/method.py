@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
@@ -25,16 +26,15 @@ from structsvm.modeling.restricted import (
     Restricted,
     Restriction,
 )
-from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
+from structsvm.modeling.rewriting import Rewritten, atoms_of
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry, Solution
+from structsvm.solvers.base import Callback
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
 from structsvm.status import Quality, Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
-
-Callback = Callable[[HistoryEntry], None]
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
@@ -185,7 +185,10 @@ def solve(
     def show(entry: HistoryEntry) -> None:
         entry = _signed(entry, run.rewritten.sign)
         if verbose:
-            _print(entry)
+            sys.stdout.write(
+                f"round {entry.iteration + 1}: between {entry.lower:.8g} and {entry.upper:.8g}, "
+                f"{entry.n_cuts} cuts, {entry.oracle_calls} oracle calls, {entry.seconds:.2f} s\n"
+            )
         if callback is not None:
             callback(entry)
 
@@ -216,6 +219,9 @@ def solve(
     return value
 
 
+_known: WeakKeyDictionary[cp.Problem, dict[str, Rewritten]] = WeakKeyDictionary()
+
+
 def _run(
     problem: cp.Problem,
     slack: str,
@@ -223,7 +229,9 @@ def _run(
     options: Mapping[str, Any],
     warm_start: bool,
 ) -> ProgramRun:
-    rewritten = Rewritten.of(problem, slack)
+    of_slacks = _known.setdefault(problem, {})
+    rewritten = of_slacks.get(slack) or Rewritten(problem, slack)
+    of_slacks[slack] = rewritten
     if not warm_start:
         for held in rewritten.held:
             held.atom.pool.keep(b"", [], Quality.EXACT)
@@ -299,13 +307,6 @@ def _certified(run: ProgramRun, bounds: tuple[float, float], **further: Any) -> 
     )
 
 
-def _print(entry: HistoryEntry) -> None:
-    sys.stdout.write(
-        f"round {entry.iteration + 1}: between {entry.lower:.8g} and {entry.upper:.8g}, "
-        f"{entry.n_cuts} cuts, {entry.oracle_calls} oracle calls, {entry.seconds:.2f} s\n"
-    )
-
-
 def _signed(entry: HistoryEntry, sign: float) -> HistoryEntry:
     """A round, in the direction of the user's objective."""
     return entry if sign > 0 else replace(entry, lower=-entry.upper, upper=-entry.lower)
@@ -313,7 +314,7 @@ def _signed(entry: HistoryEntry, sign: float) -> HistoryEntry:
 
 def _check(problem: cp.Problem) -> None:
     """Check that a problem is one for this method."""
-    atoms = atoms_of(problem)
+    atoms = atoms_of(problem.objective, *problem.constraints)
     if not atoms:
         raise SettingsError(
             "the problem has no atom with an oracle: call problem.solve() without "
@@ -335,6 +336,6 @@ def _check(problem: cp.Problem) -> None:
                 f": {atom.called} is convex, so that it may be minimised and bounded from above, "
                 "and stand in what is convex and increasing in it; declare its sign if that is "
                 "what the rules lack"
-                for atom in [*oracle_atoms(part)][:1]
+                for atom in atoms_of(part)[:1]
             )
             raise SettingsError(f"{part} is not convex by the rules of cvxpy (DCP){advice}")

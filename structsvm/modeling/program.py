@@ -13,7 +13,7 @@ from cvxpy.constraints import PSD, Equality, Inequality
 from structsvm.errors import OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
-from structsvm.modeling.atoms import Plane, Question, ask
+from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import Restricted, Restriction
 from structsvm.modeling.rewriting import Held, Rewritten, fitted, violation
 from structsvm.parallel.base import SerialSession
@@ -123,9 +123,9 @@ class ProgramRun(CutRun):
         """The problem with the cuts as constraints, solved."""
         started, self._cuts = time.perf_counter(), cuts
         if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
-            restriction = self._restriction()
-            if self.solver is None or self.solver.restriction is not restriction:
-                self.solver = self._solver_of(restriction)
+            self._fit_units()
+            if self.solver is None or self.solver.restriction is not self.rewritten.restriction:
+                self.solver = self._solver_of(self.rewritten.restriction)
         try:
             answer = self.solver.solve(cuts, request.tol)
         finally:
@@ -136,16 +136,14 @@ class ProgramRun(CutRun):
             self.certificate.update_lower(*answer.bound)
         return answer
 
-    def _restriction(self) -> Restriction:
-        """The restricted problem in units for terms of these sizes, made once while they fit."""
-        rewritten = self.rewritten
-        last: Restriction | None = rewritten.restriction
-        units = rewritten.same_size(1.0) if last is None else last.units
+    def _fit_units(self) -> None:
+        """Make the restricted problem in units for terms of these sizes, once while they fit."""
+        last: Restriction | None = self.rewritten.restriction
+        units = self.rewritten.same_size(1.0) if last is None else last.units
         found = fitted(units, self._now)
         if last is None or any(new is not old for new, old in zip(found, units, strict=True)):
             with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
-                rewritten.restriction = last = Restriction(rewritten, found)
-        return last
+                self.rewritten.restriction = Restriction(self.rewritten, found)
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""
@@ -190,7 +188,7 @@ class ProgramRun(CutRun):
         seconds = self.seconds_left(self.n_samples)
         deadline = time.time() + seconds
         questions = [
-            Question(matrix @ w + offset, h.atom.values_of_parameters, deadline)
+            h.atom.question(matrix @ w + offset, deadline)
             for h, (matrix, offset) in zip(self.held, self._maps, strict=True)
         ]
         answers = self.session.map_shares(ask, questions)
@@ -282,7 +280,8 @@ class ProgramRun(CutRun):
     def _marks(self, held: Held) -> bytes:
         """What the planes of an atom depend on."""
         sizes = [arg.size for arg in held.arguments]
-        return pickle.dumps((self.rewritten.slack, sizes, held.atom.values_of_parameters))
+        values = [parameter.value for parameter in held.atom.parameters_of_oracle]
+        return pickle.dumps((self.rewritten.slack, sizes, values))
 
     def solution(self, status: Status) -> Solution:
         """The best point with its certificate; the planes stay with their atoms."""

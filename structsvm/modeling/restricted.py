@@ -198,26 +198,19 @@ class Conic(Restricted):
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts, within a box if there is no minimum."""
         rows, right = self._rows(cuts)
+        before, label, bound, is_minimum = self._raw, "clarabel", None, True
         try:
-            x, alpha, bound = self._solved(rows, right, tol)
+            x, alpha, least = self._solved(rows, right, tol)
+            bound = least * self.restriction.objective_unit, CONIC
         except UnboundedError:
-            return self._within_a_box(cuts, rows, right)
-        multipliers = self.restriction.multipliers(cuts, alpha)
-        bound *= self.restriction.objective_unit
-        return MasterSolution(self._w(x), multipliers, "clarabel", (bound, CONIC))
-
-    def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
-        lower, upper = (end / self.restriction.w_units for end in self._box.grown(len(cuts)))
-        d, raw = self._columns.size, self._raw
-        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, self._size))
-        boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
-        try:
+            lower, upper = (end / self.restriction.w_units for end in self._box.grown(len(cuts)))
+            d, label, is_minimum = self._columns.size, "clarabel in a box", False
+            sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, self._size))
+            boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
             x, alpha, _ = self._solved(boxed, ends, 1e-7)
-        except UnboundedError as error:
-            raise MasterError(f"{error}, even in a box: {SCALES}") from None
-        self._raw = raw
+            self._raw = before
         multipliers = self.restriction.multipliers(cuts, alpha[: len(cuts)])
-        return MasterSolution(self._w(x), multipliers, "clarabel in a box", is_minimum=False)
+        return MasterSolution(self._w(x), multipliers, label, bound, is_minimum)
 
     def unpack(self) -> None:
         if self._raw is not None:
@@ -237,7 +230,7 @@ class Conic(Restricted):
         ones, target = np.zeros(c.size), np.zeros(c.size)
         ones[self._columns], target[self._columns] = 1.0, -(center / self.restriction.w_units)
         data["P"], data["c"] = sp.csc_array(sp.diags_array(ones)), target
-        raw = self._clarabel(data, dict(self.options))
+        raw = self._chain.solver.solve_via_data(data, False, False, dict(self.options))
         x = np.asarray(raw.x, dtype=np.float64)
         if str(raw.status) not in SOLVED or not np.isfinite(x).all():
             return None
@@ -267,9 +260,6 @@ class Conic(Restricted):
         data["dims"] = dims
         return data
 
-    def _clarabel(self, data: dict[str, Any], options: dict[str, Any]) -> Any:
-        return self._chain.solver.solve_via_data(data, False, False, options)
-
     def _solved(self, rows: Any, right: Floats, tol: float) -> tuple[Floats, Floats, float]:
         """The standard form with ``rows @ x <= right``: point, multipliers of the rows, a bound.
 
@@ -279,7 +269,8 @@ class Conic(Restricted):
         data = self._extended(rows, right)
         for attempt in [PRECISE_OPTIONS["CLARABEL"], {}] if tol < PRECISE else [{}]:
             try:
-                raw = self._clarabel(data, {**attempt, **self.options})
+                options = {**attempt, **self.options}
+                raw = self._chain.solver.solve_via_data(data, False, False, options)
             except TypeError as error:  # a setting that there is none of, or of another type
                 raise SettingsError(f"Clarabel does not take its options: {error}") from error
             status = str(raw.status)
@@ -320,7 +311,8 @@ class Conic(Restricted):
         if not data["b"].size:
             return True
         data["P"], data["c"] = sp.csc_array((self._size, self._size)), np.zeros(self._size)
-        return str(self._clarabel(data, {}).status) in SOLVED
+        raw = self._chain.solver.solve_via_data(data, False, False, {})
+        return str(raw.status) in SOLVED
 
 
 class ByName(Restricted):
@@ -347,15 +339,12 @@ class ByName(Restricted):
             with without_warnings(Warning):
                 solve_by(problem, self.solver, self.options)
         except cp.error.SolverError as error:
-            if "failed" in str(error):
-                raise MasterError(f"{self.solver} failed: {error}") from error
             way_out = (
                 "; with boolean or integer variables write cp.norm1 or cp.norm_inf in place of "
                 "squares and norms, or name a solver that takes both"
             )
-            raise SettingsError(
-                f"solver={self.solver!r}: {error}{way_out if is_mixed else ''}"
-            ) from error
+            kind = MasterError if "failed" in str(error) else SettingsError
+            raise kind(f"solver={self.solver!r}: {error}{way_out if is_mixed else ''}") from error
         name = problem.solver_stats.solver_name
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise InfeasibleError("the restricted problem is infeasible")

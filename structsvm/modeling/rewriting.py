@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
@@ -34,14 +34,12 @@ for each (entry of a) constraint: sizes of their terms, or units in which they a
 
 def fitted(units: Sizes, sizes: Sizes) -> Sizes:
     """Units for these sizes: those given, unit by unit, where they are near enough."""
-    return [_fitted(unit, size) for unit, size in zip(units, sizes, strict=True)]
-
-
-def _fitted(unit: Any, size: Any) -> Any:
-    share = np.where((size > 0) & np.isfinite(size), size, unit) / unit
-    if np.all((share < ROOM) & (share > 1.0 / ROOM)):
-        return unit
-    return unit * 2.0 ** np.round(np.log2(share))
+    found = []
+    for unit, size in zip(units, sizes, strict=True):
+        share = np.where((size > 0) & np.isfinite(size), size, unit) / unit
+        fits = np.all((share < ROOM) & (share > 1.0 / ROOM))
+        found.append(unit if fits else unit * 2.0 ** np.round(np.log2(share)))
+    return found
 
 
 def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
@@ -104,9 +102,6 @@ class Held:
         return Plane(term, cut.intercept, slopes[0] if len(slopes) == 1 else slopes, multiplier)
 
 
-_known: WeakKeyDictionary[cp.Problem, dict[str, Rewritten]] = WeakKeyDictionary()
-
-
 class Rewritten:
     """The problem that is left, a minimisation over one vector ``w`` of all variables.
 
@@ -114,14 +109,6 @@ class Rewritten:
     ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for objectives. Nothing of it
     depends on the values of parameters.
     """
-
-    @classmethod
-    def of(cls, problem: cp.Problem, slack: str) -> Rewritten:
-        """That of a problem, made once."""
-        of_slacks = _known.setdefault(problem, {})
-        if slack not in of_slacks:
-            of_slacks[slack] = cls(problem, slack)
-        return of_slacks[slack]
 
     def __init__(self, problem: cp.Problem, slack: str) -> None:
         self.slack = slack
@@ -134,7 +121,7 @@ class Rewritten:
         standing: dict[int, cp.Expression] = {
             id(v): self._in_halves(v) for v in problem.variables() if v.is_complex()
         }
-        for atom in atoms_of(problem):
+        for atom in atoms_of(problem.objective, *problem.constraints):
             self._replace(atom, standing)
         inside = replaced(problem.objective.args[0], standing)
         self.objective: cp.Expression = inside if self.sign > 0 else -inside
@@ -159,7 +146,6 @@ class Rewritten:
         )
         self.restriction: Any = None
         """The last restricted problem, which is kept while its units fit."""
-        self._mender = _mender(self)
         self._maps: list[Map] | None = None
 
     def _in_halves(self, z: cp.Variable) -> Any:
@@ -186,8 +172,9 @@ class Rewritten:
                 self._domain.append(inner >= arg if is_below else inner <= arg)
                 arg = inner
             arguments.append(arg)
-        self._domain += atom.domain_of_arguments(arguments)
-        groups = atom.groups(self.slack)
+        self._domain += atom.copy(arguments)._domain()
+        is_one = atom.sums_terms and self.slack == "one"
+        groups = [0] * atom.n_terms if is_one else [*range(atom.n_terms)]
         heights = heights_of(atom, max(groups) + 1)
         self.held.append(Held(atom, arguments, heights, groups))
         whole = cp.sum(heights) if atom.sums_terms else cp.reshape(heights, atom.shape, "F")
@@ -232,9 +219,9 @@ class Rewritten:
         Of ``t`` in ``OracleMax(x, oracle) <= t``, for example, which the restricted problem puts
         below the value in every round but the last. None where there are none.
         """
-        if self._mender is None:
+        if self._over_free is None:
             return None
-        problem, fixed = self._mender
+        problem, fixed = self._over_free
         for variable, parameter in fixed:
             parameter.save_value(variable.value)
         try:
@@ -245,6 +232,32 @@ class Rewritten:
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             return None
         return self.tidy(np.concatenate([column(v.value) for v in self.variables]))
+
+    @cached_property
+    def _over_free(self) -> tuple[cp.Problem, list[tuple[cp.Variable, cp.Parameter]]] | None:
+        """The problem over the variables in no argument of an atom, with parameters for the others.
+
+        None where no constraint holds both an atom and such a variable.
+        """
+        heights = {held.heights.id for held in self.held}
+        inside = {v.id for h in self.held for arg in h.arguments for v in arg.variables()}
+        free = {v.id for v in self.variables} - inside
+        of_constraints = [{v.id for v in c.variables()} for c in self.constraints]
+        if not any(ids & heights and ids & free for ids in of_constraints):
+            return None
+        fixed = []
+        for leaf in self.leaves:
+            if leaf.id not in free:  # the rules of cvxpy take the parameter for the variable
+                attributes = leaf.attributes.items()
+                signs: dict[str, Any] = {k: a for k, a in attributes if k not in OF_VALUES and a}
+                fixed.append((leaf, cp.Parameter(leaf.shape, **signs)))
+        standing: dict[int, Any] = {id(leaf): parameter for leaf, parameter in fixed}
+        kept = [
+            replaced(constraint, standing)
+            for constraint, ids in zip(self.constraints, of_constraints, strict=True)
+            if ids & free
+        ]
+        return cp.Problem(cp.Minimize(replaced(self.objective, standing)), kept), fixed
 
     def same_size(self, value: float) -> Sizes:
         """One size for everything."""
@@ -279,52 +292,20 @@ class Rewritten:
         rows = []
         for arg in arguments:
             gradients = {v.id: gradient for v, gradient in arg.grad.items()}
-            rows.append([_jacobian(gradients.get(v.id), v, arg) for v in self.variables])
+            found = [gradients.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
+            rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in found])
         offset = np.concatenate([column(arg.value) for arg in arguments])
         return sp.block_array(rows, format="csr"), offset
 
 
-def _mender(
-    rewritten: Rewritten,
-) -> tuple[cp.Problem, list[tuple[cp.Variable, cp.Parameter]]] | None:
-    """The problem over the variables in no argument of an atom, and parameters for the others.
-
-    None where no constraint holds both an atom and such a variable.
-    """
-    heights = {held.heights.id for held in rewritten.held}
-    inside = {v.id for h in rewritten.held for arg in h.arguments for v in arg.variables()}
-    free = {v.id for v in rewritten.variables} - inside
-    of_constraints = [{v.id for v in c.variables()} for c in rewritten.constraints]
-    if not any(ids & heights and ids & free for ids in of_constraints):
-        return None
-    fixed = []
-    for leaf in rewritten.leaves:
-        if leaf.id not in free:  # the rules of cvxpy take the parameter for the variable
-            attributes = leaf.attributes.items()
-            signs: dict[str, Any] = {k: a for k, a in attributes if k not in OF_VALUES and a}
-            fixed.append((leaf, cp.Parameter(leaf.shape, **signs)))
-    standing: dict[int, Any] = {id(leaf): parameter for leaf, parameter in fixed}
-    kept = [
-        replaced(constraint, standing)
-        for constraint, ids in zip(rewritten.constraints, of_constraints, strict=True)
-        if ids & free
-    ]
-    return cp.Problem(cp.Minimize(replaced(rewritten.objective, standing)), kept), fixed
-
-
-def atoms_of(problem: cp.Problem) -> list[OracleAtom]:
-    """The atoms that only oracles know, each once, those inside of others first."""
-    roots = (problem.objective, *problem.constraints)
-    found = {id(atom): atom for root in roots for atom in oracle_atoms(root)}
+def atoms_of(*nodes: Any) -> list[OracleAtom]:
+    """The atoms in trees that only oracles know, each once, those inside of others first."""
+    found: dict[int, OracleAtom] = {}
+    for node in nodes:
+        found |= {id(atom): atom for atom in atoms_of(*getattr(node, "args", []))}
+        if isinstance(node, OracleAtom):
+            found[id(node)] = node
     return list(found.values())
-
-
-def oracle_atoms(node: Any) -> Iterator[OracleAtom]:
-    """Oracle atoms in a tree, those inside of others first."""
-    for arg in getattr(node, "args", []):
-        yield from oracle_atoms(arg)
-    if isinstance(node, OracleAtom):
-        yield node
 
 
 def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
@@ -353,10 +334,3 @@ def column(value: Any) -> Floats:
 def in_shape(entries: Floats, node: cp.Expression) -> Floats:
     """Entries column by column in the shape of an expression."""
     return entries.reshape(node.shape, order="F")
-
-
-def _jacobian(gradient: Any, v: cp.Variable, arg: cp.Expression) -> Any:
-    """The derivative of an argument by a variable, from the gradient as cvxpy writes it."""
-    if gradient is None:
-        return sp.csr_array((arg.size, v.size))
-    return sp.csr_array([[gradient]] if np.isscalar(gradient) else gradient).T
