@@ -307,7 +307,7 @@ def test_a_family_with_a_scale_is_compared_on_the_samples_given():
 
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
-    [(Clustering, r"make an instance, Clustering\(\)"), ("a problem", "neither a Problem nor")],
+    [(Clustering, r"give an instance .* such as Clustering\(\)"), ("a problem", "is no Problem")],
 )
 def test_what_is_no_problem_is_named(wrong, complaint):
     caught(complaint, check_problem, wrong, *recordings(2))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from structsvm.errors import LearningError, PluginError, SettingsError
+from structsvm.data.sample import Sample
+from structsvm.errors import LearningError, SettingsError
 from structsvm.masters.base import Master, Request, acceptable
+from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.problem import Problem, Regularized, RegularizedRisk, Separation
+from structsvm.oracles.exhaustive import all_segmentations
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.problem import Outline, Regularized
+from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers.base import Solver
-from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.testing.promises import Checked
 from structsvm.testing.separation import SCALES
@@ -26,7 +29,8 @@ ROUNDING = 1e-7
 ACCURACY = 1e-5
 """What cvxpy may be off, for the size of a value."""
 GROUPS = 3
-SAMPLES, CLASSES, FEATURES = 12, 3, 2
+LABELS = ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 2])
+"""Of the recordings that a solver learns from."""
 
 
 def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = SPACES) -> None:
@@ -142,7 +146,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
     """
     checked = Checked.of(Master, master)
     space, rng = space or Nonnegative(4), np.random.default_rng(0)
-    risk = _Restricted(space, SquaredNorm(0.5))
+    risk = Outline(space, SquaredNorm(0.5), None, GROUPS)
     cuts = WorkingSet(GROUPS, space.dim)
     for n_cuts in (1, 2, 4):
         cuts.add(
@@ -153,16 +157,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
         _check_restricted(checked, risk, cuts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Restricted(Regularized):
-    space: WeightSpace
-    regularizer: Regularizer
-    constraints: Any = None
-
-
-def _check_restricted(checked: Checked, risk: _Restricted, cuts: WorkingSet) -> None:
-    import cvxpy as cp
-
+def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> None:
     require = checked.require
     request, space, held = Request(), risk.space, cuts.slopes.copy()
     answer = checked.plugin.solve(risk, cuts, request)
@@ -174,13 +169,7 @@ def _check_restricted(checked: Checked, risk: _Restricted, cuts: WorkingSet) -> 
     require(np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them")
     outside = float(np.abs(w - space.project(w)).max()) if answer.is_projected else 0.0
     require(outside <= ROUNDING, f"is_projected, but w is {outside:.2g} outside")
-    B, w_var, cone = space.variable()
-    slacks = cp.Variable(cuts.n_groups, nonneg=True)
-    rows = [slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w_var]
-    total = risk.regularizer.as_cvxpy(B, w_var, space) + cp.sum(slacks)
-    least = cp.Problem(cp.Minimize(total), [*cone, *rows]).solve(solver="CLARABEL")
-    w = space.project(w)
-    reached = risk.penalty(w) + float(np.maximum(cuts.group_values(w), 0.0).sum())
+    least, reached = _minimum(risk, cuts), _objective(risk, cuts, space.project(w))
     within = (acceptable(request.tol) + ACCURACY) * (1.0 + abs(least))
     require(reached <= least + within, f"it reached {reached}, the minimum is {least}")
     sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
@@ -198,47 +187,13 @@ def _check_restricted(checked: Checked, risk: _Restricted, cuts: WorkingSet) -> 
     require(lower <= least + within, f"it claims the lower bound {lower}, the minimum is {least}")
 
 
-@dataclass(frozen=True)
-class _Classes(Problem):
-    """Classes of vectors, whose labellings can be listed."""
-
-    def weight_space(self) -> WeightSpace:
-        return Free(CLASSES * FEATURES)
-
-    def joint_feature(self, x: Floats, y: int) -> Floats:
-        return np.outer(np.eye(CLASSES)[y], x).ravel()
-
-    def loss(self, y: int, y_hat: int) -> float:
-        return float(y != y_hat)
-
-    def predict(self, w: Floats, x: Floats) -> int:
-        return int(np.argmax(w.reshape(CLASSES, -1) @ x))
-
-    def separate(self, w: Floats, x: Floats, y: int) -> Separation:
-        losses = np.arange(CLASSES) != y
-        worst = int(np.argmax(losses + w.reshape(CLASSES, -1) @ x))
-        return Separation(worst, 0.0, Quality.EXACT)
+def _objective(risk: Regularized, cuts: WorkingSet, w: Floats) -> float:
+    return risk.penalty(w) + float(cuts.group_values(w).sum())
 
 
-def _listed() -> tuple[RegularizedRisk, Floats, Floats]:
-    """A risk, and the losses and slopes of all labellings of each of its samples."""
-    rng, ys = np.random.default_rng(0), np.arange(SAMPLES) % CLASSES
-    xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]
-    shares, null = np.full(SAMPLES, 1.0 / SAMPLES), np.zeros(CLASSES * FEATURES)
-    risk = RegularizedRisk(_Classes(), xs, ys.tolist(), SquaredNorm(0.1), shares, null)
-    features = np.array([[risk.problem.joint_feature(x, z) for z in range(CLASSES)] for x in xs])
-    losses = (np.arange(CLASSES) != ys[:, None]).astype(float)
-    return risk, losses, features - features[np.arange(SAMPLES), ys][:, None]
-
-
-def _least(risk: RegularizedRisk, losses: Floats, slopes: Floats) -> float:
-    """The minimum of the program over all labellings."""
-    import cvxpy as cp
-
-    B, w, cone = risk.space.variable()
-    hinges = [cp.max(loss + slope @ w) for loss, slope in zip(losses, slopes, strict=True)]
-    total = risk.regularizer.as_cvxpy(B, w, risk.space) + cp.sum(hinges) / SAMPLES
-    return float(cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL"))
+def _minimum(risk: Regularized, cuts: WorkingSet) -> float:
+    """As cvxpy finds it."""
+    return _objective(risk, cuts, CvxpyMaster("CLARABEL").solve(risk, cuts, Request(1e-9)).w)
 
 
 def check_solver(solver: Solver) -> None:
@@ -255,21 +210,25 @@ def check_solver(solver: Solver) -> None:
     >>> from structsvm.testing import check_solver
     >>> check_solver(CuttingPlane())
     """
-    require = Checked.of(Solver, solver).require
-    risk, losses, slopes = _listed()
-    least = _least(risk, losses, slopes)
-
-    def objective(w: Floats) -> float:
-        return risk.penalty(w) + float(np.mean((losses + slopes @ w).max(axis=1)))
-
+    checked, rng = Checked.of(Solver, solver), np.random.default_rng(0)
+    objective = ChangePoint().learning.objective("diagonal", 2)
+    samples = [Sample(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0])) for y in LABELS]
+    truths = [EquivalenceMatrix.from_labels(np.array(y)) for y in LABELS]
+    risk: Any = objective.risk(samples, truths, SquaredNorm(0.1))
+    every = WorkingSet(len(truths), risk.space.dim)
+    for i, (x, y, omega) in enumerate(zip(risk.xs, risk.ys, risk.sample_weight, strict=True)):
+        truth = risk.problem.joint_feature(x, y)
+        for M in map(EquivalenceMatrix.from_labels, all_segmentations(x.n_samples)):
+            slope = omega * (risk.problem.joint_feature(x, M) - truth)
+            every.add([Cut(i, omega * risk.problem.loss(y, M), slope)])
+    least = _minimum(risk, every)
     try:
         solver.check(risk)
         solution, again = solver.solve(risk), solver.solve(risk)
     except (LearningError, SettingsError, AssertionError) as error:
-        name = type(solver).__name__
-        raise PluginError(f"{name} finds no weight of a convex risk: {error}") from error
+        checked.refuse(f"it finds no weight of a convex risk: {error}")
     lower, upper, gap = solution.lower, solution.upper, solution.gap
-    reached, slack = objective(solution.w), ACCURACY * (1.0 + abs(least))
+    reached, slack = _objective(risk, every, solution.w), ACCURACY * (1.0 + abs(least))
     entries = solution.history.entries
     lowers, uppers = [entry.lower for entry in entries], [entry.upper for entry in entries]
     for kept, complaint in (
@@ -282,11 +241,14 @@ def check_solver(solver: Solver) -> None:
             not solution.status.converged or gap <= solver.stopping.tol + ROUNDING,
             f"the status is {solution.status.name} with a gap of {gap:.2g}",
         ),
-        (reached <= objective(risk.null) + slack, "the weight is worse than no learning"),
+        (
+            reached <= _objective(risk, every, risk.null) + slack,
+            "the weight is worse than no learning",
+        ),
         (np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it"),
         (
             lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True),
             "bounds of the history are those of the best so far",
         ),
     ):
-        require(kept, complaint)
+        checked.require(kept, complaint)

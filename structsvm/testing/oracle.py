@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,17 +82,11 @@ def check_oracle(
     partitions = cache(
         lambda T: [EquivalenceMatrix.from_labels(np.asarray(row, np.int64)) for row in rows(T)]
     )
-    rng = np.random.default_rng(0)
-    questions = []
+    rng, questions = np.random.default_rng(0), []
     for number in range(INSTANCES):
         T = int(rng.integers(1, MOST + 1 if contiguous else 7))
-        question = small_question(rng, number, oracle, partitions(T), T, contiguous)
-        if question.constraint.n_clusters is None and not unknown_k:
-            K = int(rng.integers(1, T + 1))
-            question = replace(question, constraint=Constraint(n_clusters=K))
-        if negative_signs and number % 5 == 0:
-            signs = rng.choice([-1.0, 1.0], question.objective.Z.shape[1])
-            question = replace(question, objective=replace(question.objective, signs=signs))
+        about = number, oracle, partitions(T), T, contiguous
+        question = small_question(rng, *about, unknown_k, negative_signs and number % 5 == 0)
         questions.append((question, partitions(T)))
     check_questions(questions, rng)
 
@@ -104,16 +99,10 @@ class Question(Checked):
     constraint: Constraint
 
     @classmethod
-    def to(cls, oracle: Oracle, where: str, A: TraceObjective, c: Constraint) -> Question:
-        return cls(oracle, type(oracle).__name__, where, objective=A, constraint=c)
-
-    def __str__(self) -> str:
-        A = self.objective
+    def to(cls, oracle: Oracle, about: str, A: TraceObjective, c: Constraint) -> Question:
         truth = "" if A.truth is None else f", {in_short(A.truth)} the truth of {A.truth_weight:g}"
-        return (
-            f"{self.where}: T={A.n_samples}, r={A.Z.shape[1]}{truth}, shift={A.shift:g}, "
-            f"{self.constraint}"
-        )
+        where = f"{about}: T={A.n_samples}, r={A.Z.shape[1]}{truth}, shift={A.shift:g}, {c}"
+        return cls(oracle, type(oracle).__name__, where, objective=A, constraint=c)
 
     @property
     def slack(self) -> float:
@@ -126,10 +115,10 @@ class Question(Checked):
         """The answer, which is there and is worth what it says."""
         try:
             answer: Argmax = self.plugin.ask(self.objective, self.constraint)
-        except (PluginError, OracleError) as error:
-            refused = f"{self.name}: refused a question, though there are partitions that answer it"
-            said = error if isinstance(error, PluginError) else f"{refused}: {error}"
-            raise PluginError(f"{said} [{self}]") from error
+        except PluginError as error:
+            self.refuse(str(error))
+        except OracleError as error:
+            self.refuse(f"it refused a question that there are partitions to answer: {error}")
         value = self.objective.value(answer.y)
         self.require(
             abs(answer.value - value) <= self.slack,
@@ -145,12 +134,6 @@ class Question(Checked):
             f"y is no partition, yet the quality is {answer.quality}: declare Quality.RELAXATION",
         )
         return answer
-
-    def ask_again(self) -> Argmax | None:
-        try:
-            return self.ask()
-        except PluginError:  # which the first answer was not
-            return None
 
     def compare(self, answer: Argmax, members: Iterable[EquivalenceMatrix]) -> None:
         """No member of the family that keeps the constraint is better than the answer may say."""
@@ -202,6 +185,8 @@ def small_question(
     partitions: list[EquivalenceMatrix],
     T: int,
     contiguous: bool,
+    unknown_k: bool = True,
+    signed: bool = False,
 ) -> Question:
     """Gaussian samples, integers with ties, offsets and null metrics in turn, of T samples."""
     r = int(rng.integers(0, 4))
@@ -226,7 +211,11 @@ def small_question(
         forced, forbidden = tuple(at[:n]), tuple(at[n : n + m])
         K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1))
         constraint = Constraint(K if "n_clusters" in oracle.takes else None, forced, forbidden)
-    objective = TraceObjective(Z, truth, weight, float(rng.choice([-1.0, -0.3, 0.0, 0.6])))
+    if constraint.n_clusters is None and not unknown_k:
+        constraint = Constraint(n_clusters=int(rng.integers(1, T + 1)))
+    shift = float(rng.choice([-1.0, -0.3, 0.0, 0.6]))
+    signs = rng.choice([-1.0, 1.0], r) if signed else None
+    objective = TraceObjective(Z, truth, weight, shift, signs=signs)
     return Question.to(oracle, name, objective, constraint)
 
 
@@ -256,18 +245,15 @@ def constraints_of(
             found.append(Constraint(regions=(Region(i, j + 1, n),)))
             found.append(Constraint(regions=(Region(i, j + 1, 1, or_more=True),)))
     if not contiguous and "links" in takes:
-        found += _links(M.labels)
+        same, other = (
+            np.flatnonzero(M.labels == M.labels[0]),
+            np.flatnonzero(M.labels != M.labels[0]),
+        )
+        together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
+        apart = ((0, int(other[-1])),) if other.size else ()
+        links = Constraint(together=together), Constraint(apart=apart)
+        found += [c for c in (*links, Constraint(together=together, apart=apart)) if c.has_links]
     return found
-
-
-def _links(labels: Any) -> list[Constraint]:
-    """Links that a partition keeps: two items together, two items apart, and both."""
-    same, other = np.flatnonzero(labels == labels[0]), np.flatnonzero(labels != labels[0])
-    together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
-    apart = ((0, int(other[-1])),) if other.size else ()
-    found = {Constraint(together=together), Constraint(apart=apart)}
-    found.add(Constraint(together=together, apart=apart))
-    return [constraint for constraint in found if constraint.has_links]
 
 
 def check_questions(
@@ -287,21 +273,25 @@ def check_questions(
             questions.append(question)
             answers.append(question.check(members, rng))
             continue
-        try:
+        with suppress(OracleError):
             wrong = oracle.ask(question.objective, question.constraint)
-        except OracleError:
-            continue
-        question.require(False, f"{wrong!r} came, and no partition answers this: raise OracleError")
+            question.refuse(f"{wrong!r} came, and no partition answers this: raise OracleError")
     for question, before in settings.values():
         same = question.pickled() == before
         question.require(same, "it keeps something of a call: store settings only, return results")
+
+    def ask_again(question: Question) -> Argmax | None:
+        with suppress(PluginError):  # which the first answer was not
+            return question.ask()
+        return None
+
     with ThreadPoolExecutor(4) as pool:
-        in_threads = list(pool.map(Question.ask_again, questions))
+        in_threads = list(pool.map(ask_again, questions))
     copies = [replace(q, plugin=pickle.loads(q.pickled())) for q in questions]
     for again, where in (
-        (map(Question.ask_again, questions), "on a second call: seed every random choice"),
+        (map(ask_again, questions), "on a second call: seed every random choice"),
         (in_threads, "in threads: share no scratch memory between calls"),
-        (map(Question.ask_again, copies), "after pickling: keep settings that can be pickled"),
+        (map(ask_again, copies), "after pickling: keep settings that can be pickled"),
     ):
         for question, first, second in zip(questions, answers, again, strict=True):
             question.require(first == second, f"the answer differs {where}")

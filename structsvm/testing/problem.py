@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.sample import Sample, all_made_by
-from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
+from structsvm.errors import DataError, DataWarning, OracleError, StructSVMError
 from structsvm.learner.fitting import FitState
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
@@ -27,7 +26,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import difference
@@ -88,13 +86,15 @@ class Report:
         """In words."""
         if not self.given:
             return "every check passed"
-        found = f"with {', '.join(map(str, self.given))} partitions of the samples given"
+        found = "; nothing was compared by enumeration: check other settings, too"
         if max(self.enumerated.values(), default=0) > 1:
             sizes = ", ".join(map(str, self.enumerated))
-            found += f" and all {sum(self.enumerated.values())} of {sizes} samples"
-        else:
-            found += "; nothing was compared by enumeration: check other settings, too"
-        return f"every check passed: answers were compared {found}"
+            found = f" and all {sum(self.enumerated.values())} of {sizes} samples"
+        numbers = ", ".join(map(str, self.given))
+        return (
+            f"every check passed: answers were compared with {numbers} partitions of the samples "
+            f"given{found}"
+        )
 
 
 def check_problem(
@@ -152,18 +152,14 @@ def check_problem(
     """
     if isinstance(problem, PartitionProblem):
         return _check_partition_problem(problem, Xs, ys)
-    given: Any = problem
-    if not isinstance(given, Problem):
-        way_out = f": make an instance, {given.__name__}()" if isinstance(given, type) else ""
-        raise PluginError(f"{given!r} is neither a Problem nor a PartitionProblem{way_out}")
-    if len(Xs) == 0 or len(Xs) != len(ys):
-        raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
+    checked = Checked.of(Problem, problem)
+    fits = 0 < len(Xs) == len(ys)
+    checked.require(fits, f"give a label for each sample, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(0))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         family = None if labellings is None else list(labellings(x))
         known = [(one, "one of labellings(x)") for one in family or ()]
-        name, where = type(problem).__name__, f"sample {i}"
-        sample = Asked(problem, name, where, x=x, y=y, number=i, family=family)
+        sample = Asked(problem, checked.name, f"sample {i}", x=x, y=y, number=i, family=family)
         sample.require_member(y, "the label given")
         known += [
             (answer.labelling.y, "found by separate")
@@ -194,11 +190,14 @@ def _check_partition_problem(
         kit.check_labels(data)
         kit.check_agreement(data.truths)
         _, data = Inputs.fit(None, settings.standardize, data)
-        state = kit.fit_state(settings, data)
+        try:
+            state = FitState.of(settings, data)
+        except OracleError as error:
+            kit.refuse(f"the decoder failed: {error}")
     kit.check_weights(data)
     kit.check_risk(state.risk, "diagonal")
     if not any(sample.has_gaps for sample in data.samples):
-        kit.check_risk(kit.fit_state(replace(settings, metric="full"), data).risk, "full")
+        kit.check_risk(FitState.of(replace(settings, metric="full"), data).risk, "full")
     report = Report()
     if problem.traits.convex:
         samples = all_made_by(data.samples, state.units)
@@ -214,29 +213,29 @@ class _Kit(Checked):
 
     rng: np.random.Generator
 
-    @property
-    def problem(self) -> PartitionProblem:
-        return self.plugin  # type: ignore[no-any-return]
-
     def call_about(self, i: int, method: str, *arguments: Any) -> Any:
         return replace(self, where=f"sample {i}").call(method, *arguments)
 
     def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
         """Whether a partition is one of the family: ``encode`` gives it back."""
         try:
-            return self.problem.encode(self.problem.decode(M, sample), sample) == M
+            return bool(self.plugin.encode(self.plugin.decode(M, sample), sample) == M)
         except DataError:
             return False
 
-    def fit_state(self, settings: Settings, data: TrainingSet) -> FitState:
+    def must_refuse(self, method: str, what: str, call: Callable[..., Any], *given: Any) -> None:
+        did = "accepted"
         try:
-            return FitState.of(settings, data)
-        except OracleError as error:
-            raise PluginError(f"{self.name}: the decoder failed: {error}") from error
+            call(*given)
+        except DataError:
+            return
+        except Exception as error:
+            did = f"raised {type(error).__name__} for"
+        self.refuse(f"{method} {did} {what}: raise DataError")
 
     def check_labels(self, data: TrainingSet) -> None:
         """Partitions become the labels that they are made of, and what is none is refused."""
-        own = type(self.problem).read is not PartitionProblem.read
+        own = type(self.plugin).read is not PartitionProblem.read
         for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
             labels = self._decoded(i, _partition(truth), sample)
             self.require(
@@ -245,19 +244,11 @@ class _Kit(Checked):
                 and np.issubdtype(labels.dtype, np.integer),
                 f"decode returned {labels!r}: return one integer for each of the samples",
             )
-        T = data.samples[0].n_samples
-        for wrong, what in (
-            (np.zeros((T, 2), int), "a table of labels"),
-            (np.full(T + 1, 0.5), f"{T + 1} labels"),
-        ):
-            did = "accepted"
-            try:
-                self.problem.encode(wrong, data.samples[0])
-            except DataError:
-                continue
-            except Exception as error:
-                did = f"raised {type(error).__name__} for"
-            self.require(False, f"encode {did} {what} of {T} samples: raise DataError")
+        sample, encode = data.samples[0], self.plugin.encode
+        T, table = sample.n_samples, np.zeros((sample.n_samples, 2), int)
+        self.must_refuse("encode", f"a table of labels of {T} samples", encode, table, sample)
+        more = np.full(T + 1, 0.5)
+        self.must_refuse("encode", f"{T + 1} labels of {T} samples", encode, more, sample)
 
     def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
         """A partition as labels, which are read as the same partition."""
@@ -273,14 +264,9 @@ class _Kit(Checked):
     def check_agreement(self, truths: Sequence[Any]) -> None:
         """Labels that teach nothing are refused, and the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
-        self.problem.learning.check(truths)
-        with suppress(DataError):
-            self.problem.learning.check(single)
-            raise PluginError(
-                f"{self.name}: learning.check accepted samples of one single cluster each, from "
-                "which nothing can be learned: raise DataError"
-            )
-        agreement = self.problem.comparison.agreement
+        check, agreement = self.plugin.learning.check, self.plugin.comparison.agreement
+        check(truths)
+        self.must_refuse("learning.check", "samples of one single cluster each", check, single)
         for truth, other in zip(truths, single, strict=True):
             best, worse = agreement(truth, truth), agreement(truth, other)
             self.require(
@@ -291,7 +277,7 @@ class _Kit(Checked):
 
     def check_weights(self, data: TrainingSet) -> None:
         """A weight of 2 counts as a sample that is there twice."""
-        learning, few = self.problem.learning, list(range(min(len(data), 2)))
+        learning, few = self.plugin.learning, list(range(min(len(data), 2)))
         found = []
         for part in (
             replace(data.at(few), weights=np.array([2.0, 1.0])[: len(few)]),
@@ -313,7 +299,7 @@ class _Kit(Checked):
             self._check_composite(risk)
             return
         self.require(
-            self.problem.traits.convex,
+            self.plugin.traits.convex,
             "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
         )
         weights = random_weights(risk.problem, self.rng)
@@ -397,8 +383,8 @@ class _Kit(Checked):
                 self._check_tiny(tiny[T], family)
         given = []
         for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
-            oracles = [self.problem.decoder(sample)]
-            learned = self.problem.training_sample(sample, truth)
+            oracles = [self.plugin.decoder(sample)]
+            learned = self.plugin.training_sample(sample, truth)
             of_learned = getattr(learned, "oracle", oracles[0])
             if difference(oracles[0], of_learned) is not None:
                 oracles.append(of_learned)
@@ -410,8 +396,8 @@ class _Kit(Checked):
             "nothing was compared, because the family has one single partition of every sample "
             "that was looked at: give samples that can be partitioned in more than one way",
         )
-        decoders = {T: self.problem.decoder(x) for T, x in tiny.items()}
-        questions, contiguous = [], self.problem.traits.contiguous
+        decoders = {T: self.plugin.decoder(x) for T, x in tiny.items()}
+        questions, contiguous = [], self.plugin.traits.contiguous
         for number in range(INSTANCES if tiny else 0):
             T = int(self.rng.choice(list(tiny)))
             question = small_question(self.rng, number, decoders[T], families[T], T, contiguous)
@@ -421,7 +407,7 @@ class _Kit(Checked):
 
     def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
         """Every partition of a few items that the problem has: those ``encode`` gives back."""
-        T, contiguous = sample.n_samples, self.problem.traits.contiguous
+        T, contiguous = sample.n_samples, self.plugin.traits.contiguous
         possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
         found = [M for M in possible if self.is_member(M, sample)]
         self.require(
@@ -435,15 +421,15 @@ class _Kit(Checked):
         for scale in (0.3, 1.0, 3.0):
             truth = family[int(self.rng.integers(len(family)))]
             x = items.with_features(scale * self.rng.standard_normal(items.X.shape))
-            objective = self.problem.learning.objective("diagonal", x.n_features)
+            objective = self.plugin.learning.objective("diagonal", x.n_features)
             risk: Any = objective.risk([x], [truth], SquaredNorm())
             made = "" if x.side is None else ", as at makes them of a sample"
             where = f"{truth.n_samples} items{made}, truth {truth.labels}"
             sample = Asked(risk.problem, self.name, where, x=risk.xs[0], y=risk.ys[0], number=0)
-            plain = replace(sample, x=SearchedSample(x.X, truth, self.problem.decoder(x)), y=truth)
+            plain = replace(sample, x=SearchedSample(x.X, truth, self.plugin.decoder(x)), y=truth)
             answer = sample.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
             for M in family:
-                if not self.problem.traits.given_k or M.n_clusters == truth.n_clusters:
+                if not self.plugin.traits.given_k or M.n_clusters == truth.n_clusters:
                     sample.compare(answer, plain.labelling(M, "which encode accepts"))
 
     def _check_given(
@@ -468,17 +454,14 @@ class _Kit(Checked):
                 members[answer.y] = None
             answers.append((question, answer))
 
-        def ask_with_and_without_loss(Z: Floats, shift: float, constraint: Constraint) -> None:
-            ask(TraceObjective(Z, shift=shift, gaps=True), constraint)
-            ask(TraceObjective(Z, truth, 2.0, shift, gaps=True), constraint)
-
         for scale, shift in QUESTIONS:
-            ask_with_and_without_loss(scale * sample.X, shift, UNCONSTRAINED)
+            ask(TraceObjective(scale * sample.X, shift=shift, gaps=True))
+            ask(TraceObjective(scale * sample.X, truth, 2.0, shift, gaps=True))
+        contiguous = self.plugin.traits.contiguous
         for M in list(members)[:4]:
-            for constraint in constraints_of(
-                M, oracle.takes, self.rng, self.problem.traits.contiguous
-            ):
-                ask_with_and_without_loss(sample.X, -1.0, constraint)
+            for constraint in constraints_of(M, oracle.takes, self.rng, contiguous):
+                ask(TraceObjective(sample.X, shift=-1.0, gaps=True), constraint)
+                ask(TraceObjective(sample.X, truth, 2.0, -1.0, gaps=True), constraint)
         known = [M for M in members if M.is_partition]
         for other in chain.from_iterable(_neighbours(M, self.rng) for M in known):
             if len(members) >= MOST_MEMBERS:
@@ -501,10 +484,10 @@ class _Kit(Checked):
             M = self._predicted(i, sample, metric, truth.n_clusters)
             if metric.price is not None or metric.n_clusters is not None:
                 M = self._predicted(i, sample, metric, None)
-            if not self.problem.traits.contiguous:
+            if not self.plugin.traits.contiguous:
                 for constraint in constraints_of(_partition(truth), {"links"}, self.rng, False):
                     self._predicted(i, sample, metric, truth.n_clusters, constraint)
-            found = self.problem.comparison.scores(truth, M, 5)
+            found = self.plugin.comparison.scores(truth, M, 5)
             self.require(
                 {"loss", "disagreement"} <= found.keys()
                 and all(value is None or np.isfinite(value) for value in found.values()),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from structsvm.errors import PluginError
-from structsvm.support.contract import asked, hook
+from structsvm.support.contract import asked
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import difference
 
@@ -25,18 +25,18 @@ class Checked:
 
     @classmethod
     def of(cls, kind: type, plugin: Any) -> Self:
-        if not isinstance(plugin, kind):
-            raise PluginError(f"{shown(plugin)} is no {kind.__name__}: give an instance of a class")
+        checked = cls(plugin, shown(plugin))
+        way_out = f", such as {plugin.__name__}()" if isinstance(plugin, type) else ""
+        said = f"it is no {kind.__name__}: give an instance of a class{way_out}"
+        checked.require(isinstance(plugin, kind), said)
         return cls(plugin, type(plugin).__name__)
+
+    def refuse(self, complaint: str) -> NoReturn:
+        raise PluginError(f"{self.name}: {complaint}{f' [{self.where}]' if self.where else ''}")
 
     def require(self, kept: Any, complaint: str) -> None:
         if not kept:
-            place = f" [{self}]" if str(self) else ""
-            raise PluginError(f"{self.name}: {complaint}{place}")
-
-    @hook
-    def __str__(self) -> str:
-        return self.where
+            self.refuse(complaint)
 
     def call(self, method: str, *arguments: Any) -> Any:
         """What a method answers that leaves alone what it is given."""
@@ -51,7 +51,7 @@ class Checked:
         try:
             return pickle.dumps(self.plugin)
         except Exception as error:
-            raise PluginError(
-                f"{self.name} cannot be pickled ({error}): keep plain settings, and define the "
-                "class in a module"
-            ) from error
+            self.refuse(
+                f"it cannot be pickled ({error}): keep plain settings, and define the class in a "
+                "module"
+            )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import PluginError, StructSVMError
+from structsvm.errors import StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.separation import (
     check_feature,
@@ -102,7 +102,7 @@ class Asked(Checked):
         try:
             answer = check_first_answer(self.plugin, self.x, self.y, self.number, w)
         except StructSVMError as error:
-            raise PluginError(f"{self.name}: {error} [{self.where}]") from error
+            self.refuse(str(error))
         if answer.quality is not Quality.RELAXATION:
             self.require_member(answer.y, "the answer of separate")
         self.require(
@@ -123,15 +123,13 @@ class Asked(Checked):
         """No labelling is worth more than an answer may say."""
         w, slack = answer.w, answer.separation.slack
         value, reached = answer.labelling.worth(w), other.worth(w)
-        if reached <= value + slack + self.tolerance(w):
-            return
-        self.require(
-            False,  # the words take a third of the time
-            f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
-            f"worth more than their sum, but {other.y!r}, {other.origin}, is worth {reached!r}; "
-            "check that it maximises the same loss and the same joint_feature that are declared, "
-            "or return Quality.HEURISTIC with slack math.inf",
-        )
+        if reached > value + slack + self.tolerance(w):
+            self.refuse(
+                f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
+                f"worth more than their sum, but {other.y!r}, {other.origin}, is worth "
+                f"{reached!r}; check that it maximises the same loss and the same joint_feature "
+                "that are declared, or return Quality.HEURISTIC with slack math.inf"
+            )
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
