@@ -146,7 +146,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
     """
     checked = Checked.of(Master, master)
     space, rng = space or Nonnegative(4), np.random.default_rng(0)
-    risk = Outline(space, SquaredNorm(0.5), None, GROUPS)
+    risk = Outline(space, SquaredNorm(0.5), None, GROUPS, is_convex=True)
     cuts = WorkingSet(GROUPS, space.dim)
     for n_cuts in (1, 2, 4):
         cuts.add(
