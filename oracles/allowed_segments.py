@@ -22,14 +22,8 @@ from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.nodes import Allowed, Boundaries
 from structsvm.oracles._segments.search import best_path, rounding_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Ints
 from structsvm.support.contract import asked
 from structsvm.support.plain import read_only, shown
@@ -85,7 +79,6 @@ class AllowedSegmentsOracle(Oracle):
             When nothing is allowed, or when the truth is no segmentation.
         """
         T = objective.n_samples
-        self.refuse(constraint, T)
         K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
         found = best_path(objective, boundaries, K, _allowed(self.rule, T))
         if found is None:
@@ -96,7 +89,7 @@ class AllowedSegmentsOracle(Oracle):
                 f"no segmentation{into} of {T} samples has only segments that "
                 f"{_called(self.rule)} allows{known}: allow more"
             )
-        y = EquivalenceMatrix.from_breakpoints(found[1:])
+        y = EquivalenceMatrix.from_boundaries(found)
         value = objective.value(y)
         return Argmax(y, value, value + rounding_of(objective, value, DOUBTFUL), Quality.EXACT)
 

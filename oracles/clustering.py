@@ -14,21 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._clusters.compression import compress_objective
 from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
 from structsvm.oracles._clusters.linked import best_under_links
 from structsvm.oracles._clusters.starts import across, kmeans, numbered, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below
 
@@ -110,7 +103,6 @@ class ClusteringOracle(Oracle):
             When a start labels another number of samples, and as :meth:`maximize`.
         """
         T = objective.n_samples
-        self.refuse(constraint, T)
         K = constraint.n_clusters
         grouped = GroupedObjective.of(objective)
         order = np.random.default_rng(self.random_state).permutation(T)
@@ -164,8 +156,7 @@ class ClusteringOracle(Oracle):
         """The value of the spectral relaxation, and its solution rounded by K-means."""
         if not self.relaxation:
             return np.inf, ()
-        data, signs, weight, basis = compress_objective(objective)
-        M, bound = SpectralOracle().maximize_compressed(data, signs, weight, objective.shift, K)
+        M, bound, basis = SpectralOracle().relaxed(objective, K)
         directions = basis.lift(M.V[:, 1:])
         K = K or min(M.n_clusters, M.V.shape[1])
         return bound, (kmeans(directions, K, 1, self.random_state),)

@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 
 Labels = NDArray[np.int8]
@@ -69,7 +63,6 @@ class ExhaustiveOracle(Oracle):
                 f"there are too many {what} of {T} samples to look at each (at most {most} "
                 "samples): use a sequential, spectral or clustering oracle"
             )
-        self.refuse(constraint, T)
         if self.contiguous:
             labels = all_segmentations(T)
             labels = labels[_respects_boundaries(labels, constraint)]

@@ -25,14 +25,8 @@ from structsvm.masters.cvxpy import raw_answer
 from structsvm.oracles._clusters.starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 
 TIGHT = 1e-7
@@ -94,7 +88,6 @@ class SemidefiniteOracle(Oracle):
         OracleError
             When there are too many samples, the constraint cannot be satisfied or the solver fails.
         """
-        self.refuse(constraint, objective.n_samples)
         search = ClusteringOracle(random_state=self.random_state)
         first = search.maximize(objective, constraint)
         if _is_tight(first.value, first.upper_bound, objective):
@@ -123,7 +116,6 @@ class SemidefiniteOracle(Oracle):
         import cvxpy as cp
 
         T, K = objective.n_samples, constraint.n_clusters
-        self.refuse(constraint, T)
         if T > self.max_samples:
             raise OracleError(
                 f"{T} samples are too many for a semidefinite program "

@@ -7,36 +7,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.nodes import Boundaries
-from structsvm.oracles._segments.pelt import Found, Recordings, segment_all
+from structsvm.oracles._segments.pelt import Recordings, segment_all
 from structsvm.oracles._segments.prices import loss_curve, price_path
 from structsvm.oracles._segments.search import (
     SegmentSearch,
     all_positive,
     best_path,
     best_paths,
-    is_negligible,
     rounding_of,
     splitting_price,
 )
 from structsvm.oracles._segments.table import OVERHEAD, truth_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import (
-    NOT_FINITE,
     UNCONSTRAINED,
     Argmax,
     Constraint,
     Oracle,
-    Quality,
     TraceObjective,
     decode_between,
 )
-from structsvm.support.arrays import Floats, Ints, all_within
+from structsvm.status import Quality
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import read_only
-from structsvm.support.stack import Stack
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
@@ -80,32 +75,13 @@ class SequentialOracle(Oracle):
     pruning: bool = True
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Maximise ``Tr(A M)`` over the segmentations that ``constraint`` allows.
-
-        Raises
-        ------
-        OracleError
-            When the constraint cannot be satisfied, the objective is not finite, or the truth is
-            not a segmentation.
-        """
-        self._refuse_gaps(objective)
-        objective = _without_null_columns(objective)
-        if constraint.says_nothing and self._is_one_call(objective):
-            (found,) = _in_one_call([objective])
-            if found is not None:
-                return found
-        return self._maximize_alone(objective, constraint)
+        """Maximise over the segmentations that ``constraint`` allows."""
+        if constraint.says_nothing:
+            return self.maximize_all([objective])[0]
+        return self._maximize_alone(_without_null_columns(objective), constraint)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
-        """Maximise ``Tr(A M)`` over all segmentations, of each of the recordings.
-
-        Raises
-        ------
-        OracleError
-            When a truth is not a segmentation.
-        """
-        for objective in objectives:
-            self._refuse_gaps(objective)
+        """Maximise ``Tr(A M)`` over all segmentations, of each of the recordings."""
         prepared = [_without_null_columns(objective) for objective in objectives]
         together: dict[float, list[int]] = {}
         for i, A in enumerate(prepared):
@@ -120,8 +96,6 @@ class SequentialOracle(Oracle):
 
     def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
         T, K = objective.n_samples, constraint.n_clusters
-        truth_of(objective)
-        self.refuse(constraint, T)
         boundaries = Boundaries.of(constraint, T)
         required = boundaries.required.size - 1
         path = None
@@ -135,51 +109,9 @@ class SequentialOracle(Oracle):
             raise OracleError(
                 f"no segmentation{into} has its changes where they are known to be{other}"
             )
-        y = _segmentation(path)
+        y = EquivalenceMatrix.from_boundaries(path)
         value = objective.value(y)
         return Argmax(y, value, value + rounding_of(objective, value), Quality.EXACT)
-
-    def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
-        """The best segmentation of each of N short recordings in the metric, at a price of a part.
-
-        None stands for one that has to be asked about alone: where a column is zero, where the
-        search is longer than a compiled call, or where rounding may have hidden a better one.
-
-        Raises
-        ------
-        OracleError
-            When a value is missing or infinite.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from structsvm.oracles import SequentialOracle
-        >>> from structsvm.support.stack import Stack
-        >>> Zs = Stack.of([np.array([[1.0], [1.0], [9.0]]), np.array([[1.0], [1.1]])])
-        >>> [M.breakpoints for M in SequentialOracle().at_price(Zs, 1.0)]
-        [[2, 3], [2]]
-        """
-        if not all_within(Zs.rows, LARGEST):
-            raise OracleError(NOT_FINITE)
-        if not self.pruning or price <= 0.0 or not Zs.rows.shape[1]:
-            return [None] * len(Zs)
-        recordings = Recordings.of_stack(Zs)
-        if recordings.most_work() > ONE_CALL:
-            return [None] * len(Zs)
-        answers: list[EquivalenceMatrix | None] = []
-        starts_without_zero = np.asarray(Zs.rows[Zs.first[:-1]].all(axis=1))
-        for i, best in enumerate(segment_all(recordings, 0.0, np.full(len(Zs), -price))):
-            if best is None:  # PELT gave up, and is not asked again
-                objective = _without_null_columns(TraceObjective(Zs.array(i), shift=-price))
-                answer = self._maximize_alone(objective, UNCONSTRAINED)
-                answers.append(answer.y if answer.upper_bound <= answer.value else None)
-                continue
-            is_full = starts_without_zero[i] or Zs.array(i).any(axis=0).all()
-            if is_full and is_negligible(best.scatter, best.labels.size, price):
-                answers.append(EquivalenceMatrix.from_search(best.labels, best.path))
-            else:
-                answers.append(None)
-        return answers
 
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best segmentation of a recording (T, r) in the metric at every price of a segment.
@@ -201,11 +133,15 @@ class SequentialOracle(Oracle):
         objective = _without_null_columns(TraceObjective(Z))
         if (T := objective.n_samples) > SHORT:
             search = SegmentSearch(objective, Boundaries.anywhere(T))
-            return decode_between(lambda p: _segmentation(search.at_price(-p)[1]), prices)
+
+            def decoded(price: float) -> EquivalenceMatrix:
+                return EquivalenceMatrix.from_boundaries(search.at_price(-price)[1])
+
+            return decode_between(decoded, prices)
         known: dict[bytes, EquivalenceMatrix] = {}
         for path in (paths := price_path(_samples(objective), prices)):
             if path.tobytes() not in known:
-                known[path.tobytes()] = _segmentation(path)
+                known[path.tobytes()] = EquivalenceMatrix.from_boundaries(path)
         return [known[path.tobytes()] for path in paths]
 
     def count_path(self, Z: Floats, most: int) -> list[EquivalenceMatrix]:
@@ -231,22 +167,13 @@ class SequentialOracle(Oracle):
         if not 1 <= most <= T:
             raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
         objective = _without_null_columns(TraceObjective(Z))
-        return [_segmentation(path) for path in best_paths(objective, most)]
+        return [EquivalenceMatrix.from_boundaries(path) for path in best_paths(objective, most)]
 
-    def loss_curves(
-        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
-    ) -> Floats:
-        """``|M - M_i|_F^2`` of the best segmentation of each recording at every price, (N, n)."""
-        curves = []
-        for Z, truth in zip(Zs, truths, strict=True):
-            if Z.shape[0] <= SHORT and truth.is_contiguous:
-                samples = _samples(_without_null_columns(TraceObjective(Z)))
-                curves.append(loss_curve(samples, truth.boundaries, prices))
-            else:
-                path = self.price_path(Z, prices)
-                loss_of = {id(M): partition_loss(truth, M) for M in path}
-                curves.append(np.array([loss_of[id(M)] for M in path]))
-        return np.array(curves)
+    def loss_curve(self, Z: Floats, truth: EquivalenceMatrix, prices: Floats) -> Floats:
+        if Z.shape[0] > SHORT or not truth.is_contiguous:
+            return super().loss_curve(Z, truth, prices)
+        samples = _samples(_without_null_columns(TraceObjective(Z)))
+        return loss_curve(samples, truth.boundaries, prices)
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search is one compiled call, in which not every boundary pays."""
@@ -262,14 +189,16 @@ def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax | None]:
     recordings = Recordings.of([_samples(A) for A in objectives], truths)
     shifts = np.array([A.shift for A in objectives], dtype=np.float64)
     found = segment_all(recordings, truth_of(objectives[0])[1], shifts)
-    return [best and _answer(A, best) for A, best in zip(objectives, found, strict=True)]
-
-
-def _answer(objective: TraceObjective, found: Found) -> Argmax:
-    y = EquivalenceMatrix.from_search(found.labels.copy(), found.path)
-    value = found.score + objective.shift * y.n_clusters + found.constant
-    rounding = rounding_of(objective, value, scatter=found.scatter)
-    return Argmax(y, value, value + rounding, Quality.EXACT)
+    answers: list[Argmax | None] = []
+    for A, best in zip(objectives, found, strict=True):
+        if best is None:
+            answers.append(None)
+            continue
+        y = EquivalenceMatrix.from_boundaries(best.path)
+        value = best.score + A.shift * y.n_clusters + best.constant
+        rounding = rounding_of(A, value, scatter=best.scatter)
+        answers.append(Argmax(y, value, value + rounding, Quality.EXACT))
+    return answers
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:
@@ -328,7 +257,3 @@ def _samples(objective: TraceObjective) -> Floats:
     if type(Z) is np.ndarray and Z.flags.c_contiguous and Z.dtype == np.float64:
         return Z
     return read_only(np.ascontiguousarray(Z, dtype=np.float64))
-
-
-def _segmentation(path: Ints) -> EquivalenceMatrix:
-    return EquivalenceMatrix.from_breakpoints(path[1:])

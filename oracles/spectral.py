@@ -22,19 +22,13 @@ from structsvm.oracles._clusters.compression import (
     Basis,
     CompressedData,
     CompressedProjector,
-    compress_objective,
+    compress,
 )
 from structsvm.oracles._spectra.cut_operator import fix_signs
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 
 LARGEST_FACTOR = 2**27
@@ -76,15 +70,29 @@ class SpectralOracle(Oracle):
             When the constraint cannot be satisfied, or when the maximiser has so many null
             directions that its factor would not fit into memory (a positive shift with unknown K).
         """
-        self.refuse(constraint, objective.n_samples)
-        data, signs, weight, basis = compress_objective(objective)
-        M, bound = self.maximize_compressed(
-            data, signs, weight, objective.shift, constraint.n_clusters
-        )
+        M, bound, basis = self.relaxed(objective, constraint.n_clusters)
+        if M.n_clusters * M.n_samples > LARGEST_FACTOR:
+            raise OracleError(
+                f"the relaxed solution has rank {M.n_clusters} on {M.n_samples} samples, too large "
+                "to be written down: price the clusters (shift <= 0), or give K"
+            )
         with single_threaded():
-            y = _lift(M, basis)
+            factor = basis.lift(M.V)
+            if M.n_null:
+                factor = np.hstack((factor, basis.complement(M.n_null)))
+            y = EquivalenceMatrix.from_factor(factor)
             value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.RELAXATION)
+
+    def relaxed(
+        self, objective: TraceObjective, K: int | None
+    ) -> tuple[CompressedProjector, float, Basis]:
+        """The best projector, its value, and the basis that leads back to the samples."""
+        truth = objective.truth if objective.has_truth else None
+        data, basis = compress(objective.Z, truth)
+        signs = np.ones(objective.Z.shape[1]) if objective.signs is None else objective.signs
+        weight = 0.0 if truth is None else objective.truth_weight
+        return *self.maximize_compressed(data, signs, weight, objective.shift, K), basis
 
     def maximize_compressed(
         self,
@@ -138,15 +146,3 @@ def _select(
     kept = min(rank, int(np.sum(values > rounding)))
     null = min(rank - kept, n_null)
     return rank - null, null
-
-
-def _lift(M: CompressedProjector, basis: Basis) -> EquivalenceMatrix:
-    if M.n_clusters * M.n_samples > LARGEST_FACTOR:
-        raise OracleError(
-            f"the relaxed solution has rank {M.n_clusters} on {M.n_samples} samples, too large to "
-            "be written down: price the clusters (shift <= 0), or give K"
-        )
-    factor = basis.lift(M.V)
-    if M.n_null:
-        factor = np.hstack((factor, basis.complement(M.n_null)))
-    return EquivalenceMatrix.from_factor(factor)

@@ -127,10 +127,8 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
     check_vector(values)
     if values.size == n_samples:
         refuse_missing(values, "sample")
-        changes = values[1:] != values[:-1]
-        numbers = np.concatenate(([0], np.cumsum(changes))).astype(np.int64)
-        ends = np.concatenate(([0], np.flatnonzero(changes) + 1, [n_samples])).astype(np.int64)
-        return EquivalenceMatrix.from_search(numbers, ends)
+        changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+        return EquivalenceMatrix.from_boundaries(np.concatenate(([0], changes, [n_samples])))
     whole = np.issubdtype(values.dtype, np.integer)
     if not whole or values.min() < 1 or values[-1] != n_samples or values.max() > n_samples:
         raise DataError(

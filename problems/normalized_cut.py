@@ -29,7 +29,7 @@ from structsvm.graphs.graph import (
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
-from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
+from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import Traits, refuse_kappa
@@ -160,11 +160,6 @@ class NormalizedCut(PartitionProblem):
         """
         raise OracleError("a normalized cut is no maximum of Tr(A M): see NormalizedCut.partition")
 
-    @property
-    def rounder(self) -> CutDecoder:
-        """The decoder that relaxes a cut to eigenvectors and rounds them."""
-        return CutDecoder(random_state=self.random_state)
-
     # ---- what comes in and goes out
 
     def read(
@@ -227,7 +222,6 @@ class NormalizedCut(PartitionProblem):
         OracleError
             If the graph cannot be cut into so many clusters.
         """
-        rounder = self.rounder
         K = metric.n_clusters if n_clusters is None and metric.price is None else n_clusters
         if K is None and metric.price is None:
             raise SettingsError(
@@ -236,12 +230,12 @@ class NormalizedCut(PartitionProblem):
             )
         W = Similarity.of(_graph(sample))(metric.factor)
         if constraint.has_links:
-            return constrained_cut(rounder, W, constraint, K, metric.price)
-        embedding = rounder.embed(W, MOST_CLUSTERS if K is None else K)
+            return constrained_cut(W, constraint, K, metric.price, self.random_state)
+        embedding = Embedding.of(W, MOST_CLUSTERS if K is None else K)
         if K is None:
             assert metric.price is not None
-            K = rounder.n_clusters(embedding, metric.price)
-        return rounder.partition(embedding, K)
+            K = embedding.n_clusters(metric.price)
+        return embedding.partition(K, self.random_state)
 
     @property
     def learning(self) -> Learning:
@@ -318,15 +312,14 @@ class CutLearning(Learning):
                 "links between nodes do not tell the number of clusters: label some nodes, or "
                 "give n_clusters with the partial labels and let the problem say that it is known"
             )
-        rounder = self.problem.rounder
         most = 2 * max(truth.n_clusters for truth in truths) + 2
-        embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]
+        embeddings = [Embedding.of(Similarity.of(_graph(x))(factor), most) for x in samples]
         values = np.unique(np.concatenate([e.values for e in embeddings]))
         cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
         indices, losses = [], []
         for embedding, truth in zip(embeddings, truths, strict=True):
-            counts_at = [rounder.n_clusters(embedding, float(cut)) for cut in cuts]
-            found = {K: rounder.partition(embedding, K) for K in set(counts_at)}
+            counts_at = [embedding.n_clusters(cut) for cut in cuts]
+            found = {K: embedding.partition(K, self.problem.random_state) for K in set(counts_at)}
             rand = {K: region_rand(truth, M) for K, M in found.items()}
             loss = {K: partition_loss(truth, M) for K, M in found.items()}
             indices.append([rand[K] for K in counts_at])
@@ -450,7 +443,7 @@ class CutObjective(Objective):
             space=self.weight_space(),
             regularizer=regularizer,
             start=self.start(),
-            rounder=self.problem.rounder if self.problem.oracle == "rounded" else None,
+            seed=self.problem.random_state if self.problem.oracle == "rounded" else None,
             shares=weights[kept] / weights[kept].sum(),
         )
 
@@ -483,8 +476,8 @@ class CutRisk(CompositeRisk):
     start: Floats
     shares: Floats
     """Shares of the graphs in the mean, (N,)."""
-    rounder: CutDecoder | None = None
-    """Rounds the most violated cuts to partitions; None leaves them relaxed."""
+    seed: int | None = None
+    """Of K-means, which rounds the most violated cuts to partitions; None leaves them relaxed."""
 
     @property
     def n_samples(self) -> int:
@@ -499,7 +492,7 @@ class CutRisk(CompositeRisk):
             point = hinge.at(L)
             values, V = point.operator.top(hinge.count)
             value, G = self.at(hinge, point, V, values.sum())
-            if self.rounder is None or value > 0:
+            if self.seed is None or value > 0:
                 total += self.shares[i] * value
                 gradient += self.shares[i] * G
         return total, self.vector(gradient)
@@ -533,12 +526,12 @@ class CutRisk(CompositeRisk):
 
     def at(self, hinge: CutHinge, point: Point, V: Floats, score: float) -> tuple[float, Floats]:
         """Value and gradient of a relaxed cut of that score, or of what it is rounded to."""
-        if self.rounder is None:
+        if self.seed is None:
             return hinge.constant + score - point.truth, hinge.gradient(point, V)
         d, K = point.W.degrees, hinge.Y.shape[1]
         if V.shape[1] < K:  # sqrt(d) is not among them
             V = np.column_stack([np.sqrt(d / d.sum()), V])
-        M = self.rounder.partition(Embedding(np.ones(K), V, d), K)
+        M = Embedding(np.ones(K), V, d).partition(K, self.seed)
         return hinge.partition(point, M)
 
 
@@ -580,7 +573,7 @@ class TangentModel(Problem):
         operator = hinge.derivative(point, risk.matrix(w - self.w))
         _, V = operator.top(hinge.count)
         at_w, G = risk.at(hinge, point, V, float(np.sum(V * point.operator.apply(V))))
-        quality = Quality.EXACT if risk.rounder is None else Quality.HEURISTIC
+        quality = Quality.EXACT if risk.seed is None else Quality.HEURISTIC
         slope = risk.vector(G)
         return Separation(Tangent(at_w - float(slope @ self.w), slope), 0.0, quality)
 

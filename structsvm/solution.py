@@ -81,9 +81,9 @@ class SupportLabelling:
     """At least 0; those of a sample sum to at most its weight ``omega_i``, and the rest is that of
     its true labelling."""
     labelling: Any
-    """The wrong labelling as the problem keeps it: a
-    :class:`~structsvm.partitions.KeptPartition` of a partition problem. None when it is not known,
-    because it is a relaxation, or was found before an interrupted run went on."""
+    """The wrong labelling as the problem keeps it: an :class:`~structsvm.EquivalenceMatrix` of a
+    partition problem. None when it is not known, because it is a relaxation, or was found before
+    an interrupted run went on."""
     truth: Any
     """The true one."""
     loss: float | None

@@ -165,7 +165,7 @@ def test_a_truth_that_comes_back_has_its_loss_too() -> None:
     Z, _, prices = recording(4, 60)
     truth = EquivalenceMatrix.from_labels(np.arange(Z.shape[0]) % 2)
     losses = [partition_loss(truth, M) for M in ORACLE.price_path(Z, prices)]
-    np.testing.assert_allclose(ORACLE.loss_curves([Z], [truth], prices)[0], losses)
+    np.testing.assert_allclose(ORACLE.loss_curve(Z, truth, prices), losses)
 
 
 def test_many_questions_have_the_answers_they_have_alone() -> None:

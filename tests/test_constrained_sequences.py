@@ -144,7 +144,7 @@ def test_what_no_recording_can_have_is_refused() -> None:
         (Region(0, 6, 2, True), "exactly k, or at least 1"),
     ):
         with pytest.raises(OracleError, match=message):
-            PRUNED.maximize(objective, Constraint(regions=(region,)))
+            PRUNED.ask(objective, Constraint(regions=(region,)))
     overlapping = Constraint(regions=(Region(0, 4, 1), Region(2, 6, 2)))
     with pytest.raises(OracleError, match="cut them"):
         PRUNED.maximize(objective, overlapping)

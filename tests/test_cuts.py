@@ -13,7 +13,7 @@ from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra import cut_operator as cut_eigen
 from structsvm.oracles._spectra.cut_hinge import NormalizedHinge, PlainHinge
-from structsvm.oracles.normalized_cut import CutDecoder, two_means
+from structsvm.oracles.normalized_cut import Embedding, two_means
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.regularizers import SquaredNorm
 
@@ -153,9 +153,8 @@ def test_products_read_half_of_a_dense_matrix(rng, order):
 # ---- decoding
 
 
-def cut(graph, L, K, decoder=None):
-    decoder = decoder or CutDecoder()
-    return decoder.partition(decoder.embed(Similarity.of(graph)(L), K), K)
+def cut(graph, L, K):
+    return Embedding.of(Similarity.of(graph)(L), K).partition(K, 0)
 
 
 def scatter(x, w, labels):
@@ -188,11 +187,10 @@ def test_two_means_leaves_no_side_empty():
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("K", [2, 3, 4])
-@pytest.mark.parametrize("decoder", [CutDecoder(), CutDecoder(rounding="qr"), CutDecoder(False)])
-def test_planted_clusters_are_found(rng, sparse, K, decoder):
+def test_planted_clusters_are_found(rng, sparse, K):
     graphs, labels = planted(rng, n=1, T=80, K=K, sparse=sparse)
     L = np.diag([0.7, 0.0, 0.0])
-    found = cut(graphs[0], L, K, decoder)
+    found = cut(graphs[0], L, K)
     assert found == EquivalenceMatrix.from_labels(labels[0])
 
 
@@ -200,7 +198,7 @@ def test_relaxation_solves_the_generalised_eigenproblem(rng):
     """``W y = w D y`` (Shi and Malik, 2000, eq. 6)."""
     graphs, _ = planted(rng, n=1, K=3)
     W = Similarity.of(graphs[0])(0.3 * np.eye(3))
-    found = CutDecoder().embed(W, 3)
+    found = Embedding.of(W, 3)
     values, vectors = eigh(W.matrix, np.diag(W.degrees))
     np.testing.assert_allclose(found.values, values[::-1][:3], atol=1e-10)
     ours = found.vectors / np.sqrt(found.degrees)[:, None]
@@ -211,10 +209,9 @@ def test_relaxation_solves_the_generalised_eigenproblem(rng):
 def test_unknown_number_of_clusters(rng):
     for K in (1, 2, 3):
         graphs, _ = planted(rng, n=1, T=60, K=K)
-        decoder = CutDecoder()
-        embedding = decoder.embed(Similarity.of(graphs[0])(np.diag([0.7, 0, 0])), 10)
-        assert decoder.n_clusters(embedding, 0.7) == K
-        assert decoder.n_clusters(embedding, 2.0) == 1  # never none at all
+        embedding = Embedding.of(Similarity.of(graphs[0])(np.diag([0.7, 0, 0])), 10)
+        assert embedding.n_clusters(0.7) == K
+        assert embedding.n_clusters(2.0) == 1  # never none at all
 
 
 def test_more_clusters_than_nodes_is_an_error(rng):

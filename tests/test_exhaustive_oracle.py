@@ -94,4 +94,4 @@ def test_ties_go_to_the_first() -> None:
 )
 def test_bad_input(oracle, T: int, constraint: Constraint, message: str) -> None:
     with pytest.raises(OracleError, match=message):
-        oracle.maximize(TraceObjective(np.zeros((T, 1))), constraint)
+        oracle.ask(TraceObjective(np.zeros((T, 1))), constraint)

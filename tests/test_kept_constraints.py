@@ -148,7 +148,6 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
 RECORDINGS = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
 LEARNER = MetricLearner(metric="diagonal").fit(XS, YS)
-FOUND = LEARNER.predict_breakpoints(XS)
 
 
 def broken(self, *asked):
@@ -159,7 +158,7 @@ def full(self, *asked):
     raise MemoryError("too many at once")
 
 
-@pytest.mark.parametrize("method", ["maximize_all", "loss_curves"])
+@pytest.mark.parametrize("method", ["maximize_all", "loss_curve"])
 class TestLearning:
     def test_a_fault_of_asking_together_is_told_though_each_alone_is_answered(
         self, monkeypatch, method
@@ -171,21 +170,18 @@ class TestLearning:
 
 class TestPrediction:
     def test_an_answer_too_few_is_told(self, monkeypatch):
-        whole = SequentialOracle.at_price
-        monkeypatch.setattr(SequentialOracle, "at_price", lambda *asked: whole(*asked)[1:])
-        with pytest.raises(PluginError, match="at_price returned partitions of other samples"):
+        whole = SequentialOracle.maximize_all
+        too_few = lambda self, some: whole(self, some)[len(some) > 1 :]  # noqa: E731
+        monkeypatch.setattr(SequentialOracle, "maximize_all", too_few)
+        with pytest.raises(PluginError, match="maximize_all returned"):
             LEARNER.predict(XS)
 
     def test_an_answer_about_other_samples_is_told(self, monkeypatch):
-        whole = SequentialOracle.at_price
-        other = EquivalenceMatrix.from_breakpoints([1, 3])
-        monkeypatch.setattr(SequentialOracle, "at_price", lambda *a: [*whole(*a)[1:], other])
-        with pytest.raises(PluginError, match="at_price returned partitions of other samples"):
+        whole = SequentialOracle.maximize_all
+        other = SequentialOracle().maximize(TraceObjective(np.ones((3, 1))))
+        monkeypatch.setattr(SequentialOracle, "maximize_all", lambda *a: [*whole(*a)[1:], other])
+        with pytest.raises(PluginError, match="answered for 3 samples"):
             LEARNER.predict(XS)
-
-    def test_what_is_to_be_asked_alone_is(self, monkeypatch):
-        monkeypatch.setattr(SequentialOracle, "at_price", lambda *_: [None] * 3)
-        assert LEARNER.predict_breakpoints(XS) == FOUND
 
 
 # ---- the null metric

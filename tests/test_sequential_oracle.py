@@ -253,7 +253,7 @@ def test_the_plain_scan_keeps_the_contract() -> None:
 )
 def test_impossible_constraints_are_refused(constraint: Constraint, complaint: str) -> None:
     with pytest.raises(OracleError, match=complaint):
-        FAST.maximize(TraceObjective(np.ones((6, 1))), constraint)
+        FAST.ask(TraceObjective(np.ones((6, 1))), constraint)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -296,7 +296,7 @@ class TestEveryOracle:
     )
     def test_impossible_constraints(self, oracle, constraint, message) -> None:
         with pytest.raises(OracleError, match=message):
-            oracle.maximize(TraceObjective(np.ones((4, 1))), constraint)
+            oracle.ask(TraceObjective(np.ones((4, 1))), constraint)
 
     def test_deterministic_and_safe_in_threads(self, oracle) -> None:
         rng, T = np.random.default_rng(9), 12 if isinstance(oracle, SemidefiniteOracle) else 150

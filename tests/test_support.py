@@ -11,7 +11,7 @@ from recording_cases import recordings
 
 from structsvm import Clustering, MetricLearner, load, save
 from structsvm.errors import SettingsError
-from structsvm.partitions import EquivalenceMatrix, KeptPartition
+from structsvm.partitions import EquivalenceMatrix
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, CvxpyMaster, Memory, Stopping
@@ -195,14 +195,11 @@ def test_clusters_are_kept_by_row():
     assert is_between(value.solve(solver="CLARABEL"), learner.solution_, 1e-6)
 
 
-class TestKeptPartition:
-    @pytest.mark.parametrize(
-        "labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300))]
-    )
-    def test_nothing_is_lost(self, labels):
-        kept = KeptPartition.of(EquivalenceMatrix.from_labels(labels))
-        assert kept.matrix == EquivalenceMatrix.from_labels(labels)
-        assert kept.n_samples == len(labels)
-        assert kept.n_clusters == len(set(labels))
-        assert {kept: 1}[pickle.loads(pickle.dumps(kept))] == 1
-        assert kept != labels
+@pytest.mark.parametrize(
+    "labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300))]
+)
+def test_a_partition_travels_whole_and_small(labels):
+    M = EquivalenceMatrix.from_labels(labels)
+    assert {M: 1}[pickle.loads(pickle.dumps(M))] == 1
+    assert M.n_bytes <= 2 * len(labels) + 2
+    assert M != labels

@@ -25,7 +25,6 @@ from scipy.linalg import lapack
 from structsvm.errors import OracleError
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats
 
 BLOCK = 16_384
@@ -167,14 +166,6 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
     compressed_truth = np.vstack((space.truth, np.zeros((triangle.shape[0], space.truth.shape[1]))))
     data = CompressedData(np.vstack((between, triangle)), compressed_truth, T)
     return data, Basis(space, within, overlap, np.linalg.inv(root).T)
-
-
-def compress_objective(objective: TraceObjective) -> tuple[CompressedData, Floats, float, Basis]:
-    """Samples, with the signs of their columns as the metric and the weight of the truth."""
-    truth = objective.truth if objective.has_truth else None
-    data, basis = compress(objective.Z, truth)
-    signs = np.ones(objective.Z.shape[1]) if objective.signs is None else objective.signs
-    return data, signs, objective.truth_weight if objective.has_truth else 0.0, basis
 
 
 def _orthogonalize(within: Floats, max_rank: int, noise: float) -> tuple[Floats, Floats]:

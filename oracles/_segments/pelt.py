@@ -25,7 +25,6 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.oracles._segments.table import (
-    NO_TRUTH,
     OVERHEAD,
     SegmentTable,
     end_scores,
@@ -47,7 +46,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces
 from structsvm.support.plain import read_only
-from structsvm.support.stack import Stack, offsets
+from structsvm.support.stack import offsets
 
 FEW = 128
 """Starts that may be left in any case."""
@@ -82,17 +81,6 @@ class Recordings(NamedTuple):
             first_bound=offsets([b.size for b in bounds]),
         )
 
-    @classmethod
-    def of_stack(cls, Zs: Stack) -> Recordings:
-        """Recordings that are side by side already, without truths."""
-        return cls(
-            samples=read_only(np.ravel(Zs.rows)),
-            first=Zs.first * Zs.rows.shape[1],
-            lengths=np.diff(Zs.first),
-            bounds=NO_TRUTH,
-            first_bound=np.zeros_like(Zs.first),
-        )
-
     def most_work(self) -> float:
         """The number of operations that the search of one of them may take."""
         sizes = np.diff(self.first) + OVERHEAD * self.lengths
@@ -104,8 +92,6 @@ class Found(NamedTuple):
 
     path: Ints
     """Its boundaries, from 0 to T, (K + 1,)."""
-    labels: Ints
-    """The segment of each sample, (T,); a view."""
     score: float
     """The sum of the scores of its segments, without shift and constant."""
     constant: float
@@ -119,16 +105,16 @@ def segment_all(recordings: Recordings, c: float, shifts: Floats) -> list[Found 
     ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
     """
     N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
-    paths, labels = np.empty(n_samples + N, np.int64), np.empty(n_samples, np.int64)
+    paths = np.empty(n_samples + N, np.int64)
     counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
     at = offsets(recordings.lengths)
     for begin, end in pieces(0, N, recordings.most_work()):
-        _segment_all(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
+        _segment_all(recordings, at, c, shifts, paths, counts, numbers, begin, end)
     found: list[Found | None] = []
     for i, (n, row) in enumerate(zip(counts.tolist(), numbers.tolist(), strict=True)):
-        a, b = int(at[i]), int(at[i + 1])
-        path = paths[a + i : a + i + n + 1].copy()
-        found.append(Found(path, labels[a:b], *row) if n else None)
+        begin = int(at[i]) + i
+        path = paths[begin : begin + n + 1].copy()
+        found.append(Found(path, *row) if n else None)
     return found
 
 
@@ -139,13 +125,12 @@ def _segment_all(
     c: float,
     shifts: Floats,
     paths: Ints,
-    labels: Ints,
     counts: Ints,
     numbers: Floats,
     begin: int,
     end: int,
 ) -> None:
-    """Fill ``paths``, ``labels`` and ``numbers`` in; ``counts`` stay 0 where PELT is slow."""
+    """Fill ``paths`` and ``numbers`` in; ``counts`` stay 0 where PELT is slow."""
     for i in range(begin, end):
         Z, bounds = _recording(recordings, i)
         T, r = Z.shape
@@ -157,8 +142,8 @@ def _segment_all(
         numbers[i, SCATTER] = scatter
         # In the null metric one segment is best.
         if r == 0 or pelt_scan(table, kappa, rounding, previous):
-            path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
-            counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
+            path = paths[at[i] + i : at[i + 1] + i + 1]
+            counts[i] = _finish(table, previous, mean, total, path, numbers[i])
 
 
 @inner()
@@ -176,14 +161,11 @@ def _finish(
     mean: Floats,
     total: Floats,
     path: Ints,
-    labels: Ints,
     numbers: Floats,
 ) -> int:
     """Fill in what is known of the best segmentation; the number of its segments."""
     T = previous.size - 1
     n = trace_back(previous, path)
-    for k in range(n):
-        labels[path[k] : path[k + 1]] = k
     numbers[VALUE] = sum_of_scores(table, path[: n + 1])
     numbers[CONSTANT] = 0.0
     for j in range(mean.size):

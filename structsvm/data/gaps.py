@@ -19,10 +19,6 @@ import numpy as np
 
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats, Ints, largest, largest_of_all
-from structsvm.support.stack import Stack
-
-TOGETHER = 64
-"""Number of rows that are scaled side by side."""
 
 
 def has_gaps(X: Floats) -> bool:
@@ -94,19 +90,6 @@ class InMetric:
             return Z
         feature, scale = self.picked
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
-
-    def of_stack(self, Xs: Stack) -> Stack:
-        """Map many samples, bit for bit as each by itself; they may be overwritten."""
-        if self.picked is None:
-            return Stack.of([self(X) for X in Xs.arrays()])
-        feature, scale = self.picked
-        rows = Xs.rows if feature is None else Xs.rows.take(feature, axis=1)
-        # numpy takes many short rows at a time for as long as one
-        whole = len(rows) // TOGETHER * TOGETHER
-        wide = rows[:whole].reshape(-1, TOGETHER * scale.size)
-        wide *= np.tile(scale, TOGETHER)
-        rows[whole:] *= scale
-        return Stack(rows, Xs.first)
 
 
 def filled(X: Floats, times: Floats | None = None) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, Step, Words, batches_of, is_prepared
+from structsvm.data.sample import Sample, Step, Words, all_made_by, batches_of, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.columns import (
@@ -174,20 +174,18 @@ def _decode_part(
 ) -> list[EquivalenceMatrix]:
     """Partition neighbouring samples, the free ones together, wherever that is done."""
     (first, samples, counts, constraints), (problem, metric, step) = part, how
+    samples = samples if step is None else all_made_by(samples, step)
     pairs = zip(counts, constraints, strict=True)
     free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
     found: dict[int, EquivalenceMatrix] = {}
-    made: dict[int, Sample] = {}
     at_once = AtOnce()
     with at_once, asked(problem, "partition"):
-        together, alone = problem.partitions_at_once([samples[j] for j in free], metric, step)
+        together = problem.partitions_at_once([samples[j] for j in free], metric)
         found = {free[k]: M for k, M in together.items()}
-        made = {free[k]: sample for k, sample in alone.items()}
     for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True)):
         if j not in found:
-            x = made.get(j) or (sample if step is None else sample.made_by(step))
             with asked(problem, "partition", f"{problem.traits.words.whole} {first + j}"):
-                found[j] = problem.partition(x, metric, K, constraint)
+                found[j] = problem.partition(sample, metric, K, constraint)
     at_once.raise_fault()
     return [found[j] for j in range(len(samples))]
 

@@ -1,7 +1,6 @@
 from structsvm.data.sample import Sample as Sample
 from structsvm.data.sample import Words as Words
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
-from structsvm.partitions.equivalence import KeptPartition as KeptPartition
 from structsvm.partitions.labelled import LabelledSample as LabelledSample
 from structsvm.partitions.labelled import SearchedSample as SearchedSample
 from structsvm.partitions.labelled import Traits as Traits

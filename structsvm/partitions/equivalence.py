@@ -1,4 +1,4 @@
-"""Partitions: rescaled equivalence matrices held as their factor, and what is kept of them."""
+"""Partitions: rescaled equivalence matrices, held as boundaries, labels or a factor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class EquivalenceMatrix:
     orthonormal ``U``, so partitions and spectral projectors are one type. The T x T matrix exists
     only in :meth:`dense`.
 
-    Build one with :meth:`from_labels`, :meth:`from_breakpoints` or :meth:`from_factor`.
+    Build one with :meth:`from_labels`, :meth:`from_breakpoints` or :meth:`from_factor`. Two are
+    equal if they group the same samples in the same way.
 
     Examples
     --------
@@ -46,10 +47,11 @@ class EquivalenceMatrix:
     True
     """
 
-    labels: Ints | None
-    """Cluster of each sample, (T,), values 0..K-1 in order of first appearance; None if relaxed."""
-    relaxed_factor: Floats | None
-    """Orthonormal factor (T, K) of a relaxation; None for a partition."""
+    held: NDArray[Any]
+    """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K + 1,); labels of another
+    partition, (T,); or the orthonormal factor of a relaxation, (T, K)."""
+    form: str
+    """Which of the three it is: "boundaries", "labels" or "factor"."""
 
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> EquivalenceMatrix:
@@ -68,7 +70,11 @@ class EquivalenceMatrix:
             raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
         rank = np.empty(first.size, dtype=np.int64)
         rank[np.argsort(first)] = np.arange(first.size)
-        return cls(_frozen(rank[inverse]), None)
+        found = rank[inverse]
+        changes = np.flatnonzero(np.diff(found)) + 1
+        if changes.size == first.size - 1:
+            return cls.from_boundaries(np.concatenate(([0], changes, [found.size])))
+        return cls(_frozen(found), "labels")
 
     @classmethod
     def from_breakpoints(cls, breakpoints: ArrayLike) -> EquivalenceMatrix:
@@ -93,20 +99,12 @@ class EquivalenceMatrix:
                 f"breakpoints end at {ends[-1]}, the number of samples, of which at most "
                 f"{MOST_SAMPLES:,} can be held"
             )
-        return cls(_frozen(np.repeat(np.arange(ends.size, dtype=np.int64), sizes)), None)
+        return cls.from_boundaries(np.concatenate(([0], ends)))
 
     @classmethod
-    def from_search(cls, labels: Ints, boundaries: Ints) -> EquivalenceMatrix:
-        """A segmentation that is not checked: ``labels`` (T,) from 0, ``boundaries`` (K + 1,)."""
-        found = object.__new__(cls)  # thousands are made of a batch: less than half the time
-        found.__dict__.update(
-            labels=_frozen(labels),
-            relaxed_factor=None,
-            n_clusters=boundaries.size - 1,
-            boundaries=_frozen(boundaries),
-            is_contiguous=True,
-        )
-        return found
+    def from_boundaries(cls, boundaries: Ints) -> EquivalenceMatrix:
+        """A segmentation with ``boundaries`` (K + 1,), from 0 to T, which are not checked."""
+        return cls(_frozen(np.asarray(boundaries, dtype=np.int64)), "boundaries")
 
     @classmethod
     def from_factor(cls, factor: ArrayLike) -> EquivalenceMatrix:
@@ -120,69 +118,71 @@ class EquivalenceMatrix:
         U = np.array(factor, dtype=np.float64)
         if U.ndim != 2 or not np.allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8):
             raise DataError("the columns of a relaxed factor must be orthonormal")
-        return cls(None, _frozen(U))
+        return cls(_frozen(U), "factor")
 
     @property
     def is_partition(self) -> bool:
         """Whether this is a true partition rather than a relaxation."""
-        return self.labels is not None
+        return self.form != "factor"
 
     @property
-    def _held(self) -> Any:
-        return self.relaxed_factor if self.labels is None else self.labels
+    def is_contiguous(self) -> bool:
+        """Whether the clusters are segments of consecutive samples."""
+        return self.form == "boundaries"
 
     @property
     def n_samples(self) -> int:
         """The number of samples, T."""
-        return int(self._held.shape[0])
+        return int(self.held[-1]) if self.is_contiguous else self.held.shape[0]
 
     @cached_property
     def n_clusters(self) -> int:
         """K = Tr M."""
-        if self.labels is not None:
-            return int(self.labels.max()) + 1
-        assert self.relaxed_factor is not None
-        return int(self.relaxed_factor.shape[1])
+        if self.is_contiguous:
+            return self.held.size - 1
+        return int(self.held.max()) + 1 if self.is_partition else self.held.shape[1]
+
+    @cached_property
+    def labels(self) -> Ints | None:
+        """Cluster of each sample, (T,), 0..K-1 in order of first appearance; None if relaxed."""
+        if not self.is_contiguous:
+            return self.held if self.is_partition else None
+        found: Ints = _frozen(np.repeat(np.arange(self.n_clusters), self.sizes))
+        return found
 
     @cached_property
     def sizes(self) -> Ints:
         """The number of samples in each cluster, (K,)."""
-        sizes = np.bincount(self._partition_labels(), minlength=self.n_clusters)
-        frozen: Ints = _frozen(sizes.astype(np.int64))
-        return frozen
+        if self.is_contiguous:
+            found: Ints = _frozen(np.diff(self.held))
+        else:
+            found = _frozen(np.bincount(self._partition_labels()))
+        return found
 
-    @cached_property
+    @property
     def boundaries(self) -> Ints:
-        """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K+1,).
+        """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K + 1,).
 
         Raises
         ------
         DataError
             If a cluster is not a segment of consecutive samples, or the matrix is relaxed.
         """
-        labels = self._partition_labels()
-        changes = np.flatnonzero(np.diff(labels)) + 1
-        if changes.size != self.n_clusters - 1:
+        if not self.is_contiguous:
+            self._partition_labels()
             raise DataError("this partition is not contiguous, so it has no breakpoints")
-        boundaries: Ints = _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
-        return boundaries
+        return self.held
 
     @property
     def breakpoints(self) -> list[int]:
         """Segment ends, the last being T (as in ruptures); an error if not contiguous."""
-        return [int(end) for end in self.boundaries[1:]]
-
-    @cached_property
-    def is_contiguous(self) -> bool:
-        """Whether the clusters are segments of consecutive samples."""
-        if self.labels is None:
-            return False
-        return int(np.count_nonzero(np.diff(self.labels))) == self.n_clusters - 1
+        ends: list[int] = self.boundaries[1:].tolist()
+        return ends
 
     def project(self, X: Floats) -> Floats:
         """Return ``U^T X``, (K, P), for ``X`` (T, P), in O(T P)."""
-        if self.relaxed_factor is not None:
-            return self.relaxed_factor.T @ X
+        if not self.is_partition:
+            return np.asarray(self.held.T @ X)
         if self.is_contiguous:
             sums = _segment_sums(X, self.boundaries)
         else:
@@ -250,8 +250,8 @@ class EquivalenceMatrix:
 
     def factor(self) -> Floats:
         """Return the factor ``U``, (T, K), of ``M = U U^T``."""
-        if self.relaxed_factor is not None:
-            return self.relaxed_factor
+        if not self.is_partition:
+            return self.held
         labels = self._partition_labels()
         U = np.zeros((labels.size, self.n_clusters))
         U[np.arange(labels.size), labels] = 1.0 / np.sqrt(self.sizes[labels])
@@ -265,22 +265,31 @@ class EquivalenceMatrix:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EquivalenceMatrix):
             return NotImplemented
-        same_kind = self.is_partition == other.is_partition
-        return same_kind and self._held.tobytes() == other._held.tobytes()
+        return self.form == other.form and self.held.tobytes() == other.held.tobytes()
 
     def __hash__(self) -> int:
-        return hash(self._held.tobytes())
+        return hash(self.held.tobytes())
+
+    @property
+    def n_bytes(self) -> int:
+        """What it takes to send it to another process."""
+        return int(self.__reduce__()[1][0].nbytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To other processes a segmentation travels as its boundaries."""
-        if self.is_contiguous and 2 * self.n_clusters < self.n_samples:
-            return _of_boundaries, (self.boundaries,)
-        return EquivalenceMatrix, (self.labels, self.relaxed_factor)
+        """To other processes a partition travels in the smallest integers that there are."""
+        kind = np.min_scalar_type(self.held.max()) if self.is_partition else np.float64
+        return _received, (self.held.astype(kind), self.form)
 
     def _partition_labels(self) -> Ints:
-        if self.labels is None:
+        labels = self.labels
+        if labels is None:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
-        return self.labels
+        return labels
+
+
+def _received(held: NDArray[Any], form: str) -> EquivalenceMatrix:
+    kind = np.float64 if form == "factor" else np.int64
+    return EquivalenceMatrix(_frozen(held.astype(kind)), form)
 
 
 def refuse_other_sizes(M: EquivalenceMatrix, other: EquivalenceMatrix) -> None:
@@ -288,12 +297,6 @@ def refuse_other_sizes(M: EquivalenceMatrix, other: EquivalenceMatrix) -> None:
         raise DataError(
             f"partitions of {M.n_samples} and of {other.n_samples} samples do not compare"
         )
-
-
-def _of_boundaries(boundaries: Ints) -> EquivalenceMatrix:
-    sizes = np.diff(boundaries)
-    labels = np.repeat(np.arange(sizes.size, dtype=np.int64), sizes)
-    return EquivalenceMatrix.from_search(labels, boundaries)
 
 
 def _segment_sums(X: Floats, boundaries: Ints) -> Floats:
@@ -306,86 +309,3 @@ def _segment_sums(X: Floats, boundaries: Ints) -> Floats:
 def _frozen(array: Any) -> Any:
     array.setflags(write=False)
     return array
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class KeptPartition:
-    """A partition in compact form; two are equal when they group the same items in the same way.
-
-    Examples
-    --------
-    >>> from structsvm.partitions import EquivalenceMatrix, KeptPartition
-    >>> kept = KeptPartition.of(EquivalenceMatrix.from_breakpoints([2, 5]))
-    >>> kept.breakpoints, kept.labels.tolist(), kept.n_samples, kept.n_clusters
-    ([2, 5], [0, 0, 1, 1, 1], 5, 2)
-    """
-
-    values: NDArray[Any]
-    """Segment ends, the last being T, or the cluster of each item from 0, (T,)."""
-    is_contiguous: bool
-    """Which of the two: whether the clusters are segments of consecutive items."""
-
-    @classmethod
-    def of(cls, M: EquivalenceMatrix) -> KeptPartition:
-        """Keep a partition; DataError if it is a relaxation, which has no clusters."""
-        values = M.boundaries[1:] if M.is_contiguous else M._partition_labels()
-        small = np.int32 if M.is_contiguous else np.min_scalar_type(int(values.max()))
-        return cls(_frozen(values.astype(small)), M.is_contiguous)
-
-    @property
-    def matrix(self) -> EquivalenceMatrix:
-        """The equivalence matrix."""
-        if self.is_contiguous:
-            return EquivalenceMatrix.from_breakpoints(self.values.astype(np.int64))
-        return EquivalenceMatrix.from_labels(self.values)
-
-    @property
-    def labels(self) -> Ints:
-        """The cluster or segment of each item, from 0, (T,)."""
-        return self.matrix._partition_labels()
-
-    @property
-    def breakpoints(self) -> list[int]:
-        """Segment ends, the last being T; DataError if the clusters are no segments."""
-        return self.matrix.breakpoints
-
-    @property
-    def n_samples(self) -> int:
-        """The number of items, T."""
-        return int(self.values[-1]) if self.is_contiguous else self.values.size
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of clusters or segments, K."""
-        return self.values.size if self.is_contiguous else int(self.values.max()) + 1
-
-    @property
-    def n_bytes(self) -> int:
-        """What it takes to send it to another process."""
-        bits = -(-self.n_samples // 8)
-        return min(self.values.nbytes, bits) if self.is_contiguous else self.values.nbytes
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, KeptPartition):
-            return NotImplemented
-        return self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """To other processes it travels in T bits at most."""
-        if self.n_bytes == self.values.nbytes:
-            return KeptPartition, (self.values, self.is_contiguous)
-        is_end = np.zeros(self.n_samples, dtype=np.bool_)
-        is_end[self.values - 1] = True
-        return _from_bits, (np.packbits(is_end), self.n_samples)
-
-    @property
-    def _key(self) -> tuple[bool, str, bytes]:
-        return self.is_contiguous, self.values.dtype.str, self.values.tobytes()
-
-
-def _from_bits(packed: NDArray[np.uint8], n_samples: int) -> KeptPartition:
-    ends = np.flatnonzero(np.unpackbits(packed, count=n_samples)) + 1
-    return KeptPartition(_frozen(ends.astype(np.int32)), True)

@@ -14,7 +14,7 @@ from structsvm.data.gaps import InMetric
 from structsvm.data.sample import Data, Sample, all_made_by, sum_of_each
 from structsvm.data.samples import centred
 from structsvm.errors import DataError, PluginError, SettingsError
-from structsvm.partitions.equivalence import EquivalenceMatrix, KeptPartition
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
     SECOND_MOMENT,
     Family,
@@ -157,12 +157,11 @@ class MetricObjective(Objective, Problem):
         """The metric is called ``B``, the price of a cluster ``beta``."""
         return ("B", "beta") if self.prices_clusters else ("B",)
 
-    def kept(self, y: Projector) -> KeptPartition | None:
-        """Keep the ends of segments or the numbers of clusters; nothing of a relaxation."""
-        return KeptPartition.of(y) if isinstance(y, EquivalenceMatrix) and y.is_partition else None
-
-    def labelling(self, kept: KeptPartition) -> EquivalenceMatrix:
-        return kept.matrix
+    def kept(self, y: Projector) -> EquivalenceMatrix | None:
+        """A partition without what was computed of it; nothing of a relaxation."""
+        if not (isinstance(y, EquivalenceMatrix) and y.is_partition):
+            return None
+        return EquivalenceMatrix(y.held, y.form)
 
     def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
         """``(X^T M X, -Tr M) / T``; a feature map of the problem takes the place of ``X^T M X``."""

@@ -18,9 +18,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import AtOnce, asked
+from structsvm.support.contract import asked
 from structsvm.support.plain import counted
-from structsvm.support.stack import Stack
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
@@ -65,10 +64,6 @@ class Metric:
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
         return self._in_metric(X)
-
-    def transform_all(self, Xs: Stack) -> Stack:
-        """Transform many samples, which may be overwritten."""
-        return self._in_metric.of_stack(Xs)
 
     @cached_property
     def _in_metric(self) -> InMetric:
@@ -211,35 +206,25 @@ def calibrate_by(
 ) -> Calibration:
     """As :func:`calibrate`, by any loss of the partition that is found for each sample.
 
-    ``truths`` where that is the usual one, of which an oracle may know that of many at once.
+    ``truths`` where that is the usual one, which an oracle may know without the partitions.
     """
-    batches = []
-    for begin, end in batches_of([Z.shape[0] for Z in Zs]):
-        first = begin
-        for i in range(begin, end):
-            many = truths is not None and oracles[i].answers_many
-            if i + 1 == end or not many or oracles[i + 1] != oracles[i]:
-                some = slice(first, i + 1)
-                known = truths[some] if truths is not None and many else None
-                batches.append((first, oracles[i], Zs[some], losses[some], known))
-                first = i + 1
-    curves = spread("calibrating the penalty", _loss_curves, batches, penalties)
+    known: Sequence[EquivalenceMatrix | None] = [None] * len(Zs) if truths is None else truths
+    tasks = list(zip(oracles, Zs, losses, known, strict=True))
+    parts = [(a, tasks[a:b]) for a, b in batches_of([Z.shape[0] for Z in Zs])]
+    curves = spread("calibrating the penalty", _loss_curves, parts, penalties)
     return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
 
 
-def _loss_curves(batch: tuple[int, Oracle, Any, Any, Any], penalties: Floats) -> Floats:
-    """The loss of neighbours with one oracle at every penalty, (n, n_penalties)."""
-    first, oracle, data, losses, truths = batch
-    Zs = [in_memory(Z) for Z in data]
-    at_once = AtOnce()
-    if truths is not None:
-        with at_once, asked(oracle, "loss_curves"):
-            return oracle.loss_curves(Zs, truths, penalties)
-    curves = []
-    for i, (Z, loss) in enumerate(zip(Zs, losses, strict=True), start=first):
+def _loss_curves(part: tuple[int, Sequence[Any]], penalties: Floats) -> Floats:
+    """The loss of neighbouring samples at every penalty, (n, n_penalties)."""
+    (first, tasks), curves = part, []
+    for i, (oracle, data, loss, truth) in enumerate(tasks, start=first):
+        Z = in_memory(data)
         with asked(oracle, "maximize", f"sample {i}"):
-            curves.append([loss(M) for M in oracle.price_path(Z, penalties)])
-    at_once.raise_fault()
+            if truth is None:
+                curves.append([loss(M) for M in oracle.price_path(Z, penalties)])
+            else:
+                curves.append(oracle.loss_curve(Z, truth, penalties))
     return np.array(curves)
 
 

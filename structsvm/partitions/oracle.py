@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -20,13 +20,9 @@ from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.contract import Contract, asked, hook, overrides
 from structsvm.support.plain import read_only, shown
-from structsvm.support.stack import Stack
 from structsvm.support.unchanged import nothing_written
 
 # ---- the objective ``Tr(A M)`` of loss-augmented inference, in factored form
-
-
-NOT_FINITE = "the objective is not finite: look for NaN or inf in the data or B"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,26 +69,30 @@ class TraceObjective:
         size = 0.0 if within else largest_of_all(self.Z)
         if self.gaps:
             size = float(magnitudes(self.Z).max(initial=0.0))
-        if not (math.isfinite(size + self.truth_weight + self.shift)):
-            raise OracleError(NOT_FINITE)
+        fault = next(self._faults(size), None)
+        if fault is not None:
+            raise OracleError(fault)
+        object.__setattr__(self, "Z", read_only(self.Z))
+        if self.signs is not None:
+            object.__setattr__(self, "signs", read_only(self.signs))
+
+    def _faults(self, size: float) -> Iterator[str]:
+        """What is wrong with an objective whose samples reach ``size``."""
+        if not math.isfinite(size + self.truth_weight + self.shift):
+            yield "the objective is not finite: look for NaN or inf in the data or B"
         if size > LARGEST:
-            raise OracleError(
+            yield (
                 f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
                 "overflow: scale the data as those that were learned from"
             )
         if self.truth is not None and self.truth.n_samples != self.n_samples:
-            raise OracleError(
-                f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
-            )
+            yield f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
         if self.truth_weight < 0:
-            raise OracleError(f"truth_weight must be >= 0, got {self.truth_weight}")
+            yield f"truth_weight must be >= 0, got {self.truth_weight}"
         if self.signs is not None and (
             self.signs.shape != (self.Z.shape[1],) or not np.isin(self.signs, (-1.0, 1.0)).all()
         ):
-            raise OracleError("signs must hold +1 or -1 for each column of Z")
-        object.__setattr__(self, "Z", read_only(self.Z))
-        if self.signs is not None:
-            object.__setattr__(self, "signs", read_only(self.signs))
+            yield "signs must hold +1 or -1 for each column of Z"
 
     @property
     def n_samples(self) -> int:
@@ -140,13 +140,7 @@ class TraceObjective:
         return scores
 
     def dense(self) -> Floats:
-        """Return ``A`` as an array, (T, T), for tests and teaching.
-
-        Raises
-        ------
-        OracleError
-            If values are missing: there is no matrix then.
-        """
+        """Return ``A`` as an array, (T, T); an OracleError if values are missing."""
         if self.gaps:
             raise OracleError("an objective with missing values has no matrix: use value()")
         signed = self.Z if self.signs is None else self.Z * self.signs
@@ -280,42 +274,42 @@ class Constraint:
         OracleError
             Naming the boundary, the region or the number that cannot be kept.
         """
-        K = self.n_clusters
+        fault = next(self._faults(n_samples), None)
+        if fault is not None:
+            raise OracleError(fault)
+
+    def _faults(self, n_samples: int) -> Iterator[str]:
+        K, last = self.n_clusters, n_samples - 1
         if K is not None and not 1 <= K <= n_samples:
-            raise OracleError(f"cannot make {K} clusters out of {n_samples} samples")
+            yield f"cannot make {K} clusters out of {n_samples} samples"
         for name, positions in (("forced", self.forced), ("forbidden", self.forbidden)):
-            outside = [t for t in positions if not 1 <= t <= n_samples - 1]
-            if outside:
-                raise OracleError(
-                    f"{name} boundary {outside[0]} is outside 1..{n_samples - 1} "
-                    f"(a recording of {n_samples} samples)"
-                )
-        self._check_links(n_samples)
-        clash = sorted(set(self.forced) & set(self.forbidden))
-        if clash:
-            raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
+            for t in positions:
+                if not 1 <= t <= last:
+                    yield (
+                        f"{name} boundary {t} is outside 1..{last} "
+                        f"(a recording of {n_samples} samples)"
+                    )
+        together = [i for group in self.together for i in group]
+        for i in (*together, *(i for pair in self.apart for i in pair)):
+            if not 0 <= i <= last:
+                yield f"link of sample {i}, and there are samples 0..{last}"
+        if len(set(together)) < len(together):
+            yield "a sample is in two groups that are to be together: join them"
+        for t in sorted(set(self.forced) & set(self.forbidden)):
+            yield f"boundary {t} is both forced and forbidden"
         for region in self.regions:
             is_part = 0 <= region.start < region.end <= n_samples
-            most = 1 if region.or_more else region.end - region.first
-            if not (is_part and 0 <= region.changes <= min(most, region.end - region.first)):
-                raise OracleError(
+            room = region.end - region.first
+            if not (is_part and 0 <= region.changes <= (min(room, 1) if region.or_more else room)):
+                yield (
                     f"{region} has no room in a recording of {n_samples} samples, or counts other "
                     "than 0, exactly k, or at least 1"
                 )
         least, most = len(set(self.forced)) + 1, n_samples - len(set(self.forbidden))
         if K is not None and not least <= K <= most:
-            raise OracleError(
+            yield (
                 f"cannot make {K} segments: forced and forbidden boundaries leave {least} to {most}"
             )
-
-    def _check_links(self, n_samples: int) -> None:
-        """Check that links are about samples there are, and that no sample is in two groups."""
-        together = [i for group in self.together for i in group]
-        for i in (*together, *(i for pair in self.apart for i in pair)):
-            if not 0 <= i < n_samples:
-                raise OracleError(f"link of sample {i}, and there are samples 0..{n_samples - 1}")
-        if len(set(together)) < len(together):
-            raise OracleError("a sample is in two groups that are to be together: join them")
 
     def boundary_masks(self, n_samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """``(allowed, forced)`` over positions ``0..T``; both ends always are boundaries.
@@ -335,9 +329,9 @@ class Constraint:
         """Say what ``M`` does not keep, if anything; of a relaxation the number is checked."""
         if self.n_clusters not in (None, M.n_clusters):
             return f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
-        if M.labels is None or not (self.has_boundaries or self.has_links):
+        labels = M.labels if self.has_boundaries or self.has_links else None
+        if labels is None:
             return None
-        labels = M.labels
         ends = np.zeros(labels.size + 1, dtype=np.bool_)
         ends[1:-1] = labels[1:] != labels[:-1]
         wrong = [t for t in self.forced if not ends[t]]
@@ -456,36 +450,9 @@ class Oracle(Contract):
         self, method: str, answer: Any, objective: TraceObjective, constraint: Constraint
     ) -> None:
         """Refuse what is no answer to a question."""
-        called = f"{type(self).__name__}.{method}"
-        if not (
-            isinstance(answer, Argmax)
-            and isinstance(answer.y, EquivalenceMatrix)
-            and isinstance(answer.quality, Quality)
-        ):
-            found = shown(answer)
-            if isinstance(answer, Argmax):
-                found = f"an Argmax of {shown(answer.y)} and {shown(answer.quality)}"
-            raise PluginError(
-                f"{called} returned {found}: return Argmax(y, value, upper_bound, quality) of an "
-                "EquivalenceMatrix and a Quality"
-            )
-        if answer.y.n_samples != objective.n_samples:
-            raise PluginError(
-                f"{called} answered for {answer.y.n_samples} samples, the objective has "
-                f"{objective.n_samples}"
-            )
-        if math.isnan(answer.value) or math.isnan(answer.upper_bound):
-            raise PluginError(
-                f"{called} returned the value {answer.value} and the upper bound "
-                f"{answer.upper_bound}: return objective.value(y), and math.inf where no bound is "
-                "known"
-            )
-        broken = constraint.violation(answer.y)
-        if broken is not None:
-            raise PluginError(
-                f"{called} breaks its constraint: {broken}. Keep what the constraint says, or "
-                "leave that kind out of takes"
-            )
+        wrong = _complaint(answer, objective, constraint)
+        if wrong is not None:
+            raise PluginError(f"{type(self).__name__}.{method} {wrong}")
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
         """Refuse, before any work, a constraint that cannot be kept.
@@ -550,45 +517,16 @@ class Oracle(Contract):
         return answers
 
     @hook
-    def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
-        """The best partition of each of N short recordings in the metric, at a price of a cluster.
-
-        None for one to ask about alone, as where rounding may have hidden a better answer.
-        """
-        answers = self.ask_all([TraceObjective(Z, shift=-price) for Z in Zs.arrays()])
-        return [answer.y if answer.upper_bound <= answer.value else None for answer in answers]
-
-    def ask_at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
-        """The answers of :meth:`at_price`, verified: as many partitions, of so many samples.
-
-        Raises
-        ------
-        PluginError
-            When they are others.
-        """
-        with asked(self, "at_price"), nothing_written(f"{type(self).__name__}.at_price"):
-            found = self.at_price(Zs, price)
-        sizes = np.diff(Zs.first).tolist()
-        if [T if M is None else M.n_samples for M, T in zip(found, sizes, strict=False)] != sizes:
-            raise PluginError(
-                f"{type(self).__name__}.at_price returned partitions of other samples than it was "
-                "asked about"
-            )
-        return found
-
-    @hook
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best partition of samples (T, r) at each of n positive, increasing prices."""
         return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p, gaps=True)).y, prices)
 
     @hook
-    def loss_curves(
-        self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
-    ) -> Floats:
-        """``|M - M_i|_F^2`` of the best partition of each sample at every price, (N, n)."""
-        paths = [self.price_path(Z, prices) for Z in Zs]
-        pairs = zip(paths, truths, strict=True)
-        return np.array([[partition_loss(truth, M) for M in path] for path, truth in pairs])
+    def loss_curve(self, Z: Floats, truth: EquivalenceMatrix, prices: Floats) -> Floats:
+        """``|M - M_i|_F^2`` of the best partition of samples (T, r) at every price, (n,)."""
+        path = self.price_path(Z, prices)
+        losses = {id(M): partition_loss(truth, M) for M in path}
+        return np.array([losses[id(M)] for M in path])
 
 
 def decode_between(
@@ -613,7 +551,34 @@ def decode_between(
     return [found[index] for index in range(prices.size)]
 
 
-MANY = ("maximize_all", "at_price", "price_path", "loss_curves")
+def _complaint(answer: Any, objective: TraceObjective, constraint: Constraint) -> str | None:
+    """What is wrong with an answer; None if nothing is."""
+    y, quality = getattr(answer, "y", None), getattr(answer, "quality", None)
+    if not isinstance(answer, Argmax):
+        found = shown(answer)
+    elif not (isinstance(y, EquivalenceMatrix) and isinstance(quality, Quality)):
+        found = f"an Argmax of {shown(y)} and {shown(quality)}"
+    elif answer.y.n_samples != objective.n_samples:
+        return f"answered for {answer.y.n_samples} samples, the objective has {objective.n_samples}"
+    elif math.isnan(answer.value) or math.isnan(answer.upper_bound):
+        return (
+            f"returned the value {answer.value} and the upper bound {answer.upper_bound}: return "
+            "objective.value(y), and math.inf where no bound is known"
+        )
+    elif broken := constraint.violation(y):
+        return (
+            f"breaks its constraint: {broken}. Keep what the constraint says, or leave that kind "
+            "out of takes"
+        )
+    else:
+        return None
+    return (
+        f"returned {found}: return Argmax(y, value, upper_bound, quality) of an EquivalenceMatrix "
+        "and a Quality"
+    )
+
+
+MANY = ("maximize_all", "price_path", "loss_curve")
 """Methods that stand for many calls of ``maximize``."""
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.reading import read_arrays
-from structsvm.data.sample import BATCH, Sample, Step, stack_of
-from structsvm.data.samples import centred, far_from_zero
+from structsvm.data.sample import BATCH, Sample
+from structsvm.data.samples import centred
 from structsvm.errors import DataWarning, PluginError, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
@@ -29,14 +29,8 @@ from structsvm.partitions.labelled import (
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
 
@@ -370,35 +364,24 @@ class PartitionProblem(Contract):
         return answer.y
 
     def partitions_at_once(
-        self, samples: Sequence[Sample], metric: Metric, step: Step | None = None
-    ) -> tuple[dict[int, EquivalenceMatrix], dict[int, Sample]]:
-        """Partitions by the price of what decoders take at once, by number, and the other samples
-        as ``step`` made them.
-        """
+        self, samples: Sequence[Sample], metric: Metric
+    ) -> dict[int, EquivalenceMatrix]:
+        """Partitions by the price of the short samples that decoders take at once, by number."""
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
-            return {}, {}
-        short = [i for i, sample in enumerate(samples) if sample.n_samples < BATCH]
-        if not short:
-            return {}, {}
-        # One array, in which all is done: fresh memory takes longer than what is done.
-        Xs = stack_of([samples[i].X for i in short], step)
+            return {}
         together: dict[Oracle, list[int]] = {}
-        made: dict[int, Sample] = {}
-        for k, X in enumerate(Xs.arrays()):
-            sample = Sample(X, samples[short[k]].side, samples[short[k]].states)
-            oracle = self.decoder(sample)
-            if oracle.answers_many:
-                together.setdefault(oracle, []).append(k)
-            else:
-                made[short[k]] = sample
+        for i, sample in enumerate(samples):
+            oracle = self.decoder(sample) if sample.n_samples < BATCH else None
+            if oracle is not None and oracle.answers_many:
+                together.setdefault(oracle, []).append(i)
         found: dict[int, EquivalenceMatrix] = {}
         for oracle, places in together.items():
-            some = Xs.at(places)
-            for k in far_from_zero(some):
-                some.array(k)[:] = centred(some.array(k))
-            answers = oracle.ask_at_price(metric.transform_all(some), metric.price)
-            found |= {short[k]: M for k, M in zip(places, answers, strict=True) if M is not None}
-        return found, made
+            objectives = [self.decoding_objective(samples[i], metric) for i in places]
+            answers = oracle.ask_all(objectives)
+            for i, objective, answer in zip(places, objectives, answers, strict=True):
+                warn_of_rounding(answer, objective)
+                found[i] = answer.y
+        return found
 
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None

@@ -26,7 +26,7 @@ from structsvm.evaluation.evaluate import (
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.equivalence import KeptPartition
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.plugins import problem_name
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
@@ -371,9 +371,9 @@ def _strips(found: SupportLabelling, caption: str) -> str:
     )
 
 
-def _segments(partition: KeptPartition, top: int, color: str, name: str) -> list[str]:
+def _segments(partition: EquivalenceMatrix, top: int, color: str, name: str) -> list[str]:
     """Rectangles, every other one paler, so that neighbours differ."""
-    ends = partition.values.tolist()
+    ends = partition.breakpoints
     if len(ends) > MOST_SEGMENTS:
         return [f'<text x="{NAMES}" y="{top + STRIP / 2:g}">{len(ends)} segments</text>']
     scale, start, found = (WIDTH - NAMES) / ends[-1], 0, []
