@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from structsvm.baselines.blind import EqualSegments
 from structsvm.baselines.frame_classifier import BoundaryClassifier, FrameClassifier
-from structsvm.baselines.segmenter import occurrences
 from structsvm.data.sample import Sample
 from structsvm.data.samples import label_values
 from structsvm.errors import DataWarning, warn
@@ -157,7 +157,7 @@ def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
     vectors = [_vector(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
     states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
-    counts = occurrences(states.values())
+    counts = Counter(name for found in states.values() for name in dict.fromkeys(found))
     if all(map(_is_counted, states.values())) or len(counts) < 2 or max(counts.values()) < 2:
         return False
     without = [i for i in range(len(vectors)) if i not in states]

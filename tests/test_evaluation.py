@@ -63,11 +63,11 @@ class TestScores:
         ]
         alone = evaluate(learner, *TEST, n_clusters=1)
         assert {r.scores["learned"] == r.scores["pca"] for r in alone.samples} == {True}
-        contrast = alone.contrast("pca")
+        contrast = alone.verdict.contrasts["pca"]
         assert str(contrast) == "the same as that of PCA on each of them"
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
-        single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).contrast("pca")
-        assert str(single) == "the same as that of PCA"
+        single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).verdict
+        assert str(single.contrasts["pca"]) == "the same as that of PCA"
 
     def test_errors_in_time_are_those_of_all_changes_in_the_users_unit(self, learner):
         Xs, ys = TEST

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from structsvm.evaluation.contrast import Contrast, chosen, standard_error
+from structsvm.evaluation.contrast import LEARNED, Contrast, chosen, standard_error
 from structsvm.evaluation.sentences import ANSWERS
 from structsvm.evaluation.verdict import Verdict
 from structsvm.partitions.problem import BLIND
@@ -19,8 +19,8 @@ def judged(losses=None, classifiers=(FRAMES, "my forest", *BLIND), units=None, *
     """The verdict by these losses of each baseline, where those of the metric are 1."""
     losses = {"untrained": BAD} | (losses or {})
     units = np.arange(NOISE.size) if units is None else units
-    contrasts = {name: Contrast.of(name, loss - 1, units) for name, loss in losses.items()}
-    return Verdict.against(contrasts, classifiers, **({"loss": 1.0} | about))
+    losses[LEARNED] = np.ones(units.size)
+    return Verdict.of(losses, units, np.arange(units.size), classifiers, **about)
 
 
 @pytest.mark.parametrize(

@@ -31,19 +31,8 @@ class BlindSegmenter(Segmenter):
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
         """Choose by the mean loss on the training recordings.
 
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-            Of which only the lengths are used.
-        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
-            Labels None, "" or NaN, and -1 among numbers, are unknown.
-        groups : object
-            Not used.
-
-        Raises
-        ------
-        DataError
-            When labels cannot be read, or nothing changes.
+        Parameters are those of :meth:`BoundaryClassifier.fit`; of recordings only the lengths are
+        used, and ``groups`` are not.
         """
         arrays, owner = read_recordings(Xs), type(self).__name__
         codes = read_boundaries(each_in_order(ys, Xs), arrays, owner).codes
@@ -106,9 +95,8 @@ def _equal(T: int, length: float) -> list[int]:
 class FixedTimes(BlindSegmenter):
     """Changes at the times of the training recordings, scaled to the length of a recording.
 
-    Of the training segmentations, and of the medians of those with equally many changes, the one of
-    least mean loss ``|M - M_i|_F^2`` on the training recordings. Where recordings follow a
-    protocol, this is hard to beat, and says nothing of the features.
+    Those of the training segmentation, or of the median of those with equally many changes, of
+    least mean loss on the training recordings: hard to beat where recordings follow a protocol.
     """
 
     def _choose(
@@ -153,13 +141,11 @@ class OnePart(BaseEstimator):  # type: ignore[misc]
         return None if self.name is None else np.array([self.name])
 
     def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
-        """Nothing is learned."""
         return self
 
     def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name, or 0, for each item of each sample, whatever the number of clusters."""
-        one = np.zeros(1, dtype=np.int64) if self.classes_ is None else self.classes_
-        return [np.repeat(one, len(X)) for X in Xs]
+        return [np.full(len(X), 0 if self.name is None else self.name) for X in Xs]
 
     predict_states = predict
 

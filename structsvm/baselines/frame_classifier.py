@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from structsvm.baselines.segmenter import (
-    FrameSegmenter,
     NamedSegmenter,
+    Segmenter,
     context_of,
     ends_of,
     mean_loss,
@@ -20,7 +20,7 @@ from structsvm.baselines.segmenter import (
 )
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
-from structsvm.features.frames import FrameRecipe, check_smoothing
+from structsvm.features.frames import FrameRecipe, check_smoothing, probabilities_by
 from structsvm.features.scores import (
     DISTANCE,
     SPREAD,
@@ -178,7 +178,7 @@ QUANTILES = np.linspace(0.5, 0.995, 34)
 """Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 
 
-class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
+class BoundaryClassifier(Segmenter, LearnsBoundaries):
     """A classifier of boundaries, learned from change points, whose peaks are the changes.
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
@@ -246,7 +246,9 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each."""
-        return [p[:, 1] for p in self._probabilities(Xs)]
+        return [p[:, 1] for p in probabilities_by(self, Xs)]
+
+    _seen = predict_proba
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
         sums = sums_of(seen, self.spread_)

@@ -39,24 +39,17 @@ def fit(
     name : str
         One of :data:`NAMES`, or one that the problem makes itself, such as "grid" for normalized
         cuts.
-    problem : PartitionProblem
     samples : sequence of Sample
         Standardised, as ``interop.prepare(learner, Xs)`` gives them.
-    truths : sequence of EquivalenceMatrix
     weights : array of shape (N,), optional
         A weight of 2 stands for a sample that is there twice.
     **settings
         Of the metric of that name: ``shrinkage`` of those in closed form.
-
-    Raises
-    ------
-    SettingsError
-        When no metric has that name, or for "olda" if clusters are no segments.
     """
     if name == "untrained":
         return problem.learning.untrained(samples, truths, weights, **settings)
     if name == "pca":
-        return _pca(problem, samples, truths, weights, **settings)
+        return _pca(problem, samples, truths, weights)
     if name in OWN:
         factor = closed_form(name, problem, samples, truths, weights, **settings)
         return problem.learning.calibrate(factor, samples, truths, weights).metric(factor)

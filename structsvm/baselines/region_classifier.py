@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.segmenter import occurrences
 from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
+from structsvm.features.frames import probabilities_by
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph, as_list
@@ -56,14 +56,8 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : "forest", "boosting", "logistic" or a classifier of scikit-learn, optional
-        As for :class:`structsvm.features.RegionScores`; "forest" by default.
-    relative : bool
-        Whether it also sees how each feature differs from its mean over the image.
-    n_folds : int
-        Lowered to the number of groups, or of images where there are no groups.
-    random_state : int, optional
-        Of the folds, and of an estimator whose ``random_state`` is None.
+    estimator, relative, n_folds, random_state
+        As for :class:`structsvm.features.RegionScores`.
     image : GraphOfImage, optional
         How images become graphs, as ``NormalizedCut(image=)`` has it. With ``nodes="pixels"`` each
         pixel is named, from what is around it at several scales; it is learned from some pixels of
@@ -150,7 +144,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, Xs: Any) -> list[Floats]:
         """Probabilities of the regions ``classes_`` at each node, (T_i, C) each."""
-        return self._probabilities(self._graphs(Xs))
+        return probabilities_by(self, [_features(x) for x in self._graphs(Xs)], GRAPHS)
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the region of each node or pixel; ``n_clusters`` as below."""
@@ -165,8 +159,9 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             At most so many regions in each image, the most probable ones.
         """
         graphs = self._graphs(Xs)
-        counts = cluster_counts(n_clusters, [_features(x).shape[0] for x in graphs], GRAPHS)
-        pairs = zip(self._probabilities(graphs), counts, strict=True)
+        features = [_features(x) for x in graphs]
+        counts = cluster_counts(n_clusters, [len(X) for X in features], GRAPHS)
+        pairs = zip(probabilities_by(self, features, GRAPHS), counts, strict=True)
         codes = [self._code(p, K) for p, K in pairs]
         if not self._names_pixels:
             return codes
@@ -174,12 +169,6 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             x.label_map(code) if isinstance(x, FeatureGraph) else code
             for x, code in zip(graphs, codes, strict=True)
         ]
-
-    def _probabilities(self, graphs: Sequence[FeatureGraph | Floats]) -> list[Floats]:
-        check_is_fitted(self)
-        arrays = read_recordings([_features(x) for x in graphs], self.n_features_in_)
-        found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__, GRAPHS)
-        return found
 
     def _code(self, p: Floats, K: int | None) -> Ints:
         likely = np.sort(np.argsort(-p.mean(axis=0), kind="stable")[:K])
@@ -196,9 +185,8 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             known = code != UNNAMED
             sizes = x.sizes if isinstance(x, FeatureGraph) else np.ones(len(x))
             if known.any():
-                truth = NodeLabels.of_nodes(
-                    EquivalenceMatrix.from_labels(code[known]), sizes[known]
-                )
+                M = EquivalenceMatrix.from_labels(code[known])
+                truth = NodeLabels.of_nodes(M, sizes[known])
                 inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
                 guesses = map(EquivalenceMatrix.from_labels, inside)
                 found.append([partition_loss(truth, guess) for guess in guesses])
@@ -215,16 +203,15 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         for i, x in enumerate(as_list(Xs)):
             is_features = isinstance(x, np.ndarray) and x.ndim == 2
             try:
-                found.append(x if is_features else self._graph(x))
+                graph = (
+                    x if is_features else as_graph(x, None if self._names_pixels else self.image)
+                )
             except DataError as error:
                 raise DataError(f"graph {i}: {error}") from error
+            if self._names_pixels and not is_features and graph.image is not None:
+                graph = named_pixels(graph.image)
+            found.append(graph)
         return found
-
-    def _graph(self, x: Any) -> FeatureGraph:
-        if not self._names_pixels:
-            return as_graph(x, self.image)
-        graph = as_graph(x)
-        return graph if graph.image is None else named_pixels(graph.image)
 
     @property
     def _names_pixels(self) -> bool:
@@ -238,7 +225,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         found: list[FeatureGraph | Floats] = []
         kept = []
         for x, y in zip(graphs, names, strict=True):
-            T, rng = _features(x).shape[0], np.random.default_rng(self.random_state)
+            T, rng = len(_features(x)), np.random.default_rng(self.random_state)
             which = np.sort(rng.choice(T, min(T, most), replace=False))
             found.append(x.at(which) if isinstance(x, FeatureGraph) else x[which])
             kept.append(np.asarray(y)[which])
@@ -253,7 +240,7 @@ def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> lis
     """Return classifiers of nodes and pixels, if labels are names of regions that graphs share."""
     values = [getattr(y, "labels", y) for y in labels]  # of PartialLabels
     names = [[] if y is None else np.asarray(y).tolist() for y in values]
-    counts = occurrences([name for name in each if not is_missing(name)] for each in names)
+    counts = Counter(name for each in names for name in {*each} if not is_missing(name))
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)

@@ -65,11 +65,6 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
         ys : sequence of labels, (T_i,) each
         groups : ignored
             Nothing is held out.
-
-        Raises
-        ------
-        SettingsError, DataError
-            When there is no such kind, or the labels do not name two classes of rows at least.
         """
         refuse_unlisted("kind", self.kind, tuple(KINDS))
         X, labels = np.vstack(Xs), each_in_order(ys, Xs)
@@ -93,13 +88,7 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return the class of every row, (T_i,) for each table.
-
-        Parameters
-        ----------
-        n_clusters : ignored
-            The classes are those that were learned.
-        """
+        """Return the class of every row, (T_i,) for each table, whatever ``n_clusters``."""
         check_is_fitted(self)
         return [self.model_.predict(X) for X in Xs]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.frames import probabilities_by
 from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
@@ -39,7 +39,8 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             Exactly so many segments in each recording, in place of as many as are found.
         """
-        return [numbers_of(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
+        found = self.predict_breakpoints(Xs, n_clusters)
+        return [np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)) for ends in found]
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
@@ -54,28 +55,7 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
         """The segment ends of a recording, of K segments if K is given."""
 
 
-class FrameSegmenter(Segmenter):
-    """Finds segments by what a classifier says of each sample."""
-
-    model_: Any
-    n_features_in_: int
-
-    @abstractmethod
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities at each sample of each recording."""
-
-    def _seen(self, Xs: Any) -> list[Floats]:
-        return self.predict_proba(Xs)
-
-    def _probabilities(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Those of all classes, (T_i, C) each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__)
-        return found
-
-
-class NamedSegmenter(FrameSegmenter):
+class NamedSegmenter(Segmenter):
     """Finds segments and names them, by the probabilities of states at each sample."""
 
     classes_: NDArray[Any]
@@ -86,16 +66,12 @@ class NamedSegmenter(FrameSegmenter):
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
-        return self._probabilities(Xs)
+        return probabilities_by(self, Xs)
+
+    _seen = predict_proba
 
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return the name of the state of each sample, (T_i,) each.
-
-        Parameters
-        ----------
-        n_clusters : int or sequence of int, optional
-            Exactly so many segments in each recording, in place of as many as are found.
-        """
+        """Return the name of the state of each sample, (T_i,) each; parameters of `predict`."""
         found = with_counts(self.predict_proba(Xs), n_clusters)
         return [self.classes_[self._path(p, K)] for p, K in found]
 
@@ -126,11 +102,6 @@ def with_counts(
     return zip(values, counts, strict=True)
 
 
-def numbers_of(ends: Sequence[int]) -> Ints:
-    """The number of the segment of each sample, (T,)."""
-    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-
-
 def ends_of(codes: Ints) -> list[int]:
     """Segment ends of a number for each sample, the last being T."""
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
@@ -142,10 +113,7 @@ def typical_length(sequences: Sequence[Ints]) -> float:
 
 
 def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
-    """What a classifier sees beside a sample: boosting other samples, and the others windows.
-
-    Lags and widths are in typical segments of the labelled ``sequences`` of states.
-    """
+    """What a classifier sees beside a sample: boosting other samples, and the others windows."""
     typical = typical_length(sequences)
     if estimator in (None, "boosting"):
         return Lags(sorted({round(part * typical) for part in LAGS}))
@@ -159,15 +127,6 @@ def begins_of(code: Ints) -> Ints:
     begins[1:] = code[1:] != code[:-1]
     begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED
     return begins
-
-
-def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:
-    """In how many samples each name occurs, given the names of the items of each."""
-    counts: dict[Any, int] = {}
-    for found in names:
-        for name in dict.fromkeys(found):
-            counts[name] = counts.get(name, 0) + 1
-    return counts
 
 
 def mean_loss(truths: Sequence[EquivalenceMatrix], guesses: Sequence[list[int]]) -> float:

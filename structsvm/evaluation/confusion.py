@@ -17,13 +17,11 @@ from structsvm.partial_labels.complete import labels_of_each
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import some_of
+from structsvm.support.tables import ShortTable
 
 __all__ = ["Confusion"]
 
 Names = NDArray[Any]
-
-STATE_SCORES = ("accuracy", "macro F1")
-"""Scores of names, over all samples together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +46,6 @@ class Confusion:
     counts: Ints
     """(C, C): true states in rows, what they were called in columns."""
 
-    @classmethod
-    def sum(cls, parts: Sequence[Confusion]) -> Confusion:
-        """Count over all parts, which have the same states."""
-        return cls(parts[0].states, np.sum([part.counts for part in parts], axis=0))
-
     @property
     def accuracy(self) -> float | None:
         """The share of items that have their name; None if none has one."""
@@ -72,14 +65,9 @@ class Confusion:
 
     def __str__(self) -> str:
         """The table, true states in rows."""
-        rows = [["true", *map(str, self.states)]]
-        pairs = zip(self.states, self.counts.tolist(), strict=True)
-        rows += [[str(state), *map(str, row)] for state, row in pairs]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-            for row in rows
-        )
+        names = tuple(map(str, self.states))
+        rows = [(name, *row) for name, row in zip(names, self.counts.tolist(), strict=True)]
+        return str(ShortTable("", ("true", *names), tuple(rows)))
 
 
 def confusions_of(
@@ -97,10 +85,11 @@ def confusions_of(
     """
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words, known = learner.problem_.traits.words, learner.inputs_.states
-    pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
-    of_items = [learner.problem_.learning.item_labels(y, sample) for y, sample in pairs]
+    of_items = map(
+        learner.problem_.learning.item_labels, labels_of_each(ys, samples, words), samples
+    )
     sizes = [sample.n_samples for sample in samples]
-    truths = read_names(of_items, sizes, words.whole) if found else None
+    truths = read_names(list(of_items), sizes, words.whole) if found else None
     if truths is None:
         return {}
     learned = [] if known is None else known.tolist()
@@ -119,32 +108,32 @@ def confusions_of(
     others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
     others |= {name for M in partitions for name in _names_of_pixels(M)}
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
-    number = {name: k for k, name in enumerate(states)}
 
-    def codes(names: Names) -> Ints:
-        return np.array([number.get(name, -1) for name in np.asarray(names).tolist()])
+    def confusion(truth: Names, M: Any, names: Names) -> Confusion:
+        return Confusion(states, np.rint(_counts(truth, M, names, states)).astype(np.int64))
 
-    def confusion(truth: Ints, M: Any, names: Names) -> Confusion:
-        counts, named = np.zeros((len(states), len(states)), dtype=np.int64), truth >= 0
-        if pixels := _names_of_pixels(M):
-            common = M.common(codes(names), len(states))
-            np.add.at(counts, [number[name] for name in pixels], np.rint(common).astype(np.int64))
-        else:
-            np.add.at(counts, (truth[named], codes(names)[named]), 1)
-        return Confusion(states, counts)
-
-    true = [codes(y) for y in truths]
-    return {who: list(map(confusion, true, partitions, each)) for who, each in found.items()}
+    return {who: list(map(confusion, truths, partitions, each)) for who, each in found.items()}
 
 
 def share_right(truth: Names, M: Any, found: Names) -> float:
     """The share of items with a name, or of pixels, that were given it; NaN if none has one."""
+    states = dict.fromkeys([*_names_of_pixels(M), *truth.tolist(), *found.tolist()])
+    counts = _counts(truth, M, found, tuple(states))
+    return float(np.trace(counts) / counts.sum()) if counts.any() else np.nan
+
+
+def _counts(truth: Names, M: Any, found: Names, states: Sequence[Any]) -> Floats:
+    """How many items, or pixels, of each true state were given each name, (C, C)."""
+    number = {name: k for k, name in enumerate(states)}
+    codes = np.array([number[name] for name in np.asarray(found).tolist()])
+    counts = np.zeros((len(states), len(states)))
     if pixels := _names_of_pixels(M):
-        number = {name: k for k, name in enumerate(pixels)}
-        codes = np.array([number.get(name, len(pixels)) for name in found.tolist()])
-        return float(np.trace(M.common(codes, len(pixels) + 1)) / M.counts.sum())
+        np.add.at(counts, [number[name] for name in pixels], M.common(codes, len(states)))
+        return counts
     known = truth != None  # noqa: E711
-    return float(np.mean(truth[known] == found[known])) if known.any() else np.nan
+    true = np.array([number[name] for name in truth[known].tolist()], dtype=np.int64)
+    np.add.at(counts, (true, codes[known]), 1.0)
+    return counts
 
 
 def _names_of_pixels(M: Any) -> list[Any]:

@@ -13,8 +13,6 @@ from structsvm.support.arrays import Floats, Ints
 
 CONFIDENCE = 0.95
 LEARNED = "learned"
-SIGNIFICANT = 0.05
-"""Chance of a count of wins below which it is no accident."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
@@ -38,17 +36,15 @@ def standard_error(
 ) -> float:
     """Standard error of the mean when only different units are independent; NaN for a single one.
 
-    With a unit for each recording this is the usual one, ``std / sqrt(N)``. Units of weight 0 are
-    none. The mean over several draws of the same units is taken to be no more certain than that
-    over a single one.
+    The mean over several draws of the same units is taken to be no more certain than that of one.
     """
     weights = np.ones(differences.size) if weights is None else weights
     deviations = weights * (differences - np.average(differences, weights=weights))
     sums = np.bincount(units, weights=deviations)
-    G = _count(units, weights)
-    if G < 2:
-        return float("nan")
-    return float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum())
+    G = np.unique(units[weights > 0]).size
+    return (
+        float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum()) if G > 1 else np.nan
+    )
 
 
 def chosen(losses: Floats, units: Ints, names: Sequence[str], weights: Floats | None = None) -> int:
@@ -80,8 +76,7 @@ class Contrast:
     low: float
     high: float
     """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
-    single unit, and where all differences are the same, so that their spread is not known. Of one
-    of several baselines in a verdict, the upper end is further away, see :meth:`one_of`."""
+    single unit, and where all differences are the same, so that their spread is not known."""
     n: int
     """Recordings."""
     units: int
@@ -105,7 +100,7 @@ class Contrast:
         draws: int = 1,
         inflation: float = 1.0,
     ) -> Contrast:
-        """Mean, interval and counts; arguments as those of :func:`standard_error`.
+        """Mean, interval and counts.
 
         The variance of the mean is ``inflation`` times that of independent differences, which
         those of cross-validation are not.
@@ -114,7 +109,7 @@ class Contrast:
         mean = float(np.average(differences, weights=weights))
         se, freedom = _spread(differences, units, weights, draws)
         se *= float(np.sqrt(inflation))
-        G = _count(units, weights) // draws
+        G = np.unique(units[weights > 0]).size // draws
         half = np.inf
         if G >= 2 and se > TINY * max(1.0, abs(mean)):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
@@ -125,11 +120,10 @@ class Contrast:
         return cls(baseline, mean, se, mean - half, mean + half, n, G, won, lost, freedom, chance)
 
     def one_of(self, n: int) -> Contrast:
-        """The contrast with a wider interval, for the best of ``n`` baselines.
+        """The contrast of the best of ``n`` baselines, the upper end where Bonferroni puts it.
 
-        The best of many beats a metric by chance more often than one that was named before. With
-        the upper end of the interval where Bonferroni puts it, any of them does so no more often
-        than a single one. The lower end stays: a metric that beats all of them beats each.
+        The best of many beats a metric by chance more often than one that was named before. The
+        lower end stays: a metric that beats all of them beats each.
         """
         if n < 2 or not np.isfinite(self.high):
             return self
@@ -163,11 +157,6 @@ class Contrast:
         return self.is_gain or (self.is_constant and self.mean > TINY)
 
     @property
-    def is_mostly_better(self) -> bool:
-        """Whether the learned metric is better more often than a fair coin would be."""
-        return self.won > self.lost and self.chance < SIGNIFICANT
-
-    @property
     def is_harm(self) -> bool:
         """Whether the whole interval is below zero."""
         return self.high < 0
@@ -186,10 +175,6 @@ class Contrast:
         return f"{abs(self.mean):.2g} {word} than that of {who} ({counts})"
 
 
-def _count(units: Ints, weights: Floats) -> int:
-    return int(np.unique(units[weights > 0]).size)
-
-
 def _wins(differences: Floats | Ints) -> tuple[int, int]:
     return int((differences > TINY).sum()), int((differences < -TINY).sum())
 
@@ -199,10 +184,11 @@ def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tu
     mean, total = np.average(differences, weights=weights), weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total
     shares = np.bincount(units, weights=weights) / total
-    if _count(units, weights) < 2 or shares.max() >= 1.0:
+    G = np.unique(units[weights > 0]).size
+    if G < 2 or shares.max() >= 1.0:
         return np.nan, np.nan
     se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
     if draws > 1:
-        return se, _count(units, weights) // draws - 1.0
+        return se, G // draws - 1.0
     pull = shares**2 / (1.0 - shares)
     return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))

@@ -17,8 +17,8 @@ from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
-from structsvm.evaluation.contrast import LEARNED, Contrast
+from structsvm.evaluation.confusion import Confusion, confusions_of
+from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.splits import MOST_PARTS, Split, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
@@ -54,30 +54,25 @@ go by ("disagreement", 0 is perfect), those of the problem, such as "covering" a
 states were named, "accuracy" and "macro F1"."""
 
 Partitions = dict[str, list[EquivalenceMatrix]]
-"""By each metric or baseline, one of each sample."""
 States = dict[str, list[NDArray[Any]]]
 """By each metric or baseline that names states, the names of the items of each sample."""
 
 
-@dataclass(frozen=True, eq=False)
-class Averaged:
+class Averaged(NamedTuple):
     """What the items of a sample are windows of: partitions of these are scored by its samples."""
 
     y: Any
-    """The labels of these samples."""
     sizes: Ints
-    """How many are in each window, (T,)."""
+    """How many samples are in each window, (T,)."""
     time: TimeAxis | None = None
-    """When they were measured."""
 
 
 class Score(NamedTuple):
-    """Title, perfect value and meaning of a score."""
+    """Title, perfect value and meaning of a score, in the words of a sample."""
 
     title: str
     perfect: int
     meaning: str
-    """What it measures, in the words of a sample."""
 
 
 SCORES = {
@@ -167,15 +162,14 @@ class Evaluation:
         states: Mapping[str, Sequence[NDArray[Any]]] | None = None,
         units: Ints | None = None,
         numbers: Ints | None = None,
-        grouped: bool = False,
         learned_again: bool | None = None,
         times: Sequence[TimeAxis | None] | None = None,
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``confusions`` are those of the states of each sample, by what named them; ``units`` and
-        ``numbers`` those of :meth:`Verdict.of`, to which ``about`` goes.
+        ``confusions`` are those of the states of each sample, by what named them; the others are
+        fields and what :meth:`Verdict.of` takes.
         """
         confusions, rows = confusions or {}, []
         unit, clocks = _clocks(times, truths)
@@ -200,7 +194,6 @@ class Evaluation:
             losses,
             every if units is None else units,
             every if numbers is None else numbers,
-            grouped=grouped,
             measure=problem.comparison.measure(truths[0]),
             limit=problem.comparison.limit(truths),
             **about,
@@ -209,7 +202,10 @@ class Evaluation:
             tuple(rows),
             tolerance,
             verdict,
-            {metric: Confusion.sum(parts) for metric, parts in confusions.items()},
+            {
+                metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
+                for metric, parts in confusions.items()
+            },
             learned_again,
             truths,
             guesses,
@@ -237,7 +233,7 @@ class Evaluation:
             for score in next(iter(rows[0].values()))
         }
         if self.confusion:
-            counts |= dict.fromkeys(STATE_SCORES, counts["accuracy"])
+            counts["macro F1"] = counts["accuracy"]
         return counts
 
     @property
@@ -250,10 +246,6 @@ class Evaluation:
         """Means, in the untrained metric with its best price on the training labels."""
         return self._means("untrained")
 
-    def contrast(self, baseline: str) -> Contrast:
-        """Return the disagreement of a baseline minus that of the metric, as in the verdict."""
-        return self.verdict.contrasts[baseline]
-
     def summary(self) -> str:
         """The mean scores of each metric, and the verdict, as printing them shows it."""
         return str(self._short_table())
@@ -262,9 +254,7 @@ class Evaluation:
         """The numbers of the table as a data frame of pandas or polars."""
         return self._short_table().to_frame(container)
 
-    def __repr__(self) -> str:
-        """The short table."""
-        return self.summary()
+    __repr__ = summary
 
     def _repr_html_(self) -> str:
         return self._short_table().as_html
@@ -303,8 +293,8 @@ class Evaluation:
             means |= _of_errors(self.errors[metric])
         if self.confusion:
             of = self.confusion.get(metric)
-            of_states = (None, None) if of is None else (of.accuracy, of.macro_f1)
-            means |= zip(STATE_SCORES, of_states, strict=True)
+            means["accuracy"] = None if of is None else of.accuracy
+            means["macro F1"] = None if of is None else of.macro_f1
         return means
 
 
@@ -341,18 +331,16 @@ def time_axes(
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
     """Titles of the scores of an evaluation, with the number of samples if not all have one."""
+    within, unit = f" (within {evaluation.tolerance})", f" ({evaluation.unit})"
+    more = {"f1": within, "time_error": unit, "time_error_90": unit}
     titles = {}
     for name, count in evaluation.counts.items():
         if name == "disagreement" or not count:
             continue
         title = SCORES[name].title if name in SCORES else name.replace("_", " ")
-        if name == "f1":
-            title += f" (within {evaluation.tolerance})"
-        if name.startswith("time_error"):
-            title += f" ({evaluation.unit})"
-        if count < len(evaluation.samples):
-            title += f", of {evaluation.verdict.words.wholes(count)}"
-        titles[name] = title
+        is_of_all = count == len(evaluation.samples)
+        some = "" if is_of_all else f", of {evaluation.verdict.words.wholes(count)}"
+        titles[name] = f"{title}{more.get(name, '')}{some}"
     return titles
 
 
@@ -405,11 +393,10 @@ def evaluate(
     learner : MetricLearner
         Fitted.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
-        Held-out samples; a :class:`~structsvm.errors.DataWarning` says if some of them were learned
-        from.
+        Held out; a :class:`~structsvm.errors.DataWarning` says if some were learned from.
     n_clusters : int, "true" or None
-        The number of segments (or clusters) of predictions, or "true" for the number of the labels.
-        With None the price decides, or the labels if the problem takes the number for known.
+        The number of segments (or clusters) of predictions, or "true" for that of the labels. With
+        None the price decides, or the labels if the problem takes the number for known.
     tolerance : int
         A predicted change is correct if it is within so many samples of a true one.
     names : sequence of str, optional
@@ -466,16 +453,15 @@ def evaluate(
     if split is not None:
         return _evaluate_parts(learner, measured, ys, n_clusters, tolerance, split)
     words = words_of(learner.problem_, measured)
-    seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
     found = compare(
         learner,
         measured,
         learner.inputs_(measured),
         ys,
         names,
-        None if groups is None else form.in_order(groups, "groups"),
+        form.in_order(groups, "groups"),
         words=words,
-        seen=seen,
+        seen=learner.training_data_.warn_if_among([sample.data for sample in measured], words),
         n_clusters=n_clusters,
         tolerance=tolerance,
         unseen_states=unseen_states,
@@ -509,17 +495,15 @@ def compare(
     names = [str(i) for i in range(N)] if names is None else list(names)
     if len(names) != N:
         raise DataError(f"{words.wholes(N)} but {counted(len(names), 'name')}")
-    units = units_of(groups, N, words)[1]
-    truths = encode(learner, samples, ys)
-    traits = learner.problem_.traits
+    truths, traits = encode(learner, samples, ys), learner.problem_.traits
     if n_clusters is None and traits.given_k and not traits.contiguous:
         n_clusters = "true"
     counts = asked_counts(n_clusters, truths)
     guesses, states = _found_by_all(learner, measured, samples, counts)
+    asked = (Xs,) if counts is None else (Xs, counts)
     for name, baseline in baselines.items():
         if name in guesses:
             raise SettingsError(f"baselines: {name!r} is among the metrics: give it another name")
-        asked = (Xs,) if counts is None else (Xs, counts)
         labels = baseline.predict(*asked)
         try:
             guesses[name] = [partition_of(M) for M in encode(learner, samples, labels)]
@@ -532,7 +516,7 @@ def compare(
     _warn_of_new_clusters(learner, samples, ys)
     classifiers = [*estimators_in(learner.baselines_), *baselines]
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
-    numbers = contents([sample.data for sample in samples])
+    units, numbers = units_of(groups, N, words)[1], contents([x.data for x in samples])
     if spans := [sample.side for sample in measured if isinstance(sample.side, Averaged)]:
         samples = [Sample(np.empty((int(span.sizes.sum()), 0))) for span in spans]
         ys = [span.y for span in spans]
@@ -582,10 +566,9 @@ def _found_by_all(
     classifiers: bool = True,
 ) -> tuple[Partitions, States]:
     """Partitions by the metric and its baselines, and the states that some of them name."""
-    samples, problem = list(samples), learner.problem_
+    samples, problem, data = list(samples), learner.problem_, learner.training_data_
     metrics = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
-    data, contiguous = learner.training_data_, problem.traits.contiguous
-    others: dict[str, Any] = {}
+    contiguous, others = problem.traits.contiguous, dict[str, Any]()
     if not contiguous or any(len(ends) > 1 for ends in data.ends):
         others = blind_to(data.ends, contiguous, data.commonest)
     if classifiers:
@@ -625,14 +608,15 @@ def _evaluate_parts(
     refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
     if len(samples) != 1:
         raise DataError(f"split={asked!r} is for one table, got {len(samples)}")
-    given = labels_of_each(ys, samples, learner.problem_.traits.words)
-    labels = read_labels(learner.problem_, samples, given)
-    data = TrainingSet(learner.problem_, list(samples), labels, np.ones(1), given=given)
-    again = samples[0].data in learner.training_data_
-    if again and len(learner.training_data_) > 1:
+    problem, learned_from = learner.problem_, learner.training_data_
+    given = labels_of_each(ys, samples, problem.traits.words)
+    labels = read_labels(problem, samples, given)
+    data = TrainingSet(problem, list(samples), labels, np.ones(1), given=given)
+    again = samples[0].data in learned_from
+    if again and len(learned_from) > 1:
         raise DataError(
-            f"the model was learned from this table and {len(learner.training_data_) - 1} more: "
-            "judge it by tables it has not seen"
+            f"the model was learned from this table and {len(learned_from) - 1} more: judge it by "
+            "tables it has not seen"
         )
     _warn_of_new_clusters(learner, samples, given)
     if asked == "auto":
@@ -659,13 +643,13 @@ def _evaluate_parts(
         truths,
         guesses,
         [f"{asked} {i}" for i in range(len(parts))],
-        data.problem,
+        problem,
         tolerance,
         draws=found.draws,
         classifiers=estimators_in(learner.baselines_),
         learned_again=again,
         words=found.words,
-        seen=0 if again else learner.training_data_.count_known([x.data for x in parts.samples]),
+        seen=0 if again else learned_from.count_known([x.data for x in parts.samples]),
         question=question_in_words(asked, len(parts), again),
     )
 

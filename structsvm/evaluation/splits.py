@@ -38,17 +38,13 @@ SPLIT_TABLE = (
 SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, or folds without a state, over all draws."""
-ROWS_OF_A_CLUSTER = 2
-"""In each group of rows, on average."""
-FEWEST_CLUSTERS = 4
-"""Two to learn from and two to find."""
-FEWEST_STATES = 3
-"""Two to learn from and one to hide."""
+ROWS_OF_A_CLUSTER = 2  # in each group of rows, on average
+FEWEST_CLUSTERS = 4  # two to learn from and two to find
+FEWEST_STATES = 3  # two to learn from and one to hide
 FOLDS: dict[str | None, int] = {CLUSTERS: 3}
 """By default, if not 5: a metric that tells two clusters apart may not tell a dozen apart, and a
 metric learned from half of the clusters is not like one that is learned from all."""
-ATTEMPTS = 100
-"""To draw folds of clusters that were not drawn before."""
+ATTEMPTS = 100  # to draw folds of clusters that were not drawn before
 PARTS = {
     ROWS: Words("row group", "cluster", "row"),
     CLUSTERS: Words("cluster group", "cluster", "row"),
@@ -82,7 +78,6 @@ class Split:
     """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
 
     def __len__(self) -> int:
-        """Number of folds."""
         return len(self.training)
 
     def test(self, k: int) -> Ints:
@@ -219,10 +214,8 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
             f"of which none can be held out: {fewest_rows(M.labels)} different {words.item}s are "
             "the fewest"
         )
-    offsets = np.cumsum([0] + [M.n_clusters for M in truths])
-    strata = np.concatenate(
-        [np.asarray(M.labels) + k for M, k in zip(truths, offsets, strict=False)]
-    )
+    starts = np.cumsum([0, *(M.n_clusters for M in truths[:-1])])
+    strata = np.concatenate([np.asarray(M.labels) + k for M, k in zip(truths, starts, strict=True)])
     is_plain = n_different == same.size
     kind = StratifiedKFold if is_plain else StratifiedGroupKFold
     splitter = kind(n, shuffle=True, random_state=random_state)
@@ -230,16 +223,15 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
     with without_warnings(UserWarning, beginning="The least populated class"):
         tests = [test for _, test in splitter.split(strata, strata, None if is_plain else same)]
     tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
-    starts = np.searchsorted(tables, np.arange(len(data))).tolist()
+    firsts = np.searchsorted(tables, np.arange(len(data))).tolist()
     groups = [
-        [(i, test[tables[test] == i] - start) for i, start in enumerate(starts)]
+        [(i, test[tables[test] == i] - first) for i, first in enumerate(firsts)]
         for test in tests
         if len(test)
     ]
     F = min(int(n_folds), len(groups))
-    return _parts(
-        data, [[part for group in groups[k::F] for part in group] for k in range(F)], ROWS
-    )
+    out = [[part for group in groups[k::F] for part in group] for k in range(F)]
+    return _parts(data, out, ROWS)
 
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:

@@ -20,6 +20,8 @@ __all__ = ["Verdict"]
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
 PAYS = ("pays", "pays-use", "pays-level", "pays-less")
+SIGNIFICANT = 0.05
+"""Chance of a count of wins below which it is no accident."""
 
 Decision = tuple[str, str | None, str | None]
 """The code, the baseline that the answer names, and the one that it says to use."""
@@ -75,8 +77,9 @@ class Verdict:
         losses: Mapping[str, Floats],
         units: Ints,
         numbers: Ints,
+        classifiers: Collection[str] = (),
         *,
-        grouped: bool,
+        grouped: bool = False,
         weights: Floats | None = None,
         draws: int = 1,
         inflation: float = 1.0,
@@ -85,8 +88,9 @@ class Verdict:
         """Judge by the losses of each method on the same samples, (N,), "learned" among them.
 
         ``units`` are the groups of the samples, or the samples themselves; ``numbers`` are the same
-        for copies, which count once, unless groups say themselves what counts how often. The others
-        are those of :meth:`Contrast.of` and of :meth:`against`.
+        for copies, which count once, unless groups say themselves what counts how often.
+        ``classifiers`` are the baselines that are no metrics; the others are those of
+        :meth:`Contrast.of`, and fields.
         """
         weights = np.ones(numbers.size) if weights is None else weights
         units, heavy = joined(units, numbers), weights > 0
@@ -101,29 +105,14 @@ class Verdict:
             for name, values in losses.items()
             if name != LEARNED
         }
-        loss = float(np.average(learned, weights=weights))
-        return cls.against(contrasts, loss=loss, grouped=grouped, copies=copies, **about)
-
-    @classmethod
-    def against(
-        cls,
-        contrasts: Mapping[str, Contrast],
-        classifiers: Collection[str] = (),
-        *,
-        loss: float,
-        **about: Any,
-    ) -> Verdict:
-        """Judge by contrasts, that against "untrained" among them.
-
-        ``classifiers`` are the baselines that are no metrics.
-        """
-        others = {n: c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)}
+        untrained = contrasts.pop("untrained")
+        others = {name: c for name, c in contrasts.items() if not np.isnan(c.mean)}
         n = len(others.keys() - BLIND)
-        tuned = [c if c.baseline in BLIND else c.one_of(n) for c in others.values()]
+        tuned = [c if name in BLIND else c.one_of(n) for name, c in others.items()]
         tuned.sort(key=lambda c: c.mean)
-        untrained = contrasts["untrained"]
         ordered = {c.baseline: c for c in (untrained, *tuned)}
-        undecided = cls("", ordered, loss, **about)
+        loss = float(np.average(learned, weights=weights))
+        undecided = cls("", ordered, loss, grouped=grouped, copies=copies, **about)
         code, named, use = undecided._decision(tuned, set(classifiers) - BLIND)
         return replace(undecided, code=code, named=named, use=use)
 
@@ -198,11 +187,8 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
         names = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
-        plain = {
-            name: getattr(self, name)
-            for name in (*names, "named", "use", "copies", "limit", "question")
-        }
-        return plain | {
+        others = ("named", "use", "copies", "limit", "question")
+        return {name: getattr(self, name) for name in (*names, *others)} | {
             "baseline": None if self.baseline is None else self.baseline.baseline,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
@@ -259,11 +245,8 @@ class Verdict:
         if untrained.is_harm:
             return "harms", None, better
         if not untrained.is_gain:
-            return "mostly" if untrained.is_mostly_better else "chance", None, better
-        return self._decision_that_pays(tuned, enough)
-
-    def _decision_that_pays(self, tuned: Sequence[Contrast], enough: Contrast | None) -> Decision:
-        """The code where learning pays, by what else does as well."""
+            mostly = untrained.won > untrained.lost and untrained.chance < SIGNIFICANT
+            return "mostly" if mostly else "chance", None, better
         level = next((c for c in tuned if not c.is_beaten), None)
         if enough is not None and (level is None or level == enough or not level.is_harm):
             return "pays-use", None, enough.baseline

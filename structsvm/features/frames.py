@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.copies import contents, joined
 from structsvm.data.sample import RECORDINGS, Words
 from structsvm.data.samples import Standardizer, units_of
 from structsvm.errors import DataError, LearningError, SettingsError
-from structsvm.features.base import RecordingTransformer
+from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.names import UNNAMED, States
 from structsvm.parallel import single_threaded
 from structsvm.storage.fingerprint import fingerprint
@@ -164,6 +165,14 @@ class FrameModels:
                 computed[kind] = model.features.transform(Xs)
             found.append(model.probabilities(Xs, owner, words, computed.get(kind)))
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
+
+
+def probabilities_by(learner: Any, Xs: Sequence[Floats], words: Words = RECORDINGS) -> list[Floats]:
+    """Probabilities of all states at each sample by an estimator with ``model_``, (T_i, C) each."""
+    check_is_fitted(learner)
+    arrays, model = read_recordings(Xs, learner.n_features_in_), learner.model_
+    found: list[Floats] = model.probabilities(arrays, type(learner).__name__, words)
+    return found
 
 
 _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)

@@ -18,7 +18,13 @@ from structsvm.data.samples import Standardizer, label_values
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
-from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
+from structsvm.features.frames import (
+    FrameModel,
+    FrameModels,
+    FrameRecipe,
+    check_smoothing,
+    probabilities_by,
+)
 from structsvm.features.names import UNNAMED, States, unnamed
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
@@ -64,9 +70,7 @@ class CrossFitted(RecordingTransformer):
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_``, or of a boundary, at each sample, (T_i, C)."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        return self.model_.probabilities(arrays, type(self).__name__, self.words)
+        return probabilities_by(self, Xs, self.words)
 
     def _learn(
         self, Xs: Sequence[Floats], ys: Any, groups: Any, held_out: bool

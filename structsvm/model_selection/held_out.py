@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
@@ -38,15 +36,17 @@ class HeldOut:
     """Losses of all candidates on all recordings, each held out once."""
 
     split: Split
-    candidates: Sequence[Candidate]
-    """In the order of preference."""
-    trials: Sequence[Sequence[Trial]]
-    """One for each candidate, in each fold."""
-    judge_with_k: bool
-    choose_with_k: bool
-    blind: Mapping[str, Floats] = field(default_factory=dict)
+    tried: Mapping[Candidate, Sequence[Trial]]
+    """A trial in each fold of each candidate, in the order of preference."""
+    losses: Floats
+    """Losses that the verdict compares, (N, n_candidates); NaN where a candidate failed."""
+    criterion: Floats
+    """Losses that candidates are chosen by, (N, n_candidates)."""
+    accuracy: Floats
+    """The share of items that are named right, (N, n_candidates); NaN where none is named."""
+    blind: Mapping[str, Floats]
     """Losses of what is blind to the samples and no candidate, (N,) each."""
-    untried: Mapping[Candidate, float] = field(default_factory=dict)
+    untried: Mapping[Candidate, float]
     """Candidates for which there was no time, and the seconds that each would take."""
 
     @classmethod
@@ -56,12 +56,12 @@ class HeldOut:
         candidates: Sequence[Candidate],
         split: Split,
         *,
-        blind: Sequence[Baseline] = (),
+        blind: Sequence[Baseline],
         judge_with_k: bool,
         choose_with_k: bool,
         n_jobs: int | None,
-        end: float = math.inf,
-        saved: SavedTrials | None = None,
+        end: float,
+        saved: SavedTrials | None,
     ) -> HeldOut:
         """Try every candidate on every fold, as long as there is time."""
         folds = [
@@ -69,75 +69,48 @@ class HeldOut:
             for k, data in enumerate(split.training)
         ]
         asked = {c: settings(c) for c in candidates if c.estimator is None}
-        tried, untried = trials_of(tasks_of(asked, candidates), folds, n_jobs, end, saved)
-        candidates = [c for c in candidates if c in tried]
-        trials = list(zip(*(tried[c] for c in candidates), strict=True))
-        losses = {one.name: np.empty(len(split.held_out)) for one in blind}
-        for fold in folds:
+        found, untried = trials_of(tasks_of(asked, candidates), folds, n_jobs, end, saved)
+        tried = {c: found[c] for c in candidates if c in found}
+        N = len(split.held_out)
+        both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
+        of_blind = {one.name: np.empty(N) for one in blind}
+        for k, fold in enumerate(folds):
+            test = split.test(k)
+            for j, trials in enumerate(tried.values()):
+                both[test, j], accuracy[test, j] = trials[k].losses, trials[k].accuracy
             for one in blind:
-                of_fold = try_baseline(one, fold).losses[:, int(judge_with_k)]
-                losses[one.name][split.test(fold.number)] = of_fold
-        return cls(split, candidates, trials, judge_with_k, choose_with_k, losses, untried)
+                of_blind[one.name][test] = try_baseline(one, fold).losses[:, int(judge_with_k)]
+        criterion = both[..., 1] if choose_with_k else both.mean(axis=2)
+        losses = both[..., int(judge_with_k)]
+        return cls(split, tried, losses, criterion, accuracy, of_blind, untried)
 
     @cached_property
-    def _losses(self) -> Floats:
-        """Losses without and with K given, (N, n_candidates, 2); NaN where a candidate failed."""
-        losses = np.empty((len(self.split.held_out), len(self.candidates), 2))
-        for k, row in enumerate(self.trials):
-            losses[self.split.test(k)] = np.stack([t.losses for t in row], axis=1)
-        return losses
-
-    @property
-    def losses(self) -> Floats:
-        """Losses that the verdict compares, (N, n_candidates)."""
-        return np.asarray(self._losses[..., int(self.judge_with_k)])
-
-    @property
-    def criterion(self) -> Floats:
-        """Losses that candidates are chosen by, (N, n_candidates)."""
-        return np.asarray(self._losses[..., 1] if self.choose_with_k else self._losses.mean(axis=2))
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the recordings in every mean, (N,)."""
-        return self.split.held_out.weights
-
-    @property
-    def _usable(self) -> NDArray[np.bool_]:
-        """Which candidates failed in no fold."""
-        return np.asarray(~np.isnan(self.criterion).any(axis=0))
+    def candidates(self) -> list[Candidate]:
+        return list(self.tried)
 
     @property
     def _learned_criterion(self) -> Floats:
         """The criterion, NaN for candidates that are not learned or failed in a fold."""
         learned = np.array([c.is_learned for c in self.candidates])
-        return np.where(learned & self._usable, self.criterion, np.nan)
+        usable = ~np.isnan(self.criterion).any(axis=0)
+        return np.where(learned & usable, self.criterion, np.nan)
 
-    def _chosen(self, losses: Floats, recordings: Ints | None = None) -> int:
-        """The candidate to take, by the losses of these recordings or of all."""
-        which = np.arange(len(losses)) if recordings is None else recordings
+    def _chosen(self, losses: Floats, which: Ints | None = None) -> int:
+        """The candidate to take, by the losses of some recordings or of all."""
+        which = np.arange(len(losses)) if which is None else which
         units = np.unique(self.split.units[which], return_inverse=True)[1]
         names = [c.name for c in self.candidates]
-        return chosen(losses[which], units, names, self.weights[which])
+        return chosen(losses[which], units, names, self.split.held_out.weights[which])
 
     @property
     def best(self) -> Candidate:
         """The candidate that is chosen."""
-        return self.candidates[self._chosen(np.where(self._usable, self.criterion, np.nan))]
-
-    @property
-    def accuracy(self) -> Floats:
-        """The share of items that are named right, (N, n_candidates); NaN where none is named."""
-        found = np.full(self.criterion.shape, np.nan)
-        for k, row in enumerate(self.trials):
-            for j, trial in enumerate(row):
-                found[self.split.test(k), j] = trial.accuracy
-        return found
+        return self.candidates[self._chosen(self.criterion)]
 
     @property
     def naming(self) -> str:
         """A sentence that says which candidate names best; "" if none names states."""
-        shares = np.average(self.accuracy, axis=0, weights=self.weights)
+        shares = np.average(self.accuracy, axis=0, weights=self.split.held_out.weights)
         if np.isnan(shares).all():
             return ""
         best = int(np.nanargmax(shares))
@@ -149,9 +122,9 @@ class HeldOut:
         """The candidate that is chosen from the learned ones."""
         eligible = self._learned_criterion
         if np.isnan(eligible).any(axis=0).all():
-            failures = [trial.failure for row in self.trials for trial in row if trial.failure]
+            failures = [t.failure for trials in self.tried.values() for t in trials if t.failure]
             raise LearningError(
-                f"no learned candidate gave a metric in each of the {len(self.trials)} folds; the "
+                f"no learned candidate gave a metric in each of the {len(self.split)} folds; the "
                 f"last one: {failures[-1]}"
             )
         return self.candidates[self._chosen(eligible)]
@@ -170,11 +143,11 @@ class HeldOut:
             {LEARNED: honest, **{c.name: self.losses[:, j] for j, c in others}, **self.blind},
             split.units,
             split.numbers,
+            classifiers,
             grouped=split.grouped,
-            weights=self.weights,
+            weights=data.weights,
             draws=split.draws,
             inflation=self._inflation,
-            classifiers=classifiers,
             cross_validated=True,
             best=self.best.name,
             words=split.words,
@@ -189,8 +162,7 @@ class HeldOut:
         """Variance of the mean over folds, in units of that of independent differences.
 
         Folds share what is learned from (Nadeau and Bengio, 2003): ``1/J + n_test / n_train`` in
-        place of ``1/J`` for J folds, which is ``1 + 1 / (1 - p)`` times as much where each holds a
-        share p of the units out.
+        place of ``1/J`` for J folds, of which each holds a share p of the units out.
         """
         split = self.split
         held_out = [np.unique(split.units[split.test(k)]).size for k in range(len(split))]
@@ -202,19 +174,18 @@ class HeldOut:
     def refused(self) -> dict[str, str]:
         """Reasons why features or classifiers could not learn, by the name of the candidate."""
         found: dict[str, str] = {}
-        for row in self.trials:
-            for candidate, trial in zip(self.candidates, row, strict=True):
+        for candidate, trials in self.tried.items():
+            for trial in trials:
                 if trial.refused:
                     found.setdefault(candidate.name, trial.failure)
         return found
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, weights, split = self.losses, self.weights, self.split
+        losses, split, weights = self.losses, self.split, self.split.held_out.weights
         spread = partial(standard_error, units=split.units, weights=weights, draws=split.draws)
-        names = [c.name for c in self.candidates]
+        names, tried = [c.name for c in self.candidates], self.tried.values()
         gains = losses[:, [names.index("untrained")]] - losses
-        tried = list(zip(*self.trials, strict=True))
         table: dict[str, list[Any]] = {
             "candidate": names,
             "lam": [c.lam for c in self.candidates],
@@ -246,5 +217,6 @@ def _aligned(training: TrainingSet, split: Split, k: int) -> TrainingSet | None:
 def _means(losses: Floats, weights: Floats) -> list[float]:
     """Weighted mean of each column; NaN where nothing has any weight."""
     if not weights.any():
-        return [float("nan")] * losses.shape[1]
-    return [float(mean) for mean in np.average(losses, axis=0, weights=weights)]
+        return [np.nan] * losses.shape[1]
+    means: list[float] = np.average(losses, axis=0, weights=weights).tolist()
+    return means

@@ -216,26 +216,19 @@ class MetricLearnerCV(ProblemParameters):
 
         Parameters
         ----------
-        X, y : samples and labels, as for :meth:`MetricLearner.fit`
-        sample_weight : array of shape (N,), optional
-            Weights of the samples, in training and in evaluation. The folds do not depend on them.
+        X, y, sample_weight, feature_names, when_learned
+            As for :meth:`MetricLearner.fit`. Weights count in evaluation, too, and not for folds.
         groups : sequence of length N, optional
-            Group label of each sample (subject, machine, ...). No group is split between training
-            and held-out samples.
-        feature_names : sequence of str, optional
+            Group of each sample (subject, machine, ...), which is held out as a whole.
         baselines : {"quick", "all"}, list of str or None
             Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
         resume : path, optional
             File to which what was tried is saved; if it exists, it is not tried again.
-        when_learned : callable, optional
-            Called with the final learner before baselines are tuned, for example to save it.
 
         Raises
         ------
-        DataError
+        DataError, SettingsError
             If there are too few samples to hold any out, and as for :meth:`MetricLearner.fit`.
-        SettingsError
-            For a parameter that cannot be used.
         LearningError
             If no learned candidate gives a metric on every fold.
         CheckpointError
@@ -267,17 +260,12 @@ class MetricLearnerCV(ProblemParameters):
     def _choose(
         self, data: TrainingSet, end: float, resume: str | PathLike[str] | None
     ) -> MetricLearner:
-        listed = {
-            "n_clusters": (None, "true"),
-            "choose_from": ("metrics", "all"),
-        }
-        for name, allowed in listed.items():
-            refuse_unlisted(name, getattr(self, name), allowed)
+        refuse_unlisted("n_clusters", self.n_clusters, (None, "true"))
+        refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
         check_n_jobs(self.n_jobs)
-        self._settings(Candidate("full"))  # refuses bad settings before any work
         candidates, traits = self._menu(data), data.problem.traits
-        for candidate in candidates:
-            self._settings(candidate)
+        for candidate in (Candidate("full"), *candidates):
+            self._settings(candidate)  # refuses bad settings before any work
         names = {candidate.name for candidate in candidates}
         blind = blind_baselines(traits.contiguous)
         split = split_samples(self.split, data, self.cv, self.random_state)
@@ -300,10 +288,9 @@ class MetricLearnerCV(ProblemParameters):
         learned = held_out.best_learned
         for name, why in held_out.refused.items():
             warn(f"{name} is not compared: {why}", DataWarning)
-        self.verdict_ = held_out.verdict
-        self.best_candidate_ = held_out.best.name
+        self.verdict_, self.best_candidate_ = held_out.verdict, held_out.best.name
         self.best_learned_, self.best_lam_ = learned.name, learned.lam
-        self.candidates_, self.fold_ = list(held_out.candidates), split.fold
+        self.candidates_, self.fold_ = held_out.candidates, split.fold
         self.untried_: dict[str, float] = {}
         for candidate, seconds in held_out.untried.items():
             self.untried_[candidate.name] = self.untried_.get(candidate.name, 0.0) + seconds
@@ -381,16 +368,11 @@ class MetricLearnerCV(ProblemParameters):
 
     def _parameters(self, candidate: Candidate) -> dict[str, Any]:
         """The parameters of the learner of a candidate."""
-        parameters: dict[str, Any] = MetricLearner().get_params(deep=False)
-        shared = parameters.keys() & self.get_params(deep=False).keys()
-        parameters |= {name: getattr(self, name) for name in shared - {"n_jobs"}}
-        own = dict(candidate.settings)
-        if candidate.tuned is not None:  # the others are of the baseline
-            own = {name: own[name] for name in SEEING if name in own}
-        parameters |= own
-        if candidate.lam is not None:
-            parameters["lam"] = candidate.lam
-        return parameters
+        shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        parameters = {name: getattr(self, name) for name in shared - {"n_jobs"}}
+        is_tuned = candidate.tuned is not None  # then the other settings are of the baseline
+        own = {k: v for k, v in candidate.settings.items() if k in SEEING or not is_tuned}
+        return parameters | own | {"lam": candidate.lam}
 
     def _settings(self, candidate: Candidate, of_rows: bool = False) -> Settings:
         """The settings of the learner of a candidate."""
@@ -429,7 +411,16 @@ class MetricLearnerCV(ProblemParameters):
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            self._learn_best(learner, data, tuned, keep)
+            folded = self._folded(data, REUSED_FROM)
+            try:
+                learner.fit(folded, baselines=tuned, when_learned=keep)
+            except DataError:
+                if folded is data:
+                    raise
+                # What is needed in two groups is in one fold only.
+                learner.fit(data, baselines=tuned, when_learned=keep)
+        if learner.interrupted_:
+            raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         named = not isinstance(which, str)
         with share("baselines", learned, 1.0):
@@ -441,33 +432,11 @@ class MetricLearnerCV(ProblemParameters):
         best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
         if best.tuned == "untrained" and best.settings.get("features") is learner.features:
             learner.baselines_[best.name] = learner.baselines_["untrained"]
-        if self.choose_from == "all":
-            self.best_estimator_ = self._best_of_all(learner, data)
+        if self.choose_from == "all" and not best.is_learned:
+            self.best_estimator_ = self._as_estimator(best, learner, data)
 
-    def _learn_best(
-        self,
-        learner: MetricLearner,
-        data: TrainingSet,
-        tuned: list[str],
-        keep: Callable[[MetricLearner], object] | None,
-    ) -> None:
-        """Learn a metric, cross-fitting its classifiers in the folds of the choice if possible."""
-        folded = self._folded(data, REUSED_FROM)
-        try:
-            learner.fit(folded, baselines=tuned, when_learned=keep)
-        except DataError:
-            if folded is data:
-                raise
-            # What is needed in two groups is in one fold only.
-            learner.fit(data, baselines=tuned, when_learned=keep)
-        if learner.interrupted_:
-            raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
-
-    def _best_of_all(self, learner: MetricLearner, data: TrainingSet) -> Any:
-        """The best candidate, be it learned or not, as an estimator."""
-        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
-        if best.is_learned:
-            return learner
+    def _as_estimator(self, best: Candidate, learner: MetricLearner, data: TrainingSet) -> Any:
+        """The best candidate if it is not learned."""
         if best.tuned is None:
             return ChosenBaseline(learner, best.name)
         settings = self._settings(best)
@@ -543,11 +512,7 @@ class ChosenBaseline:
         return self._answer(X, n_clusters, lambda found, _: [M.breakpoints for M in found])
 
     def predict_states(self, X: Any, n_clusters: Counts = None) -> Any:
-        """Partition samples and name the parts: the name of a state for each item, (T_i,).
-
-        A classifier that names states gives its own names. Otherwise they follow from the state
-        scores of the learned metric.
-        """
+        """The name of a state for each item, by the classifier, or by scores of the metric."""
         named = partial(self._named, "predict_states", names_of_items, n_clusters)
         return self._answer(X, n_clusters, named)
 
@@ -560,10 +525,10 @@ class ChosenBaseline:
         """Partition samples, and answer in the form in which they come."""
         learner, form = self.learner, Form.given_to(self.learner, X)
         samples = as_measured(learner, form.samples)
-        if self.metric is not None:
-            found = decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
-        else:
+        if self.metric is None:
             found = partitions_with(learner, self.name, samples, n_clusters)
+        else:
+            found = decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
         return form.answer(answer(found, samples))
 
     def _named(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.data.samples import units_of
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner.learner import MetricLearner
@@ -79,9 +80,7 @@ def weight_stability(
     ----------
     learner : MetricLearner
         Fitted or not; it is cloned, and fitted ``n_resamples + 1`` times.
-    Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
-    groups : sequence of length N, optional
-        Group of each recording (person, machine, ...).
+    Xs, ys, groups : as for :meth:`MetricLearner.fit`
     n_resamples : int
     random_state : int or None
 
@@ -102,10 +101,9 @@ def weight_stability(
     ('x0', True)
     """
     data = read_training(learner, Xs, ys, groups=groups)
-    labels = range(len(data)) if data.groups is None else data.groups
-    units = np.unique(np.asarray(labels), return_inverse=True)[1]
+    words = data.problem.traits.words
+    units = units_of(data.groups, len(data), words)[1]
     if units.max() == 0:
-        words = data.problem.traits.words
         raise DataError(
             f"one {words.whole if data.groups is None else 'group'}: there is nothing to resample"
         )
@@ -156,9 +154,7 @@ def margin_rates(
     ----------
     learner : MetricLearner
         Fitted or not; it is cloned.
-    Xs, ys : recordings and full labels, as for :meth:`MetricLearner.fit`
-    groups : sequence of length N, optional
-        Group of each recording, which is held out as a whole.
+    Xs, ys, groups : as for :meth:`MetricLearner.fit`, the labels in full
     cv : int or splitter
         As for :class:`MetricLearnerCV`.
     tolerance : int
@@ -167,10 +163,8 @@ def margin_rates(
 
     Raises
     ------
-    DataError
+    DataError, SettingsError
         If partitions are not segmentations, nothing can be held out, or no change is found.
-    SettingsError
-        If the tolerance is not an integer >= 0, or ``cv`` divides a group.
     LearningError
         If nothing can be learned without one of the folds.
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint
 from structsvm.cli import main
 from structsvm.cli.try_out import _verdict
-from structsvm.evaluation.contrast import Contrast
+from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
@@ -183,8 +183,9 @@ def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options,
 
 def judged(**gains):
     """The verdict by these gains over each baseline."""
-    contrasts = {n: Contrast.of(n, gain, np.arange(gain.size)) for n, gain in gains.items()}
-    return Verdict.against(contrasts, {"boundary-boosting"}, loss=1.0)
+    units = np.arange(gains["untrained"].size)
+    losses = {LEARNED: np.ones(units.size)} | {name: 1 + gain for name, gain in gains.items()}
+    return Verdict.of(losses, units, units, {"boundary-boosting"})
 
 
 @pytest.mark.parametrize(("gain", "is_said"), [(-0.3, True), (0.3, False)])
