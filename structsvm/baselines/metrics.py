@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample, all_derived, sum_of_each
+from structsvm.data.sample import Sample, sum_of_each
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening
@@ -105,8 +104,9 @@ def _lda(
 ) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
     whitening = _rca(samples, truths, weights, shrinkage)
-    whitened = all_derived([x.data for x in samples], partial(_whitened, whitening=whitening))
-    between = sum_of_each("measuring the samples", _between, whitened, truths, weights=weights)
+    arrays = [x.data for x in samples]
+    between = sum_of_each("measuring the samples", _between, arrays, truths, weights=weights)
+    between = whitening @ between @ whitening
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
 
@@ -139,12 +139,8 @@ def _scatter(X: Floats) -> Floats:
     return np.asarray(deviations.T @ deviations)
 
 
-def _whitened(X: Floats, whitening: Floats) -> Floats:
-    return np.asarray((X - X.mean(axis=0)) @ whitening)
-
-
 def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
-    return M.gram(X)
+    return M.gram(X - X.mean(axis=0))
 
 
 OWN: dict[str, Callable[..., Floats]] = {"rca": _rca, "lda": _lda, "olda": _olda}

@@ -259,7 +259,7 @@ class Answering:
         with inputs.named():
             learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
             held_out = HeldOut.of(
-                learner, inputs.Xs, inputs.ys, inputs.names, measured=samples, **about
+                learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
             )
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
             verdict, source = _verdict(search, judged, way, self.test.question)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines.blind import blind_to
 from structsvm.data.copies import contents
 from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.confusion import Confusion, confusions_of
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.evaluation.splits import MOST_PARTS, Split, question_in_words, split_samples
+from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.baselines import (
     estimators_in,
@@ -40,7 +39,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
-from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
@@ -148,6 +146,14 @@ class Evaluation:
     """How far changes are from true ones, over all samples; empty where there are no changes."""
     unit: str = "samples"
     """Of these."""
+    measured: Sequence[Sample] = field(default=(), compare=False)
+    """The samples as they were read; empty for parts of a table, as the following are."""
+    prepared: Sequence[Sample] = field(default=(), compare=False)
+    """The samples as the metric sees them."""
+    labels: Sequence[Any] = field(default=(), compare=False)
+    """The labels as they were given."""
+    times: Sequence[TimeAxis | None] = field(default=(), compare=False)
+    """When the samples of each recording were measured; empty if it is known of none."""
 
     @classmethod
     def of(
@@ -448,58 +454,63 @@ def evaluate(
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
-    Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
-    measured = as_measured(learner, Xs) if measured is None else measured
+    measured = as_measured(learner, form.samples) if measured is None else measured
+    words, traits = words_of(learner.problem_, measured), learner.problem_.traits
+    labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:
-        return _evaluate_parts(learner, measured, ys, n_clusters, tolerance, split)
-    words = words_of(learner.problem_, measured)
-    found = compare(
-        learner,
-        measured,
-        learner.inputs_(measured),
-        ys,
-        names,
-        form.in_order(groups, "groups"),
-        words=words,
-        seen=learner.training_data_.warn_if_among([sample.data for sample in measured], words),
-        n_clusters=n_clusters,
-        tolerance=tolerance,
-        unseen_states=unseen_states,
-        baselines=baselines,
-        Xs=Xs,
-        times=time_axes(form.axes if times is None else times, measured, words),
-    )
-    warn_of_columns(measured, column_names(learner), words, found.truths)
-    return found
-
-
-def compare(
-    learner: MetricLearner,
-    measured: Sequence[Sample],
-    samples: Sequence[Sample],
-    ys: Any,
-    names: Sequence[str] | None,
-    groups: Any,
-    *,
-    words: Words,
-    seen: int,
-    n_clusters: Counts | str,
-    tolerance: int,
-    unseen_states: str,
-    baselines: Mapping[str, Any] | None = None,
-    Xs: Any = None,
-    times: Sequence[TimeAxis | None] | None = None,
-) -> Evaluation:
-    """Partition and score samples as the metric sees them; baselines of a user have ``Xs``."""
-    N, baselines = len(samples), baselines or {}
-    names = [str(i) for i in range(N)] if names is None else list(names)
-    if len(names) != N:
-        raise DataError(f"{words.wholes(N)} but {counted(len(names), 'name')}")
-    truths, traits = encode(learner, samples, ys), learner.problem_.traits
+        return _evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
+    called = [str(i) for i in range(len(measured))] if form.names is None else form.names
+    names = called if names is None else list(names)
+    if len(names) != len(measured):
+        raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
+    axes = time_axes(form.axes if times is None else times, measured, words)
+    units = units_of(form.in_order(groups, "groups"), len(measured), words)[1]
+    seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
+    samples = learner.inputs_(measured)
+    truths = encode(learner, samples, labels)
     if n_clusters is None and traits.given_k and not traits.contiguous:
         n_clusters = "true"
     counts = asked_counts(n_clusters, truths)
     guesses, states = _found_by_all(learner, measured, samples, counts)
+    _add_found_by(baselines or {}, learner, samples, form.samples, counts, guesses, states)
+    _warn_of_new_clusters(learner, samples, labels)
+    warn_of_columns(measured, column_names(learner), words, truths)
+    shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
+    shown |= {"measured": measured, "prepared": samples, "labels": labels, "times": axes}
+    numbers = contents([sample.data for sample in samples])
+    if spans := [sample.side for sample in measured if isinstance(sample.side, Averaged)]:
+        samples = [Sample(np.empty((int(span.sizes.sum()), 0))) for span in spans]
+        labels, axes = [span.y for span in spans], [span.time for span in spans]
+        truths, guesses = encode(learner, samples, labels), _by_sample(guesses, spans)
+        states = _by_sample(states, spans)
+    found = Evaluation.of(
+        truths,
+        guesses,
+        names,
+        learner.problem_,
+        tolerance,
+        confusions=confusions_of(learner, samples, labels, truths, states, unseen_states),
+        units=units,
+        numbers=numbers,
+        times=axes,
+        grouped=groups is not None,
+        classifiers=[*estimators_in(learner.baselines_), *(baselines or ())],
+        words=words,
+        seen=seen,
+    )
+    return replace(found, **shown)
+
+
+def _add_found_by(
+    baselines: Mapping[str, Any],
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    Xs: Any,
+    counts: Counts,
+    guesses: Partitions,
+    states: States,
+) -> None:
+    """Add what baselines of a user find."""
     asked = (Xs,) if counts is None else (Xs, counts)
     for name, baseline in baselines.items():
         if name in guesses:
@@ -513,31 +524,6 @@ def compare(
             ) from error
         if names_states(baseline):
             states[name] = baseline.predict_states(*asked)
-    _warn_of_new_clusters(learner, samples, ys)
-    classifiers = [*estimators_in(learner.baselines_), *baselines]
-    shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
-    units, numbers = units_of(groups, N, words)[1], contents([x.data for x in samples])
-    if spans := [sample.side for sample in measured if isinstance(sample.side, Averaged)]:
-        samples = [Sample(np.empty((int(span.sizes.sum()), 0))) for span in spans]
-        ys = [span.y for span in spans]
-        truths, guesses = encode(learner, samples, ys), _by_sample(guesses, spans)
-        states, times = _by_sample(states, spans), [span.time for span in spans]
-    found = Evaluation.of(
-        truths,
-        guesses,
-        names,
-        learner.problem_,
-        tolerance,
-        confusions=confusions_of(learner, samples, ys, truths, states, unseen_states),
-        units=units,
-        numbers=numbers,
-        grouped=groups is not None,
-        classifiers=classifiers,
-        words=words,
-        seen=seen,
-        times=times,
-    )
-    return replace(found, **shown)
 
 
 def _by_sample(found: Mapping[str, Sequence[Any]], spans: Sequence[Averaged]) -> dict[str, Any]:
@@ -550,11 +536,12 @@ def _by_sample(found: Mapping[str, Sequence[Any]], spans: Sequence[Averaged]) ->
     return {name: list(map(spread, each, spans)) for name, each in found.items()}
 
 
-def _warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+def _warn_of_new_clusters(
+    learner: MetricLearner, samples: Sequence[Sample], labels: Sequence[Any]
+) -> None:
     """Warn if tables have clusters that the metric was neither learned from nor made for."""
     if has_rows(learner.problem_, samples):
-        given = labels_of_each(ys, samples, learner.problem_.traits.words)
-        names = {name for y in given for name in names_of_labels(y)}
+        names = {name for y in labels for name in names_of_labels(y)}
         learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
@@ -594,7 +581,7 @@ def _found_by_all(
 def _evaluate_parts(
     learner: MetricLearner,
     samples: Sequence[Sample],
-    ys: Any,
+    given: Sequence[Any],
     n_clusters: Counts | str,
     tolerance: int,
     asked: str,
@@ -609,7 +596,6 @@ def _evaluate_parts(
     if len(samples) != 1:
         raise DataError(f"split={asked!r} is for one table, got {len(samples)}")
     problem, learned_from = learner.problem_, learner.training_data_
-    given = labels_of_each(ys, samples, problem.traits.words)
     labels = read_labels(problem, samples, given)
     data = TrainingSet(problem, list(samples), labels, np.ones(1), given=given)
     again = samples[0].data in learned_from
@@ -628,10 +614,15 @@ def _evaluate_parts(
         whole = data.with_features([x.X for x in learner.inputs_(samples)]).cut(found.pieces)
     asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
     counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], found.words)
+    tuned = learner.baselines_ if asked == ROWS else metrics_in(learner.baselines_)
+    alike: MetricLearner = clone(learner)
+    if asked == ROWS and learner.inputs_.standardizer.kind == "recording":
+        alike.standardize = "training"
     guesses: Partitions = {}
     for k in stage("folds", range(len(found))):
-        which = found.test(k)
-        own = _learned_without(learner, found, asked, k) if again else learner
+        which, own = found.test(k), learner
+        if again:
+            own = found.learned_without(k, alike, baselines=[*tuned][1:])
         measured = parts.at(which).samples
         seen = own.inputs_(measured) if whole is None else whole.at(which).samples
         here = [K for i in which if (K := counts[i]) is not None]
@@ -652,18 +643,3 @@ def _evaluate_parts(
         seen=0 if again else learned_from.count_known([x.data for x in parts.samples]),
         question=question_in_words(asked, len(parts), again),
     )
-
-
-def _learned_without(learner: MetricLearner, split: Split, asked: str, k: int) -> MetricLearner:
-    """The learner of what a fold does not hold out, with its baselines."""
-    own: MetricLearner = clone(learner)
-    if asked == ROWS and learner.inputs_.standardizer.kind == "recording":
-        own.standardize = "training"
-    tuned = learner.baselines_ if asked == ROWS else metrics_in(learner.baselines_)
-    try:
-        with without_warnings(DataWarning, ConvergenceWarning):
-            own.fit(split.training[k], baselines=[*tuned][1:])
-    except LearningError as error:
-        error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
-        raise
-    return own

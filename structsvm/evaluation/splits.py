@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -20,7 +22,7 @@ from sklearn.model_selection import (
 from structsvm.data.copies import contents, joined, near_rows
 from structsvm.data.sample import TABLES, Words
 from structsvm.data.samples import label_values, units_of
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import Known
@@ -92,6 +94,17 @@ class Split:
 
     def test_set(self, k: int) -> TrainingSet:
         return self.held_out.at(self.test(k))
+
+    def learned_without(self, k: int, learner: Any, **given: Any) -> Any:
+        """The learner, which is cloned, of what fold ``k`` does not hold out."""
+        own = clone(learner)
+        try:
+            with without_warnings(DataWarning, ConvergenceWarning):
+                own.fit(self.training[k], **given)
+        except LearningError as error:
+            error.add_note(f"so it is without the {self.words.whole}s of fold {k}")
+            raise
+        return own
 
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:

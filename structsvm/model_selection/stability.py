@@ -188,14 +188,7 @@ def margin_rates(
     split = split_samples(None, data, cv, learner.random_state)
     margins, right = [], []
     for k in stage("folds", range(len(split))):
-        own: MetricLearner = clone(learner)
-        with without_warnings(DataWarning, ConvergenceWarning):
-            try:
-                own.fit(split.training[k])
-            except LearningError as error:
-                error.add_note(f"so it is without the recordings of fold {k}")
-                raise
-        test = split.test_set(k)
+        own, test = split.learned_without(k, learner), split.test_set(k)
         for sample, truth in zip(own.inputs_(test.samples), test.truths, strict=True):
             found, of_sample = boundary_margins(
                 data.problem, sample, own.metric_, tolerance=tolerance

@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import IMAGES, Sample
+from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
-from structsvm.evaluation.evaluate import Evaluation, compare, time_axes
+from structsvm.evaluation.evaluate import Evaluation, evaluate
 from structsvm.graphs.convert import as_list
 from structsvm.graphs.images import is_picture, pixels_of
 from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured
-from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.quiet import without_warnings
 
@@ -57,46 +55,15 @@ class HeldOut:
         )
 
     @classmethod
-    def of(
-        cls,
-        learner: MetricLearner,
-        Xs: Any,
-        ys: Any,
-        names: Sequence[str] | None = None,
-        n_clusters: int | str | None = None,
-        tolerance: int = 5,
-        measured: Sequence[Sample] | None = None,
-        times: Sequence[Any] | None = None,
-        unseen_states: str = "refuse",
-        groups: Any = None,
-    ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``."""
-        form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
-        Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
-        groups = None if groups is None else form.in_order(groups, "groups")
-        measured = measured or as_measured(learner, Xs)
-        images = _images(Xs, measured)
-        words = IMAGES if images else learner.problem_.traits.words
-        axes = time_axes(form.axes if times is None else times, measured, words)
-        samples = learner.inputs_(measured)
-        evaluation = compare(
-            learner,
-            measured,
-            samples,
-            ys,
-            names,
-            groups,
-            words=words,
-            seen=learner.training_data_.count_known([x.data for x in measured]),
-            n_clusters=n_clusters,
-            tolerance=tolerance,
-            unseen_states=unseen_states,
-            times=axes,
-        )
-        labels = labels_of_each(ys, samples, words)
-        K = asked_counts(n_clusters, evaluation.truths)
-        changes = _changes(learner, samples, evaluation.guesses["learned"], K)
-        return cls(learner, images, labels, measured, samples, evaluation, axes, changes)
+    def of(cls, learner: MetricLearner, Xs: Any, ys: Any, **given: Any) -> HeldOut:
+        """Partition and score them; parameters as for ``evaluate``."""
+        with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
+            found = evaluate(learner, Xs, ys, **given)
+        K = asked_counts(given.get("n_clusters"), found.truths)
+        changes = _changes(learner, found.prepared, found.guesses["learned"], K)
+        images = _images(Form.given_to(learner, Xs).samples, found.measured)
+        samples = (found.labels, found.measured, found.prepared)
+        return cls(learner, images, *samples, found, found.times, changes)
 
 
 def _changes(

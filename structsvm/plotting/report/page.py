@@ -121,7 +121,16 @@ def report_page(
     True
     """
     held_out = HeldOut.of(
-        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states, groups
+        learner,
+        Xs,
+        ys,
+        names=names,
+        n_clusters=n_clusters,
+        tolerance=tolerance,
+        measured=measured,
+        times=times,
+        unseen_states=unseen_states,
+        groups=groups,
     )
     return page_of(held_out, title)
 
