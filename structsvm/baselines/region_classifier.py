@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError
-from structsvm.features.base import RecordingTransformer, read_recordings
+from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
 from structsvm.features.frames import probabilities_by
@@ -125,11 +125,10 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         recipe, graphs = region_recipe(self), self._graphs(Xs)
         names = [] if ys is None else list(ys)
         if len(names) == len(graphs):
-            pairs = zip(names, graphs, strict=True)
-            names = [node_names(y, x) if isinstance(x, FeatureGraph) else y for y, x in pairs]
+            names = list(map(node_names, names, graphs))
             if self._names_pixels:
                 graphs, names = self._some_pixels(graphs, names)
-        arrays = read_recordings([_features(x) for x in graphs])
+        arrays = [graph.X for graph in graphs]
         regions = States.read(names, arrays, recipe.owner, recipe.words)
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
@@ -144,7 +143,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, Xs: Any) -> list[Floats]:
         """Probabilities of the regions ``classes_`` at each node, (T_i, C) each."""
-        return probabilities_by(self, [_features(x) for x in self._graphs(Xs)], GRAPHS)
+        return probabilities_by(self, [graph.X for graph in self._graphs(Xs)], GRAPHS)
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the region of each node or pixel; ``n_clusters`` as below."""
@@ -159,16 +158,10 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             At most so many regions in each image, the most probable ones.
         """
         graphs = self._graphs(Xs)
-        features = [_features(x) for x in graphs]
-        counts = cluster_counts(n_clusters, [len(X) for X in features], GRAPHS)
-        pairs = zip(probabilities_by(self, features, GRAPHS), counts, strict=True)
-        codes = [self._code(p, K) for p, K in pairs]
-        if not self._names_pixels:
-            return codes
-        return [
-            x.label_map(code) if isinstance(x, FeatureGraph) else code
-            for x, code in zip(graphs, codes, strict=True)
-        ]
+        counts = cluster_counts(n_clusters, [graph.n_samples for graph in graphs], GRAPHS)
+        probabilities = probabilities_by(self, [graph.X for graph in graphs], GRAPHS)
+        codes = list(map(self._code, probabilities, counts))
+        return list(map(FeatureGraph.label_map, graphs, codes)) if self._names_pixels else codes
 
     def _code(self, p: Floats, K: int | None) -> Ints:
         likely = np.sort(np.argsort(-p.mean(axis=0), kind="stable")[:K])
@@ -177,16 +170,15 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         return np.asarray(likely[p[:, likely].argmax(axis=1)], dtype=np.int64)
 
     def _tune(
-        self, probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph | Floats]
+        self, probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
     ) -> None:
         """Choose the threshold by the nodes that have names, by how much each stands for."""
         found = []
-        for p, code, x in zip(probabilities, regions.codes, graphs, strict=True):
+        for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
             known = code != UNNAMED
-            sizes = x.sizes if isinstance(x, FeatureGraph) else np.ones(len(x))
             if known.any():
                 M = EquivalenceMatrix.from_labels(code[known])
-                truth = NodeLabels.of_nodes(M, sizes[known])
+                truth = NodeLabels.of_nodes(M, graph.sizes[known])
                 inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
                 guesses = map(EquivalenceMatrix.from_labels, inside)
                 found.append([partition_loss(truth, guess) for guess in guesses])
@@ -197,18 +189,18 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]
         self.threshold_ = float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])
 
-    def _graphs(self, Xs: Any) -> list[FeatureGraph | Floats]:
-        """Graphs, and the features of nodes where these are given alone."""
-        found: list[FeatureGraph | Floats] = []
+    def _graphs(self, Xs: Any) -> list[FeatureGraph]:
+        """Graphs; where the features of nodes are given alone, all of these are neighbours."""
+        found = []
         for i, x in enumerate(as_list(Xs)):
-            is_features = isinstance(x, np.ndarray) and x.ndim == 2
             try:
-                graph = (
-                    x if is_features else as_graph(x, None if self._names_pixels else self.image)
-                )
+                if isinstance(x, np.ndarray) and x.ndim == 2:
+                    graph = FeatureGraph(x)
+                else:
+                    graph = as_graph(x, None if self._names_pixels else self.image)
             except DataError as error:
                 raise DataError(f"graph {i}: {error}") from error
-            if self._names_pixels and not is_features and graph.image is not None:
+            if self._names_pixels and graph.image is not None:
                 graph = named_pixels(graph.image)
             found.append(graph)
         return found
@@ -218,22 +210,17 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         return self.image is not None and self.image.nodes == "pixels"
 
     def _some_pixels(
-        self, graphs: Sequence[FeatureGraph | Floats], names: Sequence[Any]
-    ) -> tuple[list[FeatureGraph | Floats], list[Any]]:
+        self, graphs: Sequence[FeatureGraph], names: Sequence[Any]
+    ) -> tuple[list[FeatureGraph], list[Any]]:
         """Of each image as many, and the same ones in all folds of about as many images."""
         most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
-        found: list[FeatureGraph | Floats] = []
-        kept = []
-        for x, y in zip(graphs, names, strict=True):
-            T, rng = len(_features(x)), np.random.default_rng(self.random_state)
+        found, kept = [], []
+        for graph, y in zip(graphs, names, strict=True):
+            T, rng = graph.n_samples, np.random.default_rng(self.random_state)
             which = np.sort(rng.choice(T, min(T, most), replace=False))
-            found.append(x.at(which) if isinstance(x, FeatureGraph) else x[which])
+            found.append(graph.at(which))
             kept.append(np.asarray(y)[which])
         return found, kept
-
-
-def _features(x: FeatureGraph | Floats) -> Floats:
-    return x.X if isinstance(x, FeatureGraph) else x
 
 
 def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:

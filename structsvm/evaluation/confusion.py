@@ -13,7 +13,6 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError
 from structsvm.features.names import read_names
 from structsvm.graphs import NodeLabels
-from structsvm.partial_labels.complete import labels_of_each
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import some_of
@@ -73,7 +72,7 @@ class Confusion:
 def confusions_of(
     learner: Any,
     samples: Sequence[Sample],
-    ys: Any,
+    labels: Sequence[Any],
     partitions: Sequence[Any],
     found: Mapping[str, Sequence[Names]],
     unseen_states: str,
@@ -85,9 +84,7 @@ def confusions_of(
     """
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words, known = learner.problem_.traits.words, learner.inputs_.states
-    of_items = map(
-        learner.problem_.learning.item_labels, labels_of_each(ys, samples, words), samples
-    )
+    of_items = map(learner.problem_.learning.item_labels, labels, samples)
     sizes = [sample.n_samples for sample in samples]
     truths = read_names(list(of_items), sizes, words.whole) if found else None
     if truths is None:

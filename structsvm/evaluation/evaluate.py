@@ -118,8 +118,7 @@ class SampleScores:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: name, n_clusters, and the scores of each metric."""
-        plain = {name: dict(scores) for name, scores in self.scores.items()}
-        return {"name": self.name, "n_clusters": self.n_clusters, **plain}
+        return {"name": self.name, "n_clusters": self.n_clusters, **self.scores}
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,20 +163,17 @@ class Evaluation:
         problem: PartitionProblem,
         tolerance: int = 5,
         *,
-        confusions: Mapping[str, Sequence[Confusion]] | None = None,
-        states: Mapping[str, Sequence[NDArray[Any]]] | None = None,
-        units: Ints | None = None,
-        numbers: Ints | None = None,
+        confusions: Mapping[str, Sequence[Confusion]],
+        times: Sequence[TimeAxis | None] = (),
         learned_again: bool | None = None,
-        times: Sequence[TimeAxis | None] | None = None,
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``confusions`` are those of the states of each sample, by what named them; the others are
-        fields and what :meth:`Verdict.of` takes.
+        ``confusions`` are those of the states of each sample, by what named them; ``about`` is for
+        :meth:`Verdict.of`.
         """
-        confusions, rows = confusions or {}, []
+        rows = []
         unit, clocks = _clocks(times, truths)
         errors: dict[str, list[Floats]] = {metric: [] for metric in guesses}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -195,19 +191,12 @@ class Evaluation:
             metric: np.array([row.scores[metric]["disagreement"] for row in rows])
             for metric in guesses
         }
-        every = np.arange(len(rows))
-        verdict = Verdict.of(
-            losses,
-            every if units is None else units,
-            every if numbers is None else numbers,
-            measure=problem.comparison.measure(truths[0]),
-            limit=problem.comparison.limit(truths),
-            **about,
-        )
+        about["measure"] = problem.comparison.measure(truths[0])
+        about["limit"] = problem.comparison.limit(truths)
         return cls(
             tuple(rows),
             tolerance,
-            verdict,
+            Verdict.of(losses, **about),
             {
                 metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
                 for metric, parts in confusions.items()
@@ -215,9 +204,8 @@ class Evaluation:
             learned_again,
             truths,
             guesses,
-            states or {},
-            {metric: np.concatenate(parts) for metric, parts in errors.items() if parts},
-            unit,
+            errors={metric: np.concatenate(parts) for metric, parts in errors.items() if parts},
+            unit=unit,
         )
 
     @property
@@ -268,10 +256,8 @@ class Evaluation:
     def _short_table(self) -> ShortTable:
         titles, n = score_titles(self), len(self.samples)
         means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
-        rows = [
-            (baseline_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
-            for name, found in means
-        ]
+        called = {name: baseline_in_words(name) for name, _ in means} | {"untrained": "untrained"}
+        rows = [(called[name], *(found[t] for t in titles)) for name, found in means]
         what = f"{'' if n == 1 else 'Mean scores of '}{self.verdict.words.wholes(n)}"
         return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
 
@@ -305,10 +291,10 @@ class Evaluation:
 
 
 def _clocks(
-    times: Sequence[TimeAxis | None] | None, truths: Sequence[EquivalenceMatrix]
+    times: Sequence[TimeAxis | None], truths: Sequence[EquivalenceMatrix]
 ) -> tuple[str, list[Floats]]:
     """The unit of time, and the time of each sample of each recording in it, (T_i,)."""
-    axes = [axis for axis in times or () if axis is not None]
+    axes = [axis for axis in times if axis is not None]
     units = {"s" if axis.values.dtype.kind == "M" else axis.name for axis in axes}
     if len(axes) < len(truths) or len(units) > 1:
         return "samples", [np.arange(M.n_samples, dtype=np.float64) for M in truths]
@@ -318,7 +304,7 @@ def _clocks(
 def _of_errors(errors: Floats) -> dict[str, float | None]:
     """The median and the ninth decile; None where no change was matched."""
     found = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
-    return dict(zip(("time_error", "time_error_90"), found, strict=True))
+    return {"time_error": found[0], "time_error_90": found[1]}
 
 
 def time_axes(
@@ -329,10 +315,8 @@ def time_axes(
         return []
     if len(times) != len(samples):
         raise DataError(f"{words.wholes(len(samples))} but times of {len(times)}")
-    return [
-        None if found is None else time_axis(found, sample.n_samples)
-        for found, sample in zip(times, samples, strict=True)
-    ]
+    pairs = zip(times, samples, strict=True)
+    return [None if found is None else time_axis(found, x.n_samples) for found, x in pairs]
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
@@ -364,12 +348,9 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
 
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
     """Sentences on what these scores measure; "" if none is known."""
-    names = {"part": words.part, "item": words.item}
-    said = (
-        f"{score.title}: {score.meaning.format(**names, named=words.named)}."
-        for name, score in SCORES.items()
-        if name in titles
-    )
+    about = {"part": words.part, "item": words.item, "named": words.named}
+    known = [score for name, score in SCORES.items() if name in titles]
+    said = [f"{score.title}: {score.meaning.format_map(about)}." for score in known]
     return " ".join(text[0].upper() + text[1:] for text in said)
 
 
@@ -625,10 +606,9 @@ def _evaluate_parts(
             own = found.learned_without(k, alike, baselines=[*tuned][1:])
         measured = parts.at(which).samples
         seen = own.inputs_(measured) if whole is None else whole.at(which).samples
-        here = [K for i in which if (K := counts[i]) is not None]
         # Classifiers find no new clusters.
-        partitions = _found_by_all(own, measured, seen, here, classifiers=asked != CLUSTERS)[0]
-        for name, of_fold in partitions.items():
+        here, classifiers = [K for i in which if (K := counts[i])], asked != CLUSTERS
+        for name, of_fold in _found_by_all(own, measured, seen, here, classifiers)[0].items():
             guesses.setdefault(name, []).extend(of_fold)
     return Evaluation.of(
         truths,
@@ -636,6 +616,7 @@ def _evaluate_parts(
         [f"{asked} {i}" for i in range(len(parts))],
         problem,
         tolerance,
+        confusions={},
         draws=found.draws,
         classifiers=estimators_in(learner.baselines_),
         learned_again=again,

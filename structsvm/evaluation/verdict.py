@@ -75,8 +75,8 @@ class Verdict:
     def of(
         cls,
         losses: Mapping[str, Floats],
-        units: Ints,
-        numbers: Ints,
+        units: Ints | None = None,
+        numbers: Ints | None = None,
         classifiers: Collection[str] = (),
         *,
         grouped: bool = False,
@@ -92,7 +92,10 @@ class Verdict:
         ``classifiers`` are the baselines that are no metrics; the others are those of
         :meth:`Contrast.of`, and fields.
         """
-        weights = np.ones(numbers.size) if weights is None else weights
+        every = np.arange(losses[LEARNED].size)
+        numbers = every if numbers is None else numbers
+        units = every if units is None else units
+        weights = np.ones(every.size) if weights is None else weights
         units, heavy = joined(units, numbers), weights > 0
         copies = int(heavy.sum()) - np.unique(numbers[heavy]).size
         if copies and not grouped:

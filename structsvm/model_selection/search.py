@@ -58,7 +58,7 @@ from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.storage.fingerprint import fingerprint
-from structsvm.support.checks import check_n_jobs, is_number, refuse_unlisted
+from structsvm.support.checks import check_n_jobs, refuse_unlisted
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 
 __all__ = ["MetricLearnerCV"]
@@ -347,17 +347,16 @@ class MetricLearnerCV(ProblemParameters):
 
     def _end(self) -> float:
         """When the time is over, on the clock of :func:`time.monotonic`."""
-        if self.max_seconds is None:
-            return math.inf
-        if not (is_number(self.max_seconds) and self.max_seconds >= 0):
-            raise SettingsError(f"max_seconds must be a number >= 0, got {self.max_seconds!r}")
-        return time.monotonic() + self.max_seconds
+        seconds = math.inf if self.max_seconds is None else self.max_seconds
+        if not seconds >= 0:
+            raise SettingsError(f"max_seconds must be a number >= 0, got {seconds!r}")
+        return time.monotonic() + seconds
 
     def _menu(self, data: TrainingSet) -> list[Candidate]:
         known = candidates_of(data, self.features, self.standardize)
-        lams: Any = data.problem.traits.lams
         if self.lams is not None:
-            known, lams = [replace(candidate, lams=()) for candidate in known], self.lams
+            known = [replace(candidate, lams=()) for candidate in known]
+        lams = data.problem.traits.lams if self.lams is None else self.lams
         return menu(known if self.candidates is None else self.candidates, lams, known)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
@@ -454,33 +453,31 @@ def menu(
     candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
 ) -> list[Candidate]:
     """The candidates in the order of preference, learned ones once for each strength."""
-    by_name = {candidate.name: candidate for candidate in known}
-    names_known = sorted({*by_name, *LEARNED, *NAMES})
-    found: dict[str, Candidate] = {}
+    by_name = {name: named_candidate(name) for name in sorted({*LEARNED, *NAMES})}
+    by_name |= {candidate.name: candidate for candidate in known}
+    names: list[str] = []
+    order: list[Candidate] = []
     for c in dict.fromkeys(candidates):
-        if isinstance(c, str) and c not in names_known:
+        if isinstance(c, str) and c not in by_name:
             raise SettingsError(
-                f"there is no candidate {c!r} for these data; there are {', '.join(names_known)}"
+                f"there is no candidate {c!r} for these data; there are {', '.join(by_name)}"
             )
-        candidate = by_name.get(c, named_candidate(c)) if isinstance(c, str) else c
-        if candidate.name in found:
+        candidate = by_name[c] if isinstance(c, str) else c
+        if candidate.name in names:
             raise SettingsError(
                 f"two candidates are called {candidate.name!r}: give each its own name"
             )
-        found[candidate.name] = candidate
-    order: list[Candidate] = []
-    for candidate in found.values():
-        if not candidate.is_learned:
-            order.append(candidate)
-            continue
+        names.append(candidate.name)
         # Its own strength, or each of its own path or of that of the search.
-        path = candidate.lams or sorted({float(lam) for lam in lams})
-        strengths = sorted(path, reverse=True) if candidate.lam is None else [candidate.lam]
-        order += [replace(candidate, lam=lam, lams=()) for lam in strengths]
-    if "untrained" not in found or not any(candidate.is_learned for candidate in order):
+        path = sorted({float(lam) for lam in candidate.lams or lams}, reverse=True)
+        if candidate.is_learned and candidate.lam is None:
+            order += [replace(candidate, lam=lam, lams=()) for lam in path]
+        else:
+            order.append(candidate)
+    if "untrained" not in names or not any(candidate.is_learned for candidate in order):
         raise SettingsError(
             "candidates must name 'untrained', which the others have to beat, and at least one "
-            f"that is learned, such as 'diagonal' or 'full', with lams, got {tuple(found)!r}"
+            f"that is learned, such as 'diagonal' or 'full', with lams, got {tuple(names)!r}"
         )
     return order
 

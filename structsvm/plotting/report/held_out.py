@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,9 @@ class HeldOut:
         K = asked_counts(given.get("n_clusters"), found.truths)
         changes = _changes(learner, found.prepared, found.guesses["learned"], K)
         images = _images(Form.given_to(learner, Xs).samples, found.measured)
+        if not images:  # a graph may have been made of one
+            words = learner.problem_.traits.words
+            found = replace(found, verdict=replace(found.verdict, words=words))
         samples = (found.labels, found.measured, found.prepared)
         return cls(learner, images, *samples, found, found.times, changes)
 
