@@ -61,7 +61,7 @@ def chosen(losses: Floats, units: Ints, names: Sequence[str], weights: Floats | 
     best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
     found = Contrast.of("", losses[:, best] - losses[:, default], units, weights)
     n = len(usable) if found.units < FEW else 1
-    return best if found.one_of(n).is_harm else default
+    return best if found.one_of(n).high < 0 else default
 
 
 @dataclass(frozen=True)
@@ -147,19 +147,9 @@ class Contrast:
         return self.is_constant and abs(self.mean) <= TINY
 
     @property
-    def is_gain(self) -> bool:
-        """Whether the whole interval is above zero."""
-        return self.low > 0
-
-    @property
     def is_beaten(self) -> bool:
         """Whether the learned metric is better beyond chance, or by the same on each of them."""
-        return self.is_gain or (self.is_constant and self.mean > TINY)
-
-    @property
-    def is_harm(self) -> bool:
-        """Whether the whole interval is below zero."""
-        return self.high < 0
+        return self.low > 0 or (self.is_constant and self.mean > TINY)
 
     def __str__(self) -> str:
         """The difference in words, with the name of the baseline."""

@@ -142,7 +142,7 @@ class Verdict:
     @property
     def harms(self) -> bool:
         """Whether the untrained metric beats learning beyond chance."""
-        return self.is_supported and self.untrained.is_harm
+        return self.is_supported and self.untrained.high < 0
 
     @property
     def beats_baseline(self) -> bool | None:
@@ -165,7 +165,7 @@ class Verdict:
             least=MIN_UNITS,
             named=baseline_in_words(self.named or ""),
             use=use,
-            well="better" if use and self.contrasts[self.use or ""].is_harm else "as well",
+            well="better" if use and self.contrasts[self.use or ""].high < 0 else "as well",
         )
         if not use or self.code not in NAMED_TOO:
             return said
@@ -213,7 +213,7 @@ class Verdict:
             return NOTES["predict"], self.use
         if best is None or best not in available:
             return NOTES["predict"], None
-        if best in self.contrasts and self.contrasts[best].is_gain:
+        if best in self.contrasts and self.contrasts[best].low > 0:
             return NOTES["predict"], None
         note = NOTES["diagnose" if best in BLIND else "chosen"]
         return note.format(method=baseline_in_words(best)), best
@@ -239,23 +239,23 @@ class Verdict:
         enough = next((c for c in tuned if c.baseline in classifiers), None)
         if enough is not None and enough.mean > enough.se + 1e-12:
             enough = None
-        better = enough.baseline if enough is not None and enough.is_harm else None
+        better = enough.baseline if enough is not None and enough.high < 0 else None
         blind = next((c for c in tuned if c.baseline in BLIND and not c.is_beaten), None)
         if blind is not None:
             if enough is not None and better and enough.mean < blind.mean:
                 return "blind-metric", blind.baseline, better
             return "blind", blind.baseline, None
-        if untrained.is_harm:
+        if untrained.high < 0:
             return "harms", None, better
-        if not untrained.is_gain:
+        if untrained.low <= 0:
             mostly = untrained.won > untrained.lost and untrained.chance < SIGNIFICANT
             return "mostly" if mostly else "chance", None, better
         level = next((c for c in tuned if not c.is_beaten), None)
-        if enough is not None and (level is None or level == enough or not level.is_harm):
+        if enough is not None and (level is None or level == enough or level.high >= 0):
             return "pays-use", None, enough.baseline
         if level is None:
             return "pays", None, None
-        return "pays-less" if level.is_harm else "pays-level", level.baseline, None
+        return "pays-less" if level.high < 0 else "pays-level", level.baseline, None
 
     def _samples_in_words(self) -> str:
         """The number of samples in words, and how they were held out."""
@@ -284,7 +284,7 @@ class Verdict:
             way = "choose_from='all'" if chosen == self.best else f"partition_with({chosen!r}, ...)"
             way = f"{self.way} {chosen}" if self.way else way
             notes.append(NOTES["way"].format(way=way, method=baseline_in_words(chosen)))
-        elif not is_told and (self.best is not None or not self.untrained.is_harm):
+        elif not is_told and (self.best is not None or self.untrained.high >= 0):
             more = f"{self.words.whole}s of more groups" if self.grouped else f"more {whole}s"
             notes.append(NOTES["label"].format(more=more))
         return notes

@@ -206,11 +206,12 @@ def plot_weight_stability(
     ['a', 'b']
     """
     refuse_below(1, "n_features", n_features)
-    P = len(stability.features)
+    P, table = len(stability.features), stability.to_dict()
     top = np.argsort(-stability.share, kind="stable")[:n_features]
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
     rows = np.arange(top.size)
-    ax.hlines(rows, stability.low[top], stability.high[top], color=LEARNED, linewidth=5, alpha=0.35)
+    low, high = table["low"][: top.size], table["high"][: top.size]
+    ax.hlines(rows, low, high, color=LEARNED, linewidth=5, alpha=0.35)
     ax.plot(stability.share[top], rows, "o", color=LEARNED)
     ax.axvline(1.0 / P, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
     _write_names(ax, stability.features, top)
