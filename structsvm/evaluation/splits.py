@@ -114,6 +114,8 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
     if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
         other = "" if divides else ", or a splitter"
         raise SettingsError(f"cv must be at least 2 folds{other}, got {cv!r}")
+    if divides:
+        _check_tables(data, asked)
     splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: split_wholes}
     return splits[asked](data, cv, random_state)
 
@@ -163,18 +165,17 @@ def _held_out(
     cv: Any, units: Ints, apart: Ints, groups: Any, random_state: int | None, words: Words
 ) -> Ints:
     """The fold of each recording, (N,), by a number of folds or a splitter."""
-    N, splitter, together, grouped = units.size, cv, units, groups is not None
+    N, splitter, together = units.size, cv, None if groups is None else units
     if isinstance(cv, int | np.integer):
-        n_apart = np.unique(apart).size
-        if 1 < n_apart < np.unique(units).size:  # copies are held out together
-            together, grouped = apart, True
-        kind = GroupKFold if grouped else KFold
-        n_splits = min(int(cv), np.unique(together).size)
+        if 1 < np.unique(apart).size < np.unique(units).size:  # copies are held out together
+            together = apart
+        kind = KFold if together is None else GroupKFold
+        n_splits = min(int(cv), np.unique(units if together is None else together).size)
         splitter = kind(n_splits, shuffle=True, random_state=random_state)
     held_out, times = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
     # A splitter that ignores the groups is found out by who calls this.
     with without_warnings(Warning, beginning="The groups parameter is ignored"):
-        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together if grouped else None)
+        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together)
         for k, (train, test) in enumerate(splits):
             held_out[test] = k
             times[test] += 1
@@ -210,13 +211,10 @@ def fewest_rows(y: Any) -> int:
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold groups of rows out, which have rows of every cluster; like rows are in one group.
-
-    There are as many groups as there are rows for, though several are held out at once.
-    """
-    _check(data, ROWS)
+    """Hold groups of rows out, which have rows of every cluster; like rows are in one group."""
     truths, words = data.truths, data.problem.traits.words
     each = [M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths]
+    # As many groups as there are rows for, though several are held out at once.
     n, first = min(max(int(n_folds), MOST_PARTS), *each), int(np.argmin(each))
     same = near_rows(np.vstack(data.arrays))
     n_different = int(same.max()) + 1
@@ -249,7 +247,6 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold whole clusters out, equally many at a time, in several draws of folds."""
-    _check(data, CLUSTERS)
     words, numbers = data.problem.traits.words, dict[str, int]()
     labels = [
         np.array([numbers.setdefault(name, len(numbers)) for name in names])
@@ -291,7 +288,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     return _parts(data, out, CLUSTERS, len(drawn), shares)
 
 
-def _check(data: TrainingSet, asked: str) -> None:
+def _check_tables(data: TrainingSet, asked: str | None) -> None:
     words = data.problem.traits.words
     if not data.has_rows:
         raise DataError(
@@ -363,37 +360,32 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     wholes = split_wholes(data, cv, random_state)
     C, F = len(states), len(wholes)
     order = np.random.default_rng(random_state).permutation(states).tolist()
-    judged: list[Ints] = []
-    training: list[TrainingSet] = []
-    hidden: list[tuple[int, str]] = []
+    found = []
     for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
         state = order[(k + draw) % C]
         test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
         rest = _without(data, wholes.train(k), names, state)
         if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
-            judged.append(test)
-            training.append(rest)
-            hidden.append((k, state))
-    if len({k for k, _ in hidden}) < 2 or len({state for _, state in hidden}) < 2:
+            found.append((k, state, test, rest))
+    hidden = sorted({state for _, state, _, _ in found})
+    if len({k for k, _, _, _ in found}) < 2 or len(hidden) < 2:
         raise DataError(
             f"no two {words.named}s can be hidden in turn: without one, some labelled "
             f"{words.whole} must still change, and another must have it; label more {words.whole}s"
         )
-    which = np.concatenate(judged)
-    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in hidden] for a in hidden])
-    fold = np.repeat(np.arange(len(hidden)), [test.size for test in judged])
-    units = np.unique(wholes.units[which], return_inverse=True)[1]
-    shown = ", ".join(sorted({state for _, state in hidden}))
+    which = np.concatenate([test for _, _, test, _ in found])
+    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in found] for a in found])
+    fold = np.repeat(np.arange(len(found)), [test.size for _, _, test, _ in found])
     question = (
         f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
         f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
-        f"the others ({shown} in turn)."
+        f"the others ({', '.join(hidden)} in turn)."
     )
     return Split(
         data.at(which),
         fold,
-        units,
-        training,
+        np.unique(wholes.units[which], return_inverse=True)[1],
+        [rest for _, _, _, rest in found],
         words,
         np.arange(which.size),
         wholes.grouped,
@@ -410,11 +402,10 @@ def _without(
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
     given, labels = [], []
     for i in which.tolist():
-        hidden = names[i] == state
         values = label_values(data.given[i]).astype(object)
-        values[hidden] = None
-        T = values.size
-        known = Known(T, PartialLabels(values).constraint(T, contiguous=True), None, True)
+        values[names[i] == state] = None
+        constraint = PartialLabels(values).constraint(values.size, contiguous=True)
+        known = Known(values.size, constraint, None, contiguous=True)
         given.append(values)
-        labels.append(known if hidden.any() else data.labels[i])
+        labels.append(known if (names[i] == state).any() else data.labels[i])
     return replace(data.at(which), given=given, labels=labels)
