@@ -28,6 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner
 from structsvm.features import Columns
+from structsvm.interop import risk_of
 from structsvm.learner.steps import read_training
 from structsvm.parallel import Backend, Dask, Session
 from structsvm.parallel.base import ShareTask
@@ -141,7 +142,7 @@ def constants(client: Any) -> list[Goal]:
     data = Generated(2)
     every = MetricLearner(metric="diagonal", features=Columns(which=range(0, P, EVERY)))
     read = read_training(every, data, [data.ends(i) for i in range(2)])
-    risk = every.risk(read)
+    risk = risk_of(every, read)
     x, y = risk.xs[0], risk.ys[0]
     held = [(x.read(), y)]
     made, checked, prepared, searched = cpu_seconds_in_turns(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
+from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
 from structsvm.problems import ChangePoint
@@ -110,7 +111,7 @@ def learner_goals(metric: str, n_features: int) -> list[Goal]:
         12, n_samples=400, n_features=n_features, n_relevant=3, random_state=0
     )
     Xs, ys = arrays_and_labels(recordings)
-    risk = MetricLearner(metric=metric).risk(Xs, ys)
+    risk = risk_of(MetricLearner(metric=metric), Xs, ys)
     known = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
     gap = 1e-3 * (known.null - known.lower) / max(1.0, known.upper)
     seen, ends = [x.X for x in risk.xs], [y.breakpoints for y in risk.ys]

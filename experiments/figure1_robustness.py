@@ -126,7 +126,9 @@ def from_principal_components(trial: Trial) -> Metric:
     read = read_training(learner, trial.Xs[:10], trial.partial)
     _, data = Inputs.fit(settings.features, settings.standardize, read)
     units = FitState.of(settings, data.parts).units
-    task = PartialRisk(settings, settings.objective(data.n_features), data.made_by(units))
+    task = PartialRisk(
+        settings, PROBLEM.learning.objective("diagonal", data.n_features), data.made_by(units)
+    )
     first = task.complete_with(principal_components(task))
     found = alternate(task.scaled_to(first), settings.solver, first)
     factor = units.restore(metric_factor(task.objective.split(found.solution.w)[0]))

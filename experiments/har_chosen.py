@@ -28,7 +28,8 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.learner.baselines import estimators_in, partition_with
+from structsvm.learner.baselines import estimators_in, partitions_with
+from structsvm.learner.steps import as_measured
 from structsvm.partitions.losses import partition_loss
 
 Ints = NDArray[np.int64]
@@ -60,7 +61,9 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
             for use, model in (("learned", learned), ("best", best))
         }
         rivals = {
-            name: losses(partition_with(learned, name, samples, counts), truths)
+            name: losses(
+                partitions_with(learned, name, as_measured(learned, samples), counts), truths
+            )
             for name in estimators_in(learned.baselines_)
         }
         found[given] = both | rivals

@@ -31,7 +31,8 @@ from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording
-from structsvm.learner.baselines import estimators_in, partition_with
+from structsvm.learner.baselines import estimators_in, partitions_with
+from structsvm.learner.steps import as_measured
 from structsvm.partitions import Candidate, Sample
 
 N_LEARN = 20
@@ -72,7 +73,8 @@ def run(
         for use, model in zip(CHOSEN, (learned, best), strict=True)
     }
     guesses |= {
-        name: partition_with(learned, name, new) for name in estimators_in(learned.baselines_)
+        name: partitions_with(learned, name, as_measured(learned, new))
+        for name in estimators_in(learned.baselines_)
     }
     means = search.cv_results_["mean_criterion"]
     return {

@@ -12,6 +12,7 @@ from _report import SHARED, publish
 from _tables import read
 
 from structsvm import Clustering, MetricLearner
+from structsvm.interop import risk_of
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, Memory
 
@@ -21,7 +22,7 @@ LAMS = (1.0, 0.1, 0.01)
 def main(folder: Path) -> None:
     table = read("letter", folder)
     MetricLearner(Clustering(oracle="rounded")).fit(table.X[:500], table.y[:500])  # compiles
-    risk = MetricLearner(Clustering()).risk([table.X], [table.y])
+    risk = risk_of(MetricLearner(Clustering()), [table.X], [table.y])
     memory, rows = Memory(), []
     for lam in LAMS:
         start = time.process_time()

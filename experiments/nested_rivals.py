@@ -33,8 +33,8 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
-from structsvm.learner.baselines import estimators_in, partition_with
-from structsvm.learner.steps import decode_with
+from structsvm.learner.baselines import estimators_in, partitions_with
+from structsvm.learner.steps import as_measured, decode_with
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Nested:
             for metric in ("untrained", "rca", "olda"):
                 guesses[metric] = decode_with(plain, plain.baselines_[metric], new, counts)
             for rival in estimators_in(learned.baselines_):
-                guesses[rival] = partition_with(learned, rival, new, counts)
+                guesses[rival] = partitions_with(learned, rival, as_measured(learned, new), counts)
             found[given] = {name: self.losses(test, Ms) for name, Ms in guesses.items()}
         chosen = f"{search.best_learned_}, {search.best_candidate_}"
         print(k, chosen, {m: np.mean(v).round(2) for m, v in found["unknown"].items()}, flush=True)

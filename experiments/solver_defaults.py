@@ -19,6 +19,7 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import ChangePoint, MetricLearner
+from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.masters.newton import NewtonMaster
 from structsvm.problem import RegularizedRisk
@@ -42,7 +43,9 @@ def activities(n: int, metric: str, regularizer: str) -> RegularizedRisk:
     """The objective of the first n recordings of activities, with the default strength."""
     Xs, ys = arrays_and_labels(split(SHARED / "har_spsw")[0])
     step = max(len(Xs) // n, 1)
-    return MetricLearner(ChangePoint(), metric, regularizer).risk(Xs[::step][:n], ys[::step][:n])
+    return risk_of(
+        MetricLearner(ChangePoint(), metric, regularizer), Xs[::step][:n], ys[::step][:n]
+    )
 
 
 def synthetic(N: int, T: int, P: int, metric: str, regularizer: str = "squared") -> RegularizedRisk:

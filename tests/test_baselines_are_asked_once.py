@@ -5,7 +5,8 @@ import pytest
 
 from structsvm import MetricLearner, evaluate
 from structsvm.baselines import FrameClassifier
-from structsvm.learner.baselines import partition_with
+from structsvm.learner.baselines import partitions_with
+from structsvm.learner.steps import as_measured
 from structsvm.plotting.report.held_out import HeldOut
 
 NAMES = np.repeat(["rest", "walk", "rest"], [10, 15, 10])
@@ -35,7 +36,9 @@ def test_in_an_evaluation(asked, judge, n_clusters):
     found = judge(learner, recordings(2, seed=1), [NAMES] * 2, n_clusters=n_clusters)
     evaluation = getattr(found, "evaluation", found)
     assert asked == [2]
-    expected = partition_with(learner, "frame-logistic", recordings(2, seed=1), n_clusters)
+    expected = partitions_with(
+        learner, "frame-logistic", as_measured(learner, recordings(2, seed=1)), n_clusters
+    )
     segments = learner.baselines_["frame-logistic"].predict(recordings(2, seed=1), n_clusters)
     for M, labels in zip(expected, segments, strict=True):
         np.testing.assert_array_equal(M.labels, labels)

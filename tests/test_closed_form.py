@@ -17,6 +17,7 @@ from structsvm import (
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags
+from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.plotting import report_page
 from structsvm.status import Status
@@ -49,7 +50,7 @@ def test_nothing_is_certified_and_all_who_ask_are_told():
     assert "nothing is certified" in str(learner)
     assert "certificate" not in diagnose(learner).kinds
     with pytest.raises(SettingsError, match="minimises no objective"):
-        learner.risk(XS, YS)
+        risk_of(learner, XS, YS)
 
 
 def test_tables_have_rca_and_graphs_none():
@@ -67,7 +68,7 @@ def test_tables_have_rca_and_graphs_none():
 def test_what_would_do_nothing_is_refused(name, value):
     with pytest.raises(SettingsError, match=f"{name} does nothing"):
         MetricLearner(metric="closed-form", **{name: value}).fit(XS, YS)
-    with pytest.raises(SettingsError, match="resume= is for what takes long"):
+    with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
         MetricLearner(metric="closed-form").fit(XS, YS, resume="somewhere")
 
 

@@ -8,6 +8,7 @@ import pytest
 from structsvm import MetricLearner, load, save
 from structsvm.errors import DataWarning, SettingsError
 from structsvm.features import Chain, Components, Lags, StateScores, Union
+from structsvm.interop import without
 
 Y = np.repeat([0, 1, 0, 1], 30)
 WAYS = ["predict", "predict_partitions", "predict_breakpoints", "predict_segments"]
@@ -66,32 +67,32 @@ def test_nobody_is_told_of_what_was_constant_before():
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
 def test_nobody_looks_at_a_lost_column(metric, features):
     learner = MetricLearner(metric=metric, features=features).fit(*recordings(6))
-    without, (Xs, _) = learner.without("x1"), recordings(3)
+    other, (Xs, _) = without(learner, "x1"), recordings(3)
     changed = [X + np.outer(np.arange(120) ** 2, [0.0, 1.0]) for X in Xs]
-    assert told_by(lambda: without.predict_breakpoints(changed)) == []
-    assert without.predict_breakpoints(Xs) == without.predict_breakpoints(changed)
+    assert told_by(lambda: other.predict_breakpoints(changed)) == []
+    assert other.predict_breakpoints(Xs) == other.predict_breakpoints(changed)
     if not isinstance(features, Union):  # whose scores, of all columns, are lost as well
-        assert [M.n_clusters for M in without.predict_partitions(Xs)] == [4, 4, 4]
+        assert [M.n_clusters for M in other.predict_partitions(Xs)] == [4, 4, 4]
 
 
 def test_the_price_is_in_proportion_to_the_weight_that_is_left(learner, tmp_path):
     weights = np.sum(learner.metric_.factor**2, axis=1)
-    without = learner.without(["x[1-9]"])
-    share = without.metric_.price / learner.metric_.price
+    other = without(learner, ["x[1-9]"])
+    share = other.metric_.price / learner.metric_.price
     assert share == pytest.approx(weights[0] / weights.sum())
-    assert set(without.baselines_) == {"untrained"}
-    save(without, tmp_path / "m")
+    assert set(other.baselines_) == {"untrained"}
+    save(other, tmp_path / "m")
     again, (Xs, _) = load(tmp_path / "m"), recordings(2)
     assert again.lost_ == ["x1"]
-    assert again.predict_breakpoints(Xs) == without.predict_breakpoints(Xs)
+    assert again.predict_breakpoints(Xs) == other.predict_breakpoints(Xs)
     assert not hasattr(again.fit(*recordings(3)), "lost_")
 
 
 def test_what_cannot_be_lost_is_refused(learner):
     with pytest.raises(SettingsError, match="no column is called 'y'"):
-        learner.without("y")
+        without(learner, "y")
     with pytest.raises(SettingsError, match="no feature is left"):
-        learner.without("*")
+        without(learner, "*")
     mixed = Chain(Lags((-1, 0)), Components())
     with pytest.raises(SettingsError, match="no feature is left"):
-        MetricLearner(features=mixed).fit(*recordings(6)).without("x1")
+        without(MetricLearner(features=mixed).fit(*recordings(6)), "x1")

@@ -21,6 +21,7 @@ from structsvm.errors import DataWarning
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, from_image, node_labels
 from structsvm.graphs.images import pixels_of
+from structsvm.interop import risk_of
 from structsvm.io import read_recordings
 from structsvm.partial_labels.labels import as_partial
 
@@ -65,7 +66,7 @@ class TestMissingLabels:
         with pytest.raises(DataError, match=f"{place} .*15 in all.*PartialLabels"):
             learner.fit(XS, [YS[0], y, *YS[2:]])
         with pytest.raises(DataError, match="5 is missing"):
-            learner.risk(XS, [YS[0], y, *YS[2:]])
+            risk_of(learner, XS, [YS[0], y, *YS[2:]])
         with pytest.raises(DataError, match="5 is missing"):
             problem.encode(y, Sample(XS[1]))
 

@@ -28,8 +28,8 @@ from structsvm.features import (
     Union,
 )
 from structsvm.io import arrays_and_labels
-from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partition_with
-from structsvm.learner.steps import read_training
+from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partitions_with
+from structsvm.learner.steps import as_measured, read_training
 from structsvm.learner.training_set import Inputs, even_part
 from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
@@ -81,8 +81,8 @@ def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
     assert list(learner.baselines_) == list(expected.baselines_)
     for baseline in found:
         for counts in (None, 3):
-            mine = partition_with(learner, baseline, OnDemand(XS), counts)
-            theirs = partition_with(expected, baseline, XS, counts)
+            mine = partitions_with(learner, baseline, as_measured(learner, OnDemand(XS)), counts)
+            theirs = partitions_with(expected, baseline, as_measured(expected, XS), counts)
             assert [M.breakpoints for M in mine] == [M.breakpoints for M in theirs]
     scores = evaluate(learner, OnDemand(XS), NAMES).scores
     assert scores == evaluate(expected, XS, NAMES).scores

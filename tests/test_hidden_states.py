@@ -69,7 +69,7 @@ def test_each_fold_hides_a_state_from_what_is_learned_from_and_is_tried_on_it():
         assert all(state in y for y in test.given)
         shown = {X.tobytes() for X in training.arrays}
         assert shown.isdisjoint(X.tobytes() for X in test.arrays)
-        assert not training.is_complete
+        assert not training.complete.all()
 
 
 def test_features_see_what_is_hidden_and_metrics_learn_from_the_rest():

@@ -190,8 +190,6 @@ class TestRules:
     def test_links_of_several_tables_are_given_one_by_one(self):
         X, y = make_blobs(40, centers=3, random_state=0)
         learner = MetricLearner(Clustering()).fit([X], [y])
-        with pytest.raises(SettingsError, match="known=\\[PartialLabels"):
-            learner.predict([X, X], 3, must_link=[(0, 1)])
         links = PartialLabels(cannot_link=[(0, 1)])
         one, two = learner.predict([X, X], 3, known=[links, None])
         assert one[0] != one[1]
@@ -203,7 +201,11 @@ class TestRules:
             ({"min_lenght": 3}, TypeError, "no keyword 'min_lenght'"),
             ({"min_length": 0}, SettingsError, "min_length must be an integer >= 1, got 0"),
             ({"known": [None, None]}, DataError, "recording 0: 2 labels for 60 samples"),
-            ({"must_link": [(0, 1)]}, DataError, "recording 0: links and chunks are labels of"),
+            (
+                {"known": [PartialLabels(must_link=[(0, 1)])]},
+                DataError,
+                "recording 0: links and chunks are labels of",
+            ),
             (
                 {"min_length": 30, "n_clusters": 4},
                 OracleError,

@@ -241,9 +241,9 @@ def test_what_is_labelled_in_part_is_learned_from_and_never_held_out(cv):
     Xs, ys = recordings(9)
     in_part, groups = [2, 7], np.array(list("aabbccdde"))
     ys = [np.append(y[:-9], [-1] * 9) if i in in_part else y for i, y in enumerate(ys)]
-    split = split_samples(None, TrainingSet.read(ChangePoint(), Xs, ys, groups=groups), cv, 0)
+    split = split_samples(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
     full = np.setdiff1d(np.arange(9), in_part)
-    assert split.held_out.is_complete
+    assert split.held_out.complete.all()
     assert len(split.held_out) == 7
     for k, training in enumerate(split.training):
         away = groups[full[split.test(k)]]

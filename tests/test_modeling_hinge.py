@@ -15,6 +15,7 @@ from recording_cases import recordings
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import MasterError, OracleError, SettingsError
+from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.masters.auto import AutoMaster
 from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
@@ -248,7 +249,7 @@ def test_they_are_taken_and_agree_with_the_full_program(name, term):
 def test_the_losses_of_a_learner_have_its_bounds(metric):
     Xs, ys = recordings(4, T=40)
     learner = MetricLearner(metric=metric)
-    risk = learner.risk(Xs, ys)
+    risk = risk_of(learner, Xs, ys)
     B = cp.Variable(4, nonneg=True) if metric == "diagonal" else cp.Variable((4, 4), PSD=True)
     price = cp.Variable(nonneg=True)
     weights = [part.weight for part in risk.regularizer.parts]

@@ -19,6 +19,7 @@ from structsvm import (
 )
 from structsvm.data.sample import Sample
 from structsvm.errors import CertificateError, DataWarning, OracleError
+from structsvm.interop import risk_of
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.bounds import dual_bound, proved_bound
 from structsvm.masters.cvxpy import CvxpyMaster
@@ -165,7 +166,7 @@ class TestSabotage:
             learner = MetricLearner(
                 metric=metric, regularizer=chosen, solver=CuttingPlane(Stopping(tol=1e-6))
             )
-            risk = learner.risk(Xs, ys)
+            risk = risk_of(learner, Xs, ys)
             right = CuttingPlane(Stopping(1e-6, 60)).solve(risk)
             real = cp.Problem.solve
 

@@ -9,6 +9,7 @@ from recording_cases import recordings_of_two_kinds as recordings
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import SettingsError
+from structsvm.interop import risk_of
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -24,7 +25,7 @@ LAMS = (1.0, 0.1, 0.02)
 
 @pytest.fixture(scope="module")
 def risk():
-    return MetricLearner(metric="diagonal").risk(*recordings())
+    return risk_of(MetricLearner(metric="diagonal"), *recordings())
 
 
 def path(risk, regularizer=None):
@@ -107,7 +108,7 @@ def test_a_solver_that_has_no_cuts_still_knows_the_start(risk):
 def test_a_memory_of_others_is_refused(risk):
     memory, solver = Memory(), CuttingPlane(Stopping(max_iter=2))
     solver.solve(risk, memory=memory)
-    other = MetricLearner(metric="diagonal").risk(*recordings())
+    other = risk_of(MetricLearner(metric="diagonal"), *recordings())
     with pytest.raises(SettingsError, match="of other samples or of another solver"):
         solver.solve(other, memory=memory)
     for another in (replace(solver, slack="one"), BlockFrankWolfe()):

@@ -23,9 +23,9 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
 from structsvm.graphs.graph import node_names, region_rand
-from structsvm.learner.baselines import estimators_in, partition_with
+from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.files import model_codec
-from structsvm.learner.steps import prepare
+from structsvm.learner.steps import as_measured, prepare
 
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
 COLOURS = {
@@ -265,7 +265,7 @@ def test_a_forest_names_pixels_where_superpixels_cannot_follow_and_pixels_are_co
         assert found.confusion[name].counts.sum() == sum(y.size for y in maps[3:])
     save(learner, tmp_path / "m.structsvm")
     again = load(tmp_path / "m.structsvm")
-    (M,) = partition_with(again, "pixel-forest", images[3:4])
+    (M,) = partitions_with(again, "pixel-forest", as_measured(again, images[3:4]))
     assert M.n_samples == images[3].size
     assert region_rand(node_labels(maps[3], as_graph(images[3])), M) > 0.9
 

@@ -8,6 +8,7 @@ import pytest
 from structsvm import ChangePoint, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import PluginError
+from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions.learning import MetricObjective
@@ -20,10 +21,10 @@ from structsvm.solvers.separation import (
 )
 
 
-def risk_of(metric: str, segment_count: str = "unknown") -> RegularizedRisk:
+def risk_in(metric: str, segment_count: str = "unknown") -> RegularizedRisk:
     recordings = relevant_changes(7, n_samples=200, n_features=4, n_relevant=2, random_state=1)
     learner = MetricLearner(ChangePoint(segment_count=segment_count), metric=metric)
-    risk = learner.risk(*arrays_and_labels(recordings))
+    risk = risk_of(learner, *arrays_and_labels(recordings))
     assert isinstance(risk, RegularizedRisk)
     return risk
 
@@ -41,7 +42,7 @@ def assert_same(found: list[Planes], expected: list[Planes]) -> None:
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 @pytest.mark.parametrize("scale", [0.0, 0.3, 2.0])
 def test_the_planes_are_the_same_to_the_last_bit(metric, scale, monkeypatch):
-    risk = risk_of(metric)
+    risk = risk_in(metric)
     w = risk.null + scale * (risk.start - risk.null)
     together = planes_at(risk, w)
     monkeypatch.setattr(SequentialOracle, "answers_many", False)
@@ -49,7 +50,7 @@ def test_the_planes_are_the_same_to_the_last_bit(metric, scale, monkeypatch):
 
 
 def test_one_sample_alone_has_the_same_plane():
-    risk = risk_of("diagonal")
+    risk = risk_in("diagonal")
     together = planes_at(risk, risk.start)
     for k, block in enumerate(blocks_of(risk)):
         alone = separate_one(block, risk.start, np.arange(risk.n_samples), 0)
@@ -57,7 +58,7 @@ def test_one_sample_alone_has_the_same_plane():
 
 
 def test_a_batch_that_fails_is_done_one_by_one(monkeypatch):
-    risk = risk_of("diagonal")
+    risk = risk_in("diagonal")
     expected = planes_at(risk, risk.start)
 
     whole = SequentialOracle.maximize_all
@@ -72,7 +73,7 @@ def test_a_batch_that_fails_is_done_one_by_one(monkeypatch):
 
 
 def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
-    risk = risk_of("diagonal")
+    risk = risk_in("diagonal")
     broken = risk.xs[4]
     whole = SequentialOracle.maximize
 
@@ -92,14 +93,14 @@ def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
 
 
 def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
-    risk, whole = risk_of("diagonal"), MetricObjective.separate_all
+    risk, whole = risk_in("diagonal"), MetricObjective.separate_all
     monkeypatch.setattr(MetricObjective, "separate_all", lambda *args: islice(whole(*args), 1))
     with pytest.raises(PluginError, match=r"sample 2: MetricObjective\.separate returned None"):
         planes_at(risk, risk.start)
 
 
 def test_after_the_deadline_nothing_is_asked():
-    risk = risk_of("diagonal")
+    risk = risk_in("diagonal")
     assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
 
 
@@ -108,7 +109,7 @@ def test_samples_that_are_separated_one_by_one_are_taken_when_they_are_needed(
     segment_count, n_taken
 ):
     """Between them a run sees whether its time is over."""
-    risk = risk_of("diagonal", segment_count)
+    risk = risk_in("diagonal", segment_count)
     waiting = iter(zip(risk.xs, risk.ys, strict=True))
     next(risk.problem.separate_all(risk.start, waiting))
     assert len(list(waiting)) == 7 - n_taken

@@ -6,6 +6,7 @@ import pytest
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, SettingsError
+from structsvm.interop import risk_of
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling import StructuredHinge, segmentation_hinge
@@ -97,7 +98,7 @@ def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(metho
     solver, regularizer, _ = METHODS[method]
     problem, (Xs, ys) = PROBLEMS[name], recordings(7)
     learner = MetricLearner(problem, metric, regularizer, lam=0.3, solver=solver)
-    risk = learner.risk(Xs, ys)
+    risk = risk_of(learner, Xs, ys)
     B, w, cone = risk.space.variable()
     price = weights_of(problem, None, True)
     weight = [B, w[-1]] if isinstance(price, list) else B

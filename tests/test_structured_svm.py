@@ -33,6 +33,7 @@ from structsvm import (
     save,
 )
 from structsvm.errors import DataWarning, OracleWarning, PluginError
+from structsvm.interop import risk_of
 from structsvm.partitions import UNCONSTRAINED
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
@@ -327,7 +328,7 @@ def test_nothing_but_labellings_in_part_is_refused(rng):
     with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
         svm.fit(xs, [ys[0], *partly(ys[1:], rng)], resume="x")
     with pytest.raises(DataError, match="the labelling of sample 1 is known in part only"):
-        svm.risk(xs, [ys[0], *partly(ys[1:], rng)])
+        risk_of(svm, xs, [ys[0], *partly(ys[1:], rng)])
 
 
 # ---- files

@@ -11,6 +11,7 @@ from recording_cases import recordings
 
 from structsvm import Clustering, MetricLearner, load, save
 from structsvm.errors import SettingsError
+from structsvm.interop import risk_of
 from structsvm.partitions import EquivalenceMatrix
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
@@ -52,7 +53,7 @@ def is_between(value, solution, tol):
 @pytest.mark.parametrize("case", CASES)
 def test_the_program_of_the_support_has_the_certified_value_with_any_solver(case):
     learner = learned(CuttingPlane(TIGHT), **CASES[case])
-    program = learner.risk(Xs, YS).as_cvxpy(learner.solution_)
+    program = risk_of(learner, Xs, YS).as_cvxpy(learner.solution_)
     for solver, options in (("CLARABEL", {}), ("SCS", {"eps_abs": 1e-8, "eps_rel": 1e-8})):
         value = program.solve(solver=solver, **options)
         assert is_between(value, learner.solution_, 1e-6), solver
@@ -62,7 +63,7 @@ def test_the_program_of_the_support_has_the_certified_value_with_any_solver(case
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_knows_its_support(method, metric):
     learner = learned(METHODS[method], metric=metric)
-    solution, risk = learner.solution_, learner.risk(Xs, YS)
+    solution, risk = learner.solution_, risk_of(learner, Xs, YS)
     program = risk.as_cvxpy(solution)
     assert is_between(program.solve(solver="CLARABEL"), solution, 1e-6)
     assert all(found.plane is None for found in solution.support)
@@ -81,7 +82,7 @@ def test_every_method_knows_its_support(method, metric):
 def test_the_bound_follows_from_the_support_alone(method):
     """``sum alpha o + min Omega(w) + <sum alpha psi, w>``, as the definition has it."""
     learner = learned(METHODS[method], metric="diagonal")
-    risk, problem = learner.risk(Xs, YS), learner.problem_.learning.objective("diagonal", 4)
+    risk, problem = risk_of(learner, Xs, YS), learner.problem_.learning.objective("diagonal", 4)
     offset, slope = 0.0, np.zeros(risk.space.dim)
     for found in learner.solution_.support:
         x, truth = risk.xs[found.sample], risk.ys[found.sample]
@@ -134,15 +135,15 @@ def test_methods_without_multipliers_have_no_support():
     learner = learned(BlockFrankWolfe(), metric="diagonal")
     assert learner.solution_.support is None
     with pytest.raises(SettingsError, match=r"no support labellings: learn with CuttingPlane"):
-        learner.risk(Xs, YS).as_cvxpy(learner.solution_)
+        risk_of(learner, Xs, YS).as_cvxpy(learner.solution_)
 
 
 def test_a_solution_of_another_risk_is_refused():
     solution = learned(CuttingPlane(), metric="diagonal").solution_
     with pytest.raises(SettingsError, match=r"of another risk, with 5 weights"):
-        MetricLearner().risk(Xs, YS).as_cvxpy(solution)
+        risk_of(MetricLearner(), Xs, YS).as_cvxpy(solution)
     with pytest.raises(SettingsError, match=r"more than 4 samples: here are 5 and 2"):
-        MetricLearner(metric="diagonal").risk(Xs[:2], YS[:2]).as_cvxpy(solution)
+        risk_of(MetricLearner(metric="diagonal"), Xs[:2], YS[:2]).as_cvxpy(solution)
 
 
 def test_a_model_file_keeps_the_support(tmp_path):
@@ -154,7 +155,7 @@ def test_a_model_file_keeps_the_support(tmp_path):
         vars_of(found) for found in learner.solution_.support
     ]
     np.testing.assert_allclose(again.duals, learner.solution_.duals)
-    program = learner.risk(Xs, YS).as_cvxpy(again)
+    program = risk_of(learner, Xs, YS).as_cvxpy(again)
     assert is_between(program.solve(solver="CLARABEL"), again, 1e-6)
 
 
@@ -163,7 +164,7 @@ def vars_of(found):
 
 
 def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):
-    risk = MetricLearner(metric="diagonal").risk(Xs, YS)
+    risk = risk_of(MetricLearner(metric="diagonal"), Xs, YS)
     for slack in ("n", "one"):
         path = tmp_path / slack
         CuttingPlane(Stopping(max_iter=3), slack=slack).solve(risk, resume=path)
@@ -175,7 +176,7 @@ def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):
 
 
 def test_runs_that_share_a_memory_know_each_others_labellings():
-    risk, memory = MetricLearner(metric="diagonal").risk(Xs, YS), Memory()
+    risk, memory = risk_of(MetricLearner(metric="diagonal"), Xs, YS), Memory()
     for lam in (1.0, 0.1):
         step = replace(risk, regularizer=risk.problem.regularizer(SquaredNorm(), lam))
         solution = CuttingPlane(TIGHT).solve(step, memory=memory)
@@ -191,7 +192,7 @@ def test_clusters_are_kept_by_row():
         assert (found.labelling is None) == (found.plane is not None)
         if found.labelling is not None:
             assert found.labelling.labels.shape == (30,)
-    value = learner.risk([table, table + 1.0], [y, y]).as_cvxpy(learner.solution_)
+    value = risk_of(learner, [table, table + 1.0], [y, y]).as_cvxpy(learner.solution_)
     assert is_between(value.solve(solver="CLARABEL"), learner.solution_, 1e-6)
 
 

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from structsvm import MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
-from structsvm.learner.baselines import estimators_in, partition_with
-from structsvm.learner.steps import encode
+from structsvm.learner.baselines import estimators_in, partitions_with
+from structsvm.learner.steps import as_measured, encode
 from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.problems import Clustering
 from structsvm.problems.clustering import TableComparison
@@ -49,20 +49,26 @@ def test_evaluate_compares_with_them_and_names_them(tuned):
     assert next(iter(found.verdict.contrasts)) == "untrained"
     assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])
     losses = [row.scores["frame-logistic"]["loss"] for row in found.samples]
-    pairs = zip(encode(learner, Xs, ys), partition_with(learner, "frame-logistic", Xs), strict=True)
+    pairs = zip(
+        encode(learner, Xs, ys),
+        partitions_with(learner, "frame-logistic", as_measured(learner, Xs)),
+        strict=True,
+    )
     assert losses == [partition_loss(truth, guess) for truth, guess in pairs]
 
 
 def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
     learner, Xs, _ = tuned
     for name in QUICK:
-        assert [M.n_clusters for M in partition_with(learner, name, Xs, 3)] == [3] * 5
+        assert [
+            M.n_clusters for M in partitions_with(learner, name, as_measured(learner, Xs), 3)
+        ] == [3] * 5
         counts = [1, 2, 3, 4, 30]
-        assert [M.n_clusters for M in partition_with(learner, name, Xs, counts)] == counts
+        assert [
+            M.n_clusters for M in partitions_with(learner, name, as_measured(learner, Xs), counts)
+        ] == counts
     with pytest.raises(DataError, match="31"):
-        partition_with(learner, QUICK[0], Xs, 31)
-    with pytest.raises(SettingsError, match="baseline must be one of"):
-        partition_with(learner, "forest", Xs)
+        partitions_with(learner, QUICK[0], as_measured(learner, Xs), 31)
 
 
 def test_a_baseline_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
@@ -159,7 +165,9 @@ def test_a_plugin_adds_baselines_of_its_own_which_get_labels_and_groups_as_given
     assert all(np.array_equal(X, Z) for X, Z in zip(Xs, seen, strict=True))
     assert [list(found) for found in labels] == [list(y)] * 6
     assert groups == list("aabbcc")
-    assert partition_with(learner, "own", Xs[:1]) == [EquivalenceMatrix.from_labels(np.zeros(10))]
+    assert partitions_with(learner, "own", as_measured(learner, Xs[:1])) == [
+        EquivalenceMatrix.from_labels(np.zeros(10))
+    ]
     assert "own" in evaluate(learner, [X + 1e-9 for X in Xs], [y] * 6).scores
 
 
@@ -168,7 +176,7 @@ def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
     learner.baselines_["short"] = Remembering()
     learner.baselines_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
     with pytest.raises(SettingsError, match=r"predicts labels of other shapes"):
-        partition_with(learner, "short", tuned[1])
+        partitions_with(learner, "short", as_measured(learner, tuned[1]))
     learner.baselines_["short"].predict = lambda Xs, n=None: []
     with pytest.raises(SettingsError, match="short predicts labels of other shapes"):
-        partition_with(learner, "short", tuned[1])
+        partitions_with(learner, "short", as_measured(learner, tuned[1]))

@@ -91,7 +91,7 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
     verdict = judged(losses, {FRAMES, "frame-logistic"}, best=best)
     assert verdict.answer.endswith(f"{WHO[2:]} does better: use it.")
     assert verdict.to_dict()["use"] == FRAMES
-    way = "choose_from='all'" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
+    way = "choose_from='all'" if best == FRAMES else f"baselines_['{FRAMES}'].predict(...)"
     assert verdict.found.endswith(f" {way} uses {WHO}.")
     assert "choose_from='all' uses" not in verdict.found or best == FRAMES
 

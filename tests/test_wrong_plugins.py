@@ -19,6 +19,7 @@ from structsvm.errors import (
     PluginError,
     SettingsError,
 )
+from structsvm.interop import risk_of
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle, all_segmentations
 from structsvm.partitions import (
     UNCONSTRAINED,
@@ -563,7 +564,7 @@ class ZeroOne(OtherLoss):
 def test_another_loss_is_learned_by_a_training_sample_that_declares_it():
     Xs, ys = short_recordings()
     learner = MetricLearner(ZeroOne(), metric="diagonal").fit(Xs, ys)
-    risk, w = learner.risk(Xs, ys), learner.solution_.w
+    risk, w = risk_of(learner, Xs, ys), learner.solution_.w
     objective = risk.penalty(w)
     for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
         family = [EquivalenceMatrix.from_labels(row) for row in all_segmentations(x.n_samples)]

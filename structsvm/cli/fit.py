@@ -44,6 +44,7 @@ from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
+from structsvm.learner.structured import risk_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates
@@ -247,7 +248,7 @@ def _fit(
 
     baselines = None if args.baselines == "none" else args.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
-    named = inputs.named() if training.is_complete else nullcontext()
+    named = inputs.named() if training.complete.all() else nullcontext()
     with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         try:
             with interrupts.released(), terminal.working("learning"), named:
@@ -301,7 +302,7 @@ def _choose_lam(
 ) -> None:
     """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
     if not always:
-        if not training.is_complete:
+        if not training.complete.all():
             return
         several = [i for i, truth in enumerate(training.truths) if truth.n_clusters > 1]
         if len(several) < 2:
@@ -327,7 +328,7 @@ def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
     inputs = read(args, terminal, learner.problem)
     with inputs.named(), terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
-        found = compare_on(learner.risk(training, None), args.solvers, stopping=stopping)
+        found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
     for name, reason in found.refused.items():
         terminal.note(f"{name} left out: {reason}")
     reached = "gap" if found.is_convex else "upper"

@@ -112,7 +112,7 @@ def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
         return _wholes_divided(whole)
     (table,) = whole.inputs.items
     assert isinstance(table, Recording)
-    if not whole.data.is_complete:
+    if not whole.data.complete.all():
         raise DataError(
             f"{table.where} has rows without a label: leave them out, or use structsvm fit, which "
             "learns from them, too"

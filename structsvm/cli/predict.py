@@ -33,11 +33,12 @@ from structsvm.io.recording import Origin, Recording, listed
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import estimators_in, labels_by, partitions_with
-from structsvm.learner.columns import dead_columns, warn_of_dead_features
+from structsvm.learner.columns import dead_columns, warn_of_dead_features, without
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table, segment_tables
+from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table
 from structsvm.learner.training_set import ask
+from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically
@@ -236,8 +237,8 @@ def answers_of(
     tables: Sequence[Sequence[Mapping[str, Any]]]
     if margins:
         tables = learner.predict_segments(samples, n_clusters, **rules)
-        pairs = zip(inputs.items, tables, strict=True)
-        return [segments(item, table, inputs.label) for item, table in pairs]
+        given = zip(inputs.items, tables, strict=True)
+        return [segments(item, table, inputs.label) for item, table in given]
     if baseline in others:
         partitions = partitions_with(learner, baseline, measured, n_clusters)
     else:
@@ -255,7 +256,8 @@ def answers_of(
         return [clusters(*found, inputs.label) for found in tables_found]
     own = others.get(baseline or "")
     if own is None:  # states are those of the metric's scores
-        tables = segment_tables(partitions, samples, learner.classes_)
+        pairs = zip(partitions, samples, strict=True)
+        tables = [segment_table(M, sample, learner.classes_) for M, sample in pairs]
     elif hasattr(own, "predict_segments"):
         tables = list(ask(own, "predict_segments", measured, n_clusters))
     else:
@@ -397,7 +399,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
             f"{' or '.join(kinds)}, or a folder"
         )
     if args.without:
-        learner = learner.without(args.without)
+        learner = without(learner, args.without)
     inputs = read_for(learner, args, terminal, need_labels=False)
     words = inputs.words
     if output is not None and not one_file:
@@ -411,7 +413,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
                 if len(where) == len(samples) and share < 1.0:
                     said = "constant here, and in nothing before"
                     terminal.warn(f"predicted --without {listed(lost, 3)}: {said}")
-                    learner = learner.without(lost)
+                    learner = without(learner, lost)
             warn_of_dead_features(learner, samples)
         with terminal.working("partitioning"):
             answers = answers_of(
@@ -451,11 +453,15 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
             "--must-link and --cannot-link name rows of one table, got "
             f"{words.wholes(len(inputs))}: give one table at a time"
         )
-    names = ("min_length", "max_length", "must_link", "cannot_link")
+    names = ("min_length", "max_length")
     rules: Any = {name: getattr(args, name) for name in names if getattr(args, name)}
-    for name in {"must_link", "cannot_link"} & rules.keys():
+    if args.must_link or args.cannot_link:
         origin = getattr(inputs.items[0], "origin", None)
-        rules[name] = [tuple(_sample(origin, row) for row in pair) for pair in rules[name]]
+        together, apart = (
+            [(_sample(origin, i), _sample(origin, j)) for i, j in pairs or ()]
+            for pairs in (args.must_link, args.cannot_link)
+        )
+        rules["known"] = [PartialLabels(must_link=together, cannot_link=apart)]
     if (W := inputs.window) > 1 and args.regions is not None:
         raise SettingsError(
             f"--regions counts samples, and {args.model} was learned from windows of {W}: learn "

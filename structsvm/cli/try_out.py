@@ -131,7 +131,7 @@ def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal, 
     with inputs.named(), terminal.working(checking(problem)):
         groups = groups_of(inputs, args.groups, terminal)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
-        data = TrainingSet.read(problem, inputs.Xs, inputs.ys, groups=groups, **about)
+        data = TrainingSet.of(problem, inputs.Xs, inputs.ys, groups=groups, **about)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.parts.truths)
     whole, split = Part(inputs, data), split_of(inputs, args)
@@ -201,7 +201,7 @@ def _chosen(
     search = MetricLearnerCV(
         data.problem,
         split=split,
-        cv=3 if is_long or (data.has_rows and rows >= LONG_ROWS) else None,
+        cv=3 if is_long or (data.asks and rows >= LONG_ROWS) else None,
         n_jobs=args.jobs,
         max_seconds=max(seconds, 0.0),
         random_state=0,

@@ -29,7 +29,7 @@ from structsvm.learner.baselines import (
 )
 from structsvm.learner.columns import column_names, partition_of, warn_of_columns, words_of
 from structsvm.learner.form import Form
-from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric
+from structsvm.learner.steps import as_measured, decode_with, encode, names_in
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -548,7 +548,8 @@ def _found_by_all(
             found[name] = decode_with(learner, metrics[name], samples, counts)
         else:
             labels[name] = labels_by(others[name], name, problem, measured, counts)
-    names = names_by_metric(found, samples, learner.classes_)
+    named = {name: names_in(each, samples, learner.classes_) for name, each in found.items()}
+    names = {name: each for name, each in named.items() if each is not None}
     found |= {name: partitions_of(each, problem) for name, each in labels.items()}
     naming = [name for name in labels if names_states(others[name])]
     # What is blind to the samples is looked at last.
@@ -621,6 +622,6 @@ def _evaluate_parts(
         classifiers=estimators_in(learner.baselines_),
         learned_again=again,
         words=found.words,
-        seen=0 if again else learned_from.count_known([x.data for x in parts.samples]),
+        seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
         question=question_in_words(asked, len(parts), again),
     )

@@ -290,7 +290,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
 
 def _check_tables(data: TrainingSet, asked: str | None) -> None:
     words = data.problem.traits.words
-    if not data.has_rows:
+    if data.asks is None:
         raise DataError(
             f"split={asked!r} is for tables: the {words.item}s of a {words.whole} have an order or "
             f"neighbours, and are not split like the rows of a table; leave split out, and "

@@ -281,7 +281,11 @@ class Verdict:
         if self.best in self.contrasts and not (self.seen or self.pays):
             chosen = chosen or self.best
         if chosen is not None:
-            way = "choose_from='all'" if chosen == self.best else f"partition_with({chosen!r}, ...)"
+            way = (
+                "choose_from='all'"
+                if chosen == self.best
+                else f"baselines_[{chosen!r}].predict(...)"
+            )
             way = f"{self.way} {chosen}" if self.way else way
             notes.append(NOTES["way"].format(way=way, method=baseline_in_words(chosen)))
         elif not is_told and (self.best is not None or self.untrained.high >= 0):

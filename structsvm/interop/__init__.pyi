@@ -9,4 +9,6 @@ from structsvm.interop.graphs import weighted_graph as weighted_graph
 from structsvm.interop.poses import nwb_intervals as nwb_intervals
 from structsvm.interop.poses import pose_recordings as pose_recordings
 from structsvm.interop.poses import with_behaviour as with_behaviour
+from structsvm.learner.columns import without as without
 from structsvm.learner.steps import prepare as prepare
+from structsvm.learner.structured import risk_of as risk_of

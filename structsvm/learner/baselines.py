@@ -12,13 +12,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines import metrics as tuned_metrics
-from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts, label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.columns import Fitted
 from structsvm.learner.form import Form
-from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
+from structsvm.learner.steps import labels_of
 from structsvm.learner.training_set import (
     CLUSTERS,
     ROWS,
@@ -39,7 +39,7 @@ from structsvm.partitions.problem import (
     names_states,
     read_samples,
 )
-from structsvm.support.checks import among, refuse_unlisted
+from structsvm.support.checks import among
 from structsvm.support.contract import asked
 from structsvm.support.plain import some_of
 from structsvm.support.progress import share, stage
@@ -165,19 +165,19 @@ def candidates_of(
     with asked(data.problem, "comparison"):
         comparison = data.problem.comparison
         found = comparison.candidates(data.samples, _item_labels(data), features, parts)
-    kept = [c for c in found if c.estimator is None or about != CLUSTERS]
-    return [_standardized_candidate(c, standardize) for c in kept]
-
-
-def _standardized_candidate(candidate: Candidate, standardize: str | None) -> Candidate:
-    features, own = candidate.settings.get("features"), candidate.estimator
-    if own is not None:
-        estimator = standardized(own.estimator, standardize)
-        return replace(candidate, baseline=replace(own, estimator=estimator))
-    if features is None:
-        return candidate
-    settings = {**candidate.settings, "features": standardized(features, standardize)}
-    return replace(candidate, settings=settings)
+    candidates = []
+    for one in found:
+        own = one.estimator
+        if own is None:
+            settings = dict(one.settings)
+            if settings.get("features") is not None:
+                settings["features"] = standardized(settings["features"], standardize)
+            candidates.append(replace(one, settings=settings))
+        elif about != CLUSTERS:
+            estimator = standardized(own.estimator, standardize)
+            baseline = replace(own, estimator=estimator)
+            candidates.append(replace(one, baseline=baseline))
+    return candidates
 
 
 def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool) -> dict[str, Any]:
@@ -229,19 +229,15 @@ def labels_by(
     asked = None if n_clusters is None else [K for K in counts if K is not None]
     found = ask(baseline, "predict_states" if names_states(baseline) else "predict", samples, asked)
     labels = [label_values(y) for y in found]
-    pairs = zip(labels, samples, strict=False)
-    fits = all(y.shape in ((x.n_samples,), _pixels_of(x)) for y, x in pairs)
+    pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in samples]
+    shapes = zip(labels, sizes, pictures, strict=False)
+    fits = all(y.shape in ((T,), picture) for y, T, picture in shapes)
     if len(labels) != len(samples) or not fits:
         raise SettingsError(
             f"{name} predicts labels of other shapes than {words.wholes(len(samples))} of "
             f"{some_of([words.items(T) for T in sizes])} have"
         )
     return [y.ravel() for y in labels]
-
-
-def _pixels_of(sample: Sample) -> tuple[int, ...] | None:
-    regions = getattr(sample.side, "regions", None)
-    return None if regions is None else regions.shape
 
 
 def partitions_of(
@@ -251,22 +247,6 @@ def partitions_of(
     if problem.traits.contiguous:
         labels = [np.cumsum(np.concatenate([[False], y[1:] != y[:-1]])) for y in labels]
     return [EquivalenceMatrix.from_labels(y) for y in labels]
-
-
-# ---- partitioning with a baseline by its name
-
-
-def partition_with(
-    learner: Fitted, baseline: str, X: Any, n_clusters: Counts = None
-) -> list[EquivalenceMatrix]:
-    """Partition samples with one of the baselines of a learner, by name."""
-    if is_prepared(X):
-        raise SettingsError(f"{baseline} partitions samples as they are, not prepared ones")
-    refuse_unlisted("baseline", baseline, sorted(learner.baselines_))
-    if baseline in metrics_in(learner.baselines_):
-        return decode_with(learner, learner.baselines_[baseline], X, n_clusters)
-    with workers_of(learner):
-        return partitions_with(learner, baseline, as_measured(learner, X), n_clusters)
 
 
 def partitions_with(

@@ -6,6 +6,7 @@ Columns that decide a result by what they are: codes of missing values, the labe
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol
@@ -77,16 +78,62 @@ SPREAD = " spread"
 """How the name of the deviation of a column in each window ends; its mean has its name."""
 
 
-def columns_like(learner: Fitted, patterns: Sequence[str]) -> list[str]:
-    """The columns that are called so, or as the patterns say (``watch*``), and their spreads."""
-    known, found = column_names(learner), []
-    for pattern in patterns:
+def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
+    """Return a copy of a fitted learner that partitions without some columns, as of a lost sensor.
+
+    It takes samples of the same columns, and does not look at what is in these. Its metric is the
+    block of the features that are made of the others, and a segment or cluster costs there what it
+    did times the share of the weights that is left. It has no classifiers, and names no states.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+    columns : str or sequence of str
+        Names of columns, or patterns such as "watch*". Spreads of a column go with it.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown column, or if no feature is left, as where all are scores of classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import without
+    >>> rng = np.random.default_rng(0)
+    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 2)) for _ in range(2)]
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
+    >>> without(learner, "x1").predict_breakpoints([X * [1.0, 0.0] for X in Xs])
+    [[50, 100], [50, 100]]
+    """
+    check_is_fitted(learner)
+    words = learner.problem_.traits.words
+    if words in (GRAPHS, IMAGES):
+        raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
+    known, lost = column_names(learner), []
+    for pattern in [columns] if isinstance(columns, str) else columns:
         same = {pattern, f"{pattern}{SPREAD}"}
         these = [name for name in known if name in same or fnmatchcase(name, pattern)]
         if not these:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
-        found += these
-    return list(dict.fromkeys(found))
+        lost += [name for name in these if name not in lost]
+    found: Any = copy(learner)
+    found.metric_ = metric_without(learner, lost, learner.metric_)
+    if not found.metric_.factor.any():
+        raise SettingsError(
+            f"no feature is left without {some_of(lost)}: scores and components are made of "
+            "all columns; learn without these columns, or from the columns themselves"
+        )
+    found.baselines_ = {
+        name: metric_without(learner, lost, one)
+        for name, one in learner.baselines_.items()
+        if isinstance(one, Metric)
+    }
+    found.inputs_ = replace(learner.inputs_, namer=None)
+    found.classes_, found.lost_ = None, lost
+    found.__dict__.pop("margin_rates_", None)
+    return found
 
 
 def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:

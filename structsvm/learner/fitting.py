@@ -76,6 +76,11 @@ class FitResult:
     """What was learned from: the labels, completed where they were partial."""
     alternated: Alternated | None = None
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended learning, or the calibration of the price."""
+        return self.solution.status is Status.INTERRUPTED or self.calibration.missing
+
 
 @dataclass(frozen=True, eq=False)
 class FitState:
@@ -103,8 +108,9 @@ class FitState:
         if untrained is None:
             untrained = problem.learning.untrained(samples, truths, weights)
         units = problem.learning.units(samples, truths, untrained, settings.shrinkage, weights)
-        objective = settings.objective(data.n_features)
-        scaled, omega = all_made_by(samples, units), settings.weighted(objective)
+        objective = problem.learning.objective(settings.metric, data.n_features)
+        omega = objective.regularizer(settings.regularizer, settings.lam)
+        scaled = all_made_by(samples, units)
         risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
         return cls(data, objective, untrained, units, risk)
 
@@ -112,14 +118,13 @@ class FitState:
         self, settings: Settings, solution: Solution, interrupts: Interrupts | None = None
     ) -> FitResult:
         """The metric of a solution, its price calibrated."""
-        data, (_, price) = self.data, self.objective.split(solution.w)
-        factor = self.units.restore(usable_factor(self.objective, solution, settings))
-        task = partial(
-            data.problem.learning.calibrate, factor, data.samples, data.truths, data.weights
-        )
-        found = calibrated(task, price, self.units.unit, interrupts)
-        metric = found.metric(factor)
-        return FitResult(metric, found, solution, self.units, self.untrained, data.truths)
+        data, units = self.data, self.units
+        factor = units.restore(usable_factor(self.objective, solution, settings))
+        given = factor, data.samples, data.truths, data.weights
+        task = partial(data.problem.learning.calibrate, *given)
+        price = self.objective.split(solution.w)[1]
+        found = calibrated(task, price, units.unit, interrupts)
+        return FitResult(found.metric(factor), found, solution, units, self.untrained, data.truths)
 
 
 def learn(
@@ -129,8 +134,6 @@ def learn(
     callback: Callback | None = None,
 ) -> FitResult:
     if settings.closed_form is not None:
-        if resume is not None:
-            raise SettingsError("resume= is for what takes long, and not for a closed form")
         return in_closed_form(settings.closed_form, data)
     with Interrupts() as interrupts:
         with interrupts.released(), share("the untrained metric", 0.0, BEGUN):
@@ -226,23 +229,24 @@ def is_zero(L: Floats) -> bool:
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
-    L = metric_factor(objective.split(solution.w)[0])
-    if is_zero(L) and solution.status is Status.INTERRUPTED:
+    L, status = metric_factor(objective.split(solution.w)[0]), solution.status
+    if is_zero(L) and status is Status.INTERRUPTED:
         raise KeyboardInterrupt("before there was a metric to save")
-    if not solution.status.converged:
+    if not status.converged:
         warn(solution.summary(), ConvergenceWarning)
     if not is_zero(L):
         return L
-    words, where = settings.problem.traits.words, "the features"
-    if settings.problem.traits.contiguous:
+    traits = settings.problem.traits
+    where = "the features"
+    if traits.contiguous:
         where = "the means of the features; a change of spread shows in features=HermiteMoments()"
-    way_out = f"lower lam, or check that the labelled {words.part}s differ in {where}"
-    if solution.status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):
+    way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
+    if status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):
         way_out = "let it run longer"
     raise LearningError(
         f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "
-        f"{solution.status.value}): {way_out}",
-        solution.status,
+        f"{status.value}): {way_out}",
+        status,
     )
 
 
@@ -306,7 +310,7 @@ class PartialRisk(Completions):
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
         samples, weights = self.data.samples, self.data.weights
-        omega = self.settings.weighted(self.objective)
+        omega = self.objective.regularizer(self.settings.regularizer, self.settings.lam)
         risk = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
         if self.changes is None or not isinstance(risk, RegularizedRisk):
             return risk
@@ -319,7 +323,7 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
 
 def check_labels(data: TrainingSet) -> bool:
     """Whether labels are partial; those that never say that anything changes are refused."""
-    if data.is_complete:
+    if data.complete.all():
         data.problem.learning.check(data.truths)
         return False
     for known in data.labels:
@@ -333,9 +337,11 @@ def check_labels(data: TrainingSet) -> bool:
     )
 
 
-def refuse_resume(partial: bool, resume: str | PathLike[str] | None) -> None:
-    if partial and resume is not None:
-        raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
+def refuse_resume(refused: bool, resume: str | PathLike[str] | None) -> None:
+    if refused and resume is not None:
+        raise SettingsError(
+            "resume= keeps one convex problem: it is not for partial labels, nor for a closed form"
+        )
 
 
 def learn_partial(
@@ -345,16 +351,12 @@ def learn_partial(
     if completes:
         _refuse_untaken(data)
     alone = _learn_from_parts(settings, data)
-    if not completes:
-        if alone is None:
-            raise DataError(
-                "no labelled stretch has a change, so nothing can be learned from them alone: "
-                "complete the labels (max_rounds > 0) of a metric that is not in closed form"
-            )
-        return alone
-    if alone is not None and (
-        alone.solution.status is Status.INTERRUPTED or alone.calibration.missing
-    ):
+    if alone is None and not completes:
+        raise DataError(
+            "no labelled stretch has a change, so nothing can be learned from them alone: "
+            "complete the labels (max_rounds > 0) of a metric that is not in closed form"
+        )
+    if alone is not None and (not completes or alone.is_interrupted):
         return alone
     with Interrupts() as interrupts:
         try:
@@ -389,8 +391,9 @@ def _learn_completing(
         return _without_completing(alone, data, why)
     plain = data.problem.learning.untrained_factor(data.samples, data.weights)
     units = _units(settings, data, plain) if alone is None else alone.units
-    task = PartialRisk(settings, settings.objective(data.n_features), data.made_by(units))
-    w = task.objective.start() if alone is None else alone.solution.w
+    objective = data.problem.learning.objective(settings.metric, data.n_features)
+    task = PartialRisk(settings, objective, data.made_by(units))
+    w = objective.start() if alone is None else alone.solution.w
     first = task.complete(w)
     found = alternate(
         task.scaled_to(first),
@@ -401,26 +404,18 @@ def _learn_completing(
         callback=callback,
         backend=settings.backend,
     )
-    B, price = task.objective.split(found.solution.w)
-    is_whole = found.solution.status is not Status.INTERRUPTED
+    solution, (B, price) = found.solution, objective.split(found.solution.w)
+    is_whole = solution.status is not Status.INTERRUPTED
     if alone is not None and safeguarded and is_whole and is_zero(metric_factor(B)):
         return _without_completing(alone, data, "completing ends in a zero metric")
-    factor = units.restore(usable_factor(task.objective, found.solution, settings))
-    calibration = calibrated(partial(calibrate_known, factor, data), price, units.unit, interrupts)
-    if calibration.missing:
-        untrained = Metric(plain, units.unit)
-    else:
-        known = partial(calibrate_known, plain, data)
-        untrained = calibrated(known, 1.0, units.unit, interrupts).metric(plain)
-    return FitResult(
-        metric=calibration.metric(factor),
-        calibration=calibration,
-        solution=found.solution,
-        units=units,
-        untrained=untrained,
-        truths=list(found.labels),
-        alternated=found,
-    )
+    factor = units.restore(usable_factor(objective, solution, settings))
+    known = partial(calibrate_known, data=data)
+    calibration = calibrated(partial(known, factor), price, units.unit, interrupts)
+    untrained = Metric(plain, units.unit)
+    if not calibration.missing:
+        untrained = calibrated(partial(known, plain), 1.0, units.unit, interrupts).metric(plain)
+    metric, truths = calibration.metric(factor), list(found.labels)
+    return FitResult(metric, calibration, solution, units, untrained, truths, found)
 
 
 def _refuse_untaken(data: TrainingSet) -> None:

@@ -67,46 +67,43 @@ class Form:
         problem: PartitionProblem | None = None,
     ) -> Form:
         """Take samples apart; a problem of recordings has the rows of each in the order of time."""
-        Xs = list(Xs) if isinstance(Xs, Iterator) else Xs  # which could be gone through only once
-        Xs = as_frame(Xs)
+        Xs = as_frame(list(Xs) if isinstance(Xs, Iterator) else Xs)  # gone through only once
+        words = None if problem is None else problem.traits.words
         in_time = problem is not None and problem.traits.contiguous
         parts = panel(Xs) if in_time else None
         if parts is not None:
-            return replace(cls(Xs)._in_time(list(parts.values()), features), panel=Xs)
+            return cls(Xs, panel=Xs)._in_time(list(parts.values()), features)
         if is_group(Xs) and not is_frame(Xs) and (group := source_of(Xs)) is not None:
             return cls(group, group.keys)
         keys: tuple[Hashable, ...] | None = None
-        single = False
-        samples: Any = Xs
+        samples, ndim = Xs, _ndim(Xs)
+        single = is_frame(Xs) or is_recording(Xs) or ndim == 2
         if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
-            keys, samples = tuple(Xs), list(Xs.values())
-        elif _is_array(Xs, 2) or is_frame(Xs) or is_recording(Xs):
-            single, samples = True, [Xs]
-        elif in_time and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel")) and _is_array(Xs, 3):
+            keys, samples, single = tuple(Xs), list(Xs.values()), False
+        elif single:
+            samples = [Xs]
+        elif in_time and ndim == 3 and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel")):
             samples = list(Xs)
+        if words in (GRAPHS, IMAGES):  # a tuple may be one graph
+            single = is_one(Xs)
         if not isinstance(samples, list | tuple):
-            return cls(samples)
+            return cls(samples, single=single)
         if isinstance(samples, list):
             samples = [as_frame(x) for x in samples]
         form = cls(samples, keys, single)
-        if problem is None or is_prepared(samples):
-            return form._taken_apart(features)
-        if in_time:
+        if in_time and not is_prepared(samples):
             called = range(len(samples)) if keys is None else map(repr, keys)
             rows = [rows_in_time(x, f"frame {k}") for x, k in zip(samples, called, strict=True)]
             return form._in_time(rows, features)
-        if problem.traits.words not in (GRAPHS, IMAGES):
+        if not (words in (None, GRAPHS, IMAGES) or is_prepared(samples)):
             form = replace(form, samples=without_counting(samples, features))
         return form._taken_apart(features)
 
     @classmethod
     def given_to(cls, learner: Any, Xs: Any) -> Form:
-        """Take samples apart that are given to a fitted learner; a graph or image may be one."""
-        problem = getattr(learner, "problem_", None)  # one that is not fitted says so by itself
-        form = cls.of(Xs, getattr(learner, "feature_names_in_", None), problem)
-        if problem is None or problem.traits.words not in (GRAPHS, IMAGES):
-            return form
-        return replace(form, single=is_one(Xs))
+        """Take samples apart that are given to a learner; one that is not fitted says so itself."""
+        names = getattr(learner, "feature_names_in_", None)
+        return cls.of(Xs, names, getattr(learner, "problem_", None))
 
     def _in_time(self, rows: Sequence[Rows], features: Sequence[Any] | None) -> Form:
         frames = without_counting([one.X for one in rows], features)
@@ -135,26 +132,21 @@ class Form:
 
     @property
     def axes(self) -> list[TimeAxis | None]:
-        """When the rows of each sample were measured, as far as that is known."""
-        if self.rows:
-            return [one.axis for one in self.rows]
-        n = len(self.samples) if isinstance(self.samples, list | tuple) else len(self.keys or ())
-        return [None] * n
+        """When the rows of each recording were measured, as far as that is known."""
+        return [one.axis for one in self.rows]
 
     @property
     def times(self) -> list[Any]:
         """What the times of the rows are in whatever holds them, (T_i,), as far as known."""
-        axes = self.axes
         return [
             index if axis is not None and index is not None else getattr(axis, "values", None)
-            for axis, index in zip(axes, self.indices(len(axes)), strict=True)
+            for axis, index in zip(self.axes, self.indices(len(self.rows)), strict=True)
         ]
 
     def told(self, learned: Mapping[str, Sequence[float]] | None = None) -> Form:
         """Warn of gaps, and of other rates than those learned from; return the form itself."""
-        axes = self.axes
-        if any(axis is not None for axis in axes):
-            warn_about_times([self._called(i) for i in range(len(axes))], axes, learned)
+        if any(axis is not None for axis in self.axes):
+            warn_about_times([self._called(i) for i in range(len(self.rows))], self.axes, learned)
         return self
 
     def indices(self, n: int) -> list[Any]:
@@ -224,17 +216,18 @@ class Form:
         return found[0] if self.single else found
 
 
-def _is_array(Xs: Any, ndim: int) -> bool:
-    return hasattr(Xs, "__array__") and int(Xs.ndim if hasattr(Xs, "ndim") else np.ndim(Xs)) == ndim
+def _ndim(Xs: Any) -> int | None:
+    """The dimensions of an array of any library, which need not say them; None of others."""
+    return int(getattr(Xs, "ndim", None) or np.ndim(Xs)) if hasattr(Xs, "__array__") else None
 
 
 def _is_vector(ys: Any) -> bool:
     """Whether labels are of rows, and not a list of such labels."""
+    if isinstance(ys, list | tuple):
+        first = ys[0] if ys else None
+        return not (first is None or np.ndim(first) or isinstance(first, PartialLabels))
     if isinstance(ys, PartialLabels) or hasattr(ys, "iloc"):
         return True
-    if isinstance(ys, list | tuple):
-        is_one = bool(ys) and np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels)
-        return is_one and ys[0] is not None
     return isinstance(ys, np.ndarray) and ys.ndim == 1 and ys.dtype != object
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self, Unpack
@@ -11,20 +10,16 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import GRAPHS, IMAGES
 from structsvm.data.samples import Counts, check_weights
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, metrics_in, namer_in, tune, which_baselines
+from structsvm.learner.baselines import MetricBaseline, namer_in, tune, which_baselines
 from structsvm.learner.columns import (
-    columns_like,
     heaviest_features,
-    metric_without,
     warn_of_columns,
     warn_of_dead_features,
     words_of,
@@ -33,7 +28,6 @@ from structsvm.learner.fitting import (
     Alternation,
     Callback,
     FitResult,
-    FitState,
     check_labels,
     learn,
     learn_partial,
@@ -59,16 +53,14 @@ from structsvm.parallel.once import working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
-from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted, some_of
+from structsvm.support.plain import counted
 from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable, data_frame
 
@@ -105,14 +97,14 @@ class MetricLearner(ProblemParameters):
 
     Parameters
     ----------
-    problem : PartitionProblem, default ``ChangePoint()``
+    problem : PartitionProblem or str, default ``ChangePoint()``
         The kind of samples and partitions, see :mod:`structsvm.problems`. Its settings are
         parameters, too: ``set_params(problem__min_length=5)``.
     metric : {"full", "diagonal", "closed-form"}
         A full matrix (features and their combinations), a diagonal one (a weight per feature), or a
-        full one that is computed in closed form without learning, of recordings that of OLDA, of
-        tables that of RCA (:func:`structsvm.baselines.metrics.fit`): it takes a tenth of a second,
-        nothing about it is certified, and partial labels are not completed.
+        full one in closed form without learning, of recordings that of OLDA, of tables that of RCA
+        (:func:`structsvm.baselines.metrics.fit`): it takes a tenth of a second, nothing about it is
+        certified, and partial labels are not completed.
     regularizer : {"squared", "trace"} or Regularizer
         The squared Frobenius norm, the trace, which favours low rank (few features for a diagonal
         metric), or one of :mod:`structsvm.regularizers`.
@@ -146,9 +138,8 @@ class MetricLearner(ProblemParameters):
     Attributes
     ----------
     metric_ : Metric
-        ``factor``, L of shape (P, rank) with ``B = L L^T`` (``transform`` is ``X @ L`` after
-        standardising); ``matrix``, B; and ``price``, that of a segment or cluster, calibrated on
-        the training labels.
+        ``factor``, L of shape (P, rank) with ``B = L L^T``; ``matrix``, B; and ``price``, that of a
+        segment or cluster, calibrated on the training labels.
     solution_ : Solution
         Weight, certified bounds, status and history; the wrong labellings that define the metric,
         with their multipliers (``support``), and the dual values of the constraints (``duals``).
@@ -164,18 +155,18 @@ class MetricLearner(ProblemParameters):
         With partial labels, the completed labels and the rounds of completion; not stored.
     whitening_ : array of shape (P, P), or None
         The matrix by which the standardised features were multiplied before learning.
-    problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
     question_ : {"rows", "clusters", "tables"} or None
-        For tables, the purpose that the settings were chosen for: further rows of known clusters
-        (the default), new clusters, or further tables.
+        For tables, what the settings were chosen for: further rows of known clusters (the default),
+        new clusters, or further tables.
     interrupted_ : bool
         Whether Ctrl-C ended learning, or the calibration of the price.
     classes_ : array of shape (C,), or None
         The names of the states that the features have learned.
     metric_feature_names_ : list of str
         The names of the features that the metric sees; ``x0``, ``x1``, ... where they have none.
-    feature_names_in_ : array of str, only if the recordings named them
-    n_features_in_, n_iter_, converged_ : int, int, bool
+    problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
+    n_features_in_, n_iter_, converged_, feature_names_in_
+        The last one only if the recordings named their features.
 
     Examples
     --------
@@ -250,8 +241,8 @@ class MetricLearner(ProblemParameters):
         ----------
         X : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
             A single array or data frame is one sample, and a mapping has samples by name;
-            predictions have the same form. A :class:`~structsvm.io.Recording`, or a list of them,
-            carries its labels. A :class:`~structsvm.learner.TrainingSet` holds labels and weights.
+            predictions have the same form. :class:`~structsvm.io.Recording` s carry their labels. A
+            :class:`~structsvm.learner.TrainingSet` holds labels and weights.
         y : list of label vectors (T_i,), breakpoint lists or :class:`~structsvm.PartialLabels`
             Breakpoints are sorted ends of segments, the last being T_i. The number -1 in a
             vector marks samples without a label; missing labels (None, NaN, NaT, NA, blank text)
@@ -296,7 +287,7 @@ class MetricLearner(ProblemParameters):
         given = {"feature_names": feature_names, "sample_weight": sample_weight, "groups": groups}
         read = read_training(self, X, y, **given).counted()
         partial = check_labels(read)
-        refuse_resume(partial, resume)
+        refuse_resume(partial or settings.closed_form is not None, resume)
         # Completing samples of which nothing is known was measured to be harmful.
         read = read.at([i for i, known in enumerate(read.labels) if known.says_something])
         words = words_of(read.problem, read.samples)
@@ -319,20 +310,9 @@ class MetricLearner(ProblemParameters):
                     when_learned(self)
             if which is not None and not self.interrupted_:
                 with share("tuning baselines", learned, 1.0):
-                    features = None if inputs.features is None else clone(inputs.features)
-                    tuned = tune(which, read, data, features, inputs, self.standardize)
+                    tuned = tune(which, read, data, settings.features, inputs, self.standardize)
                     self._compare_with(tuned)
         return self
-
-    def risk(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Risk:
-        """The objective that :meth:`fit` minimises, for fully labelled samples.
-
-        It is what solvers are given (docs/solvers.md).
-        """
-        settings = Settings.of(self.get_params(deep=False))
-        read = read_training(self, X, y, sample_weight=sample_weight).counted()
-        _, data = Inputs.fit(settings.features, settings.standardize, read)
-        return FitState.of(settings, data).risk
 
     # ---- prediction
 
@@ -352,8 +332,7 @@ class MetricLearner(ProblemParameters):
         **rules
             Constraints on the partitions; the best partition that satisfies them is returned.
             ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
-            nothing is known, or None. ``must_link``, ``cannot_link`` : pairs of rows, for a single
-            table. ``min_length``, ``max_length`` : of segments, in samples.
+            nothing is known, or None. ``min_length``, ``max_length`` : of segments, in samples.
 
         Raises
         ------
@@ -361,17 +340,6 @@ class MetricLearner(ProblemParameters):
             If two rules contradict each other, or one does not apply to this problem.
         OracleError
             If no partition of a sample satisfies the rules.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from structsvm import MetricLearner, PartialLabels
-        >>> rng = np.random.default_rng(0)
-        >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 1)) for _ in range(2)]
-        >>> learner = MetricLearner().fit(Xs, [[50, 100]] * 2)
-        >>> known = PartialLabels(regions=[(0, 60, 0)])  # nothing changes in the first 60 samples
-        >>> learner.predict(Xs[:1], known=[known], min_length=5)[0][:60].max()
-        np.int64(0)
         """
         check_is_fitted(self)
         partitions, samples = partition_all(self, self.metric_, X, n_clusters, rules)
@@ -451,8 +419,7 @@ class MetricLearner(ProblemParameters):
         Raises
         ------
         SettingsError, DataError
-            If partitions are not segmentations, or if margins are wanted and the oracle is not
-            exact, and as for :meth:`predict`.
+            If partitions are not segmentations, or margins are wanted and the oracle is not exact.
         """
         check_is_fitted(self)
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
@@ -467,8 +434,11 @@ class MetricLearner(ProblemParameters):
         samples = prepare(self, form.samples)
         if samples is not form.samples:
             warn_of_dead_features(self, samples)
-        rates = getattr(self, "margin_rates_", None)
-        tables = margin_tables(self, samples, n_clusters, rules, margins, tolerance, rates)
+        if margins:
+            tables = margin_tables(self, samples, n_clusters, rules, tolerance)
+        else:
+            found = decode_with(self, self.metric_, samples, n_clusters, **rules)
+            tables = [(M, None, None) for M in found]
         rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
         states = self.classes_
         return form.answer(
@@ -492,53 +462,6 @@ class MetricLearner(ProblemParameters):
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
         agreements = [self.problem_.comparison.agreement(t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
-
-    def without(self, columns: str | Sequence[str]) -> Self:
-        """Return a copy that partitions without some columns, such as those of a lost sensor.
-
-        It takes samples of the same columns, and does not look at what is in these. Its metric is
-        the block of the features that are made of the others, and a segment or cluster costs there
-        what it did times the share of the weights that is left. It has no classifiers, and names no
-        states.
-
-        Parameters
-        ----------
-        columns : str or sequence of str
-            Names of columns, or patterns such as "watch*".
-
-        Raises
-        ------
-        SettingsError
-            For an unknown column, or if no feature is left, as where all are scores of classifiers.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from structsvm import MetricLearner
-        >>> rng = np.random.default_rng(0)
-        >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 2)) for _ in range(2)]
-        >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
-        >>> learner.without("x1").predict_breakpoints([X * [1.0, 0.0] for X in Xs])
-        [[50, 100], [50, 100]]
-        """
-        check_is_fitted(self)
-        words = self.problem_.traits.words
-        if words in (GRAPHS, IMAGES):
-            raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
-        lost = columns_like(self, [columns] if isinstance(columns, str) else columns)
-        found = copy(self)
-        found.metric_ = metric_without(self, lost, self.metric_)
-        if not found.metric_.factor.any():
-            raise SettingsError(
-                f"no feature is left without {some_of(lost)}: scores and components are made of "
-                "all columns; learn without these columns, or from the columns themselves"
-            )
-        metrics = metrics_in(self.baselines_).items()
-        found.baselines_ = {name: metric_without(self, lost, one) for name, one in metrics}
-        found.inputs_ = replace(self.inputs_, namer=None)
-        found.classes_, found.lost_ = None, lost
-        found.__dict__.pop("margin_rates_", None)
-        return found
 
     # ---- what was learned, at a glance
 
@@ -686,28 +609,24 @@ class MetricLearner(ProblemParameters):
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""
+        solution = result.solution
         self.metric_: Metric = result.metric
         self.calibration_: Calibration = result.calibration
-        self.solution_: Solution = result.solution
-        self.certified_upper_ = result.solution.certified_upper
-        self.alternated_ = result.alternated
-        self.inputs_, self.problem_ = inputs, read.problem
-        self.whitening_ = result.units.whitening
-        untrained = MetricBaseline.of(result.untrained, self.problem_, inputs)
-        self.baselines_ = {"untrained": untrained}
-        named = inputs.states is not None
+        self.solution_: Solution = solution
+        self.certified_upper_ = solution.certified_upper
+        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
+        self.interrupted_ = result.is_interrupted
+        self.alternated_, self.whitening_ = result.alternated, result.units.whitening
+        self.problem_, self.inputs_, self.question_ = read.problem, inputs, read.asks
+        self.baselines_ = {"untrained": MetricBaseline.of(result.untrained, read.problem, inputs)}
+        self.classes_ = inputs.states
+        named = self.classes_ is not None
         self.training_data_ = TrainingSummary.of(read, result.truths, named=named)
-        self.question_ = read.asks
+        self.metric_feature_names_: list[str] = list(inputs.made) or read.columns
         self.n_features_in_ = read.n_features
-        self.n_iter_ = result.solution.n_iter
-        self.converged_ = result.solution.status.converged
         for name in ("feature_names_in_", *OPTIONAL):
             self.__dict__.pop(name, None)
         if read.steps:
             self.steps_ = dict(read.steps)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
-        self.classes_ = inputs.states
-        self.metric_feature_names_: list[str] = inputs.names(read.columns)
-        interrupted = result.solution.status is Status.INTERRUPTED
-        self.interrupted_ = interrupted or result.calibration.missing

@@ -15,7 +15,6 @@ from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.labelled import Traits
-from structsvm.partitions.learning import Objective
 from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline
@@ -87,11 +86,12 @@ class Settings:
             )
         lam = traits.lam if parameters["lam"] is None else parameters["lam"]
         check_lam(lam)
+        regularizer = regularizer_from(parameters["regularizer"])
         settings = cls(
             problem=problem,
             metric=metric,
             closed_form=closed_form,
-            regularizer=regularizer_from(parameters["regularizer"]),
+            regularizer=regularizer,
             lam=float(lam),
             features=features,
             standardize=standardize,
@@ -100,22 +100,16 @@ class Settings:
             constraints=parameters["constraints"],
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
         )
-        center: Any = getattr(settings.regularizer, "center", 0.0)
+        center: Any = getattr(regularizer, "center", 0.0)
         settings.check(max(1, len(center)) if np.ndim(center) else 1, 1)
         return settings
 
     def check(self, n_features: int, n_samples: int) -> None:
-        objective = self.objective(n_features)
-        space, omega = objective.weight_space(), self.weighted(objective)
+        """Refuse a solver that does not suit the objective of so many features and samples."""
+        objective = self.problem.learning.objective(self.metric, n_features)
+        space, omega = objective.weight_space(), objective.regularizer(self.regularizer, self.lam)
         convex = self.problem.traits.convex
         self.solver.check(Outline(space, omega, self.constraints, n_samples, convex))
-
-    def objective(self, n_features: int) -> Objective:
-        return self.problem.learning.objective(self.metric, n_features)
-
-    def weighted(self, objective: Objective) -> Regularizer:
-        """Omega, times what ``lam`` stands for."""
-        return objective.regularizer(self.regularizer, self.lam)
 
 
 def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:
@@ -146,10 +140,9 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     traits: object = problem.traits
     if not isinstance(traits, Traits):
         raise_wrong(problem, "traits", traits, "an instance of Traits")
-    if random_state is None:
-        return problem
-    refuse_bad_seed(random_state)
-    if "random_state" not in settings_in(problem):
+    if random_state is not None:
+        refuse_bad_seed(random_state)
+    if random_state is None or "random_state" not in settings_in(problem):
         return problem
     return replace(problem, random_state=int(random_state))  # type: ignore[type-var]
 
@@ -172,6 +165,7 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     changed: another setting makes another problem.
     """
 
+    problem: Any
     _default_problem: ClassVar[Any] = None
     """What stands for a problem that is None."""
 
@@ -180,7 +174,7 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
-                found |= _settings(self._given_problem(), "problem")
+                found |= _settings(named_problem(self.problem or self._default_problem), "problem")
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -195,11 +189,8 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         own = {name.removeprefix(mark): v for name, v in params.items() if name.startswith(mark)}
         super().set_params(**{name: v for name, v in params.items() if not name.startswith(mark)})
         if own:
-            self.problem = _with(self._given_problem(), own)
+            self.problem = _with(named_problem(self.problem or self._default_problem), own)
         return self
-
-    def _given_problem(self) -> Any:
-        return named_problem(self._default_problem if self.problem is None else self.problem)
 
 
 def named_problem(problem: Any) -> Any:
@@ -231,9 +222,8 @@ def _settings(value: Any, name: str) -> dict[str, Any]:
 
 def _with(value: Any, given: Mapping[str, Any]) -> Any:
     """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
-    known = settings_in(value)
+    known, inside = settings_in(value), dict[str, dict[str, Any]]()
     changed: dict[str, Any] = {}
-    inside: dict[str, dict[str, Any]] = {}
     for path, setting in given.items():
         name, _, rest = path.partition("__")
         if name not in known:

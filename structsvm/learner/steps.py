@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, Step, Words, all_made_by, batches_of, is_prepared
+from structsvm.data.sample import Sample, Step, all_made_by, batches_of, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.columns import (
@@ -51,8 +51,6 @@ class Rules(TypedDict, total=False):
     """Which partitions are allowed: see :meth:`structsvm.MetricLearner.predict`."""
 
     known: Any
-    must_link: Sequence[tuple[int, int]]
-    cannot_link: Sequence[tuple[int, int]]
     min_length: int
     max_length: int | None
 
@@ -205,16 +203,12 @@ def margin_tables(
     samples: Sequence[Sample],
     n_clusters: Counts,
     rules: Rules,
-    margins: bool,
     tolerance: int | None,
-    rates: MarginRates | None,
 ) -> list[tuple[EquivalenceMatrix, Sure, Sure]]:
-    """Segments of prepared samples; margins of the changes between them, and rates if known."""
-    if not margins:
-        found = decode_with(learner, learner.metric_, samples, n_clusters, **rules)
-        return [(M, None, None) for M in found]
+    """Segments of prepared samples, margins of the changes between them, and rates if known."""
     problem, constraints = read_rules(learner.problem_, samples, rules)
     counts = counts_within(problem, samples, constraints, n_clusters)
+    rates: MarginRates | None = getattr(learner, "margin_rates_", None)
     if tolerance is None:
         tolerance = 5 if rates is None else rates.tolerance
     if tolerance < 0:
@@ -222,10 +216,9 @@ def margin_tables(
     known = rates if rates is not None and rates.tolerance == tolerance else None
     tables: list[tuple[EquivalenceMatrix, Sure, Sure]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
-    for i, (sample, K, constraint) in enumerate(tasks):
+    for i, (sample, K, rule) in enumerate(tasks):
         try:
-            given = (problem, sample, learner.metric_, K, constraint, tolerance)
-            M, sure = boundary_margins(*given)
+            M, sure = boundary_margins(problem, sample, learner.metric_, K, rule, tolerance)
         except OracleError as error:
             raise type(error)(f"{problem.traits.words.whole} {i}: {error}") from error
         except DataError as error:
@@ -256,43 +249,28 @@ def read_rules(
             "setting: leave it out, or write a SegmentProblem (docs/plugins.md)"
         )
     words, constraints = problem.traits.words, []
-    for i, (sample, y) in enumerate(zip(samples, _known(rules, samples, words), strict=True)):
+    known = rules.get("known")
+    # A list with None in it would be read as the labels of a single sample.
+    listed = isinstance(known, list | tuple) and any(y is None for y in known)
+    if known is None:
+        known = [None] * len(samples)
+    elif not listed or len(known) != len(samples):
+        known = labels_of_each(known, samples, words)
+    for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
         try:
-            constraints.append(_constraint(problem, sample, y))
+            constraints.append(UNCONSTRAINED if y is None else _constraint(problem, sample, y))
         except DataError as error:
             raise DataError(f"{words.whole} {i}: {error}") from error
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
 
 
-def _known(rules: Rules, samples: Sequence[Sample], words: Words) -> list[Any]:
-    known = rules.get("known")
-    must_link, cannot_link = rules.get("must_link", ()), rules.get("cannot_link", ())
-    if len(must_link) or len(cannot_link):
-        if known is not None or len(samples) != 1:
-            raise SettingsError(
-                "must_link and cannot_link are links between the rows of one table: give "
-                "known=[PartialLabels(must_link=..., cannot_link=...), ...], one for each of "
-                f"{words.wholes(len(samples))}"
-            )
-        return [PartialLabels(must_link=must_link, cannot_link=cannot_link)]
-    if known is None:
-        return [None] * len(samples)
-    # A list with None in it would be read as the labels of a single sample.
-    listed = isinstance(known, list | tuple) and any(y is None for y in known)
-    if listed and len(known) == len(samples):
-        return list(known)
-    return labels_of_each(known, samples, words)
-
-
 def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint:
-    if y is None:
-        return UNCONSTRAINED
-    contiguous, T = problem.traits.contiguous, sample.n_samples
+    traits, T = problem.traits, sample.n_samples
     labels = problem.learning.known_labels(y, sample)
-    partial = as_partial(labels, T, problem.traits.words.item)
+    partial = as_partial(labels, T, traits.words.item)
     if partial is None:
         partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
-    return partial.constraint(T, contiguous)
+    return partial.constraint(T, traits.contiguous)
 
 
 def counts_within(
@@ -320,8 +298,16 @@ def counts_within(
 
 def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part."""
-    best, _ = _states_of_parts(M, sample)
-    return np.asarray(states[best[M.labels]])
+    return np.asarray(states[_states_of_parts(M, sample)[0][M.labels]])
+
+
+def names_in(
+    partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample], states: NDArray[Any] | None
+) -> list[NDArray[Any]] | None:
+    """The names of the items of each sample; None where states are not known."""
+    if states is None or any(sample.states is None for sample in samples):
+        return None
+    return [names_of_items(M, x, states) for M, x in zip(partitions, samples, strict=True)]
 
 
 def segment_table(
@@ -337,7 +323,7 @@ def segment_table(
     columns: dict[str, list[Any]] = {"start": starts, "end": ends}
     if times is not None:
         columns["time"] = [times[start] for start in starts]
-    if states is not None:
+    if states is not None and sample.states is not None:
         best, probability = _states_of_parts(M, sample)
         segments = np.arange(len(starts)) if M.labels is None else M.labels[starts]
         columns["state"] = states[best[segments]].tolist()
@@ -346,33 +332,6 @@ def segment_table(
         if values is not None:
             columns[name] = [None, *values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def segment_tables(
-    partitions: Sequence[EquivalenceMatrix],
-    samples: Sequence[Sample],
-    states: NDArray[Any] | None,
-) -> list[list[dict[str, Any]]]:
-    """The table of each sample, empty where no states are known or it has no segments."""
-    return [
-        []
-        if states is None or sample.states is None or not M.is_contiguous
-        else segment_table(M, sample, states)
-        for M, sample in zip(partitions, samples, strict=True)
-    ]
-
-
-def names_by_metric(
-    guesses: Mapping[str, Sequence[EquivalenceMatrix]],
-    samples: Sequence[Sample],
-    states: NDArray[Any] | None,
-) -> dict[str, list[NDArray[Any]]]:
-    if states is None or any(sample.states is None for sample in samples):
-        return {}
-    return {
-        metric: [names_of_items(M, x, states) for M, x in zip(found, samples, strict=True)]
-        for metric, found in guesses.items()
-    }
 
 
 def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, Self
@@ -16,14 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.sample import Words
 from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
 from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
-from structsvm.learner.fitting import Callback, is_missed, refuse_resume, warn_of_full_alone
+from structsvm.learner.fitting import (
+    Callback,
+    FitState,
+    is_missed,
+    refuse_resume,
+    warn_of_full_alone,
+)
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.settings import ProblemParameters, regularizer_from
+from structsvm.learner.settings import ProblemParameters, Settings, regularizer_from
+from structsvm.learner.steps import read_training
+from structsvm.learner.training_set import Inputs
 from structsvm.parallel import Backend, backend_from
-from structsvm.partial_labels.alternate import Alternated, Completions, alternate
-from structsvm.problem import CompletableProblem, Problem, RegularizedRisk
+from structsvm.partial_labels.alternate import Completions, alternate
+from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
-from structsvm.solution import Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
@@ -43,15 +50,15 @@ from structsvm.support.unchanged import difference, nothing_written
 class OpenLabellings(Completions):
     """Learning from labellings that are known in part."""
 
-    problem: Problem
     data: Samples
     is_open: Bools
     """Of which samples something is not known, (N,)."""
-    risk_of: Callable[[Problem, Samples], RegularizedRisk]
+    full: RegularizedRisk
+    """The objective of the samples that are labelled in full."""
 
     def complete(self, w: Floats) -> list[Any]:
         """For every sample the best labelling that agrees with what is known."""
-        problem = self.problem
+        problem = self.full.problem
         assert isinstance(problem, CompletableProblem)
         found = list(self.data.ys)
         for i in np.flatnonzero(self.is_open).tolist():
@@ -65,7 +72,8 @@ class OpenLabellings(Completions):
         return found
 
     def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
-        return self.risk_of(self.problem, replace(self.data, ys=list(labels)))
+        data = self.data
+        return replace(self.full, xs=data.xs, ys=list(labels), sample_weight=data.weights)
 
     def same(self, a: Any, b: Any) -> bool:
         return difference(a, b) is None
@@ -217,14 +225,12 @@ class StructuredSVM(ProblemParameters):
                 "learning to begin with"
             )
         full = data.at(np.flatnonzero(~is_open)) if is_open.any() else data
-        problem = self._sized(full)
+        risk, alternated = self._risk(full), None
+        problem = risk.problem
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            solution = solver.solve(
-                self._risk(problem, full), callback, backend=backend, resume=resume
-            )
-            alternated = None
+            solution = solver.solve(risk, callback, backend=backend, resume=resume)
             if is_open.any() and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
-                task = OpenLabellings(problem, data, is_open, self._risk)
+                task = OpenLabellings(data, is_open, risk)
                 try:
                     alternated = alternate(
                         task,
@@ -238,7 +244,15 @@ class StructuredSVM(ProblemParameters):
                     solution = alternated.solution
                 except KeyboardInterrupt:
                     warn_of_full_alone()
-            self._keep(problem, data, solution, alternated)
+            self.problem_, self.solution_, self.alternated_ = problem, solution, alternated
+        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
+        self.interrupted_ = solution.status is Status.INTERRUPTED
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if data.n_features is not None:
+            self.n_features_in_ = data.n_features
+        if data.names is not None:
+            self.feature_names_in_ = np.asarray(data.names, dtype=object)
         if not solution.status.converged:
             warn(solution.summary(), ConvergenceWarning)
         elif not solution.w.any():
@@ -250,24 +264,6 @@ class StructuredSVM(ProblemParameters):
         if solution.status is Status.OPTIMAL:
             _check_inference(problem, full, solution.w)
         return self
-
-    def risk(self, X: Any, y: Any, *, sample_weight: Any = None) -> RegularizedRisk:
-        """The objective that :meth:`fit` minimises, for fully labelled samples (docs/solvers.md).
-
-        Raises
-        ------
-        DataError
-            If a labelling is partial.
-        """
-        self._solver_and_backend()
-        data = read_labelled(X, y, sample_weight)
-        is_open = _open(self.problem, data.ys)
-        if is_open.any():
-            raise DataError(
-                f"the labelling of sample {is_open.argmax()} is known in part only, which is "
-                "enough to learn from but not for this"
-            )
-        return self._risk(self._sized(data), data)
 
     # ---- prediction
 
@@ -315,11 +311,6 @@ class StructuredSVM(ProblemParameters):
         check_is_fitted(self, "solution_")
         return self.problem_.weight_space().to_metric(self.solution_.w.copy())
 
-    @property
-    def interrupted_(self) -> bool:
-        """Whether Ctrl-C ended learning."""
-        return self.solution_.status is Status.INTERRUPTED
-
     # ---- inside
 
     def __sklearn_tags__(self) -> Tags:
@@ -339,7 +330,8 @@ class StructuredSVM(ProblemParameters):
         regularizer_from(self.regularizer)
         return solver_from(self.solver), backend_from(self.backend, self.n_jobs)
 
-    def _sized(self, data: Samples) -> Problem:
+    def _risk(self, data: Samples) -> RegularizedRisk:
+        """The objective, of a problem that has the sizes of these samples."""
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
         if not isinstance(problem, Problem):
@@ -347,9 +339,6 @@ class StructuredSVM(ProblemParameters):
                 f"{type(self.problem).__name__}.sized returned {shown(problem)}: return a problem, "
                 "such as dataclasses.replace(self, n_features=...)"
             )
-        return problem
-
-    def _risk(self, problem: Problem, data: Samples) -> RegularizedRisk:
         return RegularizedRisk(
             problem=problem,
             xs=data.xs,
@@ -359,19 +348,6 @@ class StructuredSVM(ProblemParameters):
             null=np.zeros(problem.weight_space().dim),
             constraints=self.constraints,
         )
-
-    def _keep(
-        self, problem: Problem, data: Samples, solution: Solution, alternated: Alternated | None
-    ) -> None:
-        self.problem_, self.solution_ = problem, solution
-        self.alternated_ = alternated
-        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        if data.n_features is not None:
-            self.n_features_in_ = data.n_features
-        if data.names is not None:
-            self.feature_names_in_ = np.asarray(data.names, dtype=object)
 
 
 def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
@@ -398,19 +374,39 @@ def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
             return
 
 
-def learner_for(
-    problem: Any, of_metrics: Mapping[str, Any], **shared: Any
-) -> MetricLearner | StructuredSVM:
-    """The learner of a problem: of metrics for partitions, of weights for anything else."""
-    if not isinstance(problem, Problem):
-        return MetricLearner(problem, **of_metrics, **shared)
-    usual = MetricLearner().get_params(deep=False)
-    foreign = [name for name, given in of_metrics.items() if given != usual[name]]
-    if foreign:
-        raise SettingsError(
-            f"{foreign[0]}= is for partition problems, and {type(problem).__name__} is none"
+def risk_of(
+    learner: MetricLearner | StructuredSVM, X: Any, y: Any = None, *, sample_weight: Any = None
+) -> Risk:
+    """The objective that a learner minimises, for fully labelled samples.
+
+    It is what solvers are given (docs/solvers.md); parameters as for ``fit``.
+
+    Raises
+    ------
+    DataError, SettingsError
+        As by ``fit``, and if a labelling is partial or the metric is in closed form.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import risk_of
+    >>> risk_of(MetricLearner(), [[[0.0], [0.1], [3.0], [3.1]]], [[2, 4]]).n_samples
+    1
+    """
+    if isinstance(learner, MetricLearner):
+        settings = Settings.of(learner.get_params(deep=False))
+        read = read_training(learner, X, y, sample_weight=sample_weight).counted()
+        _, data = Inputs.fit(settings.features, settings.standardize, read)
+        return FitState.of(settings, data).risk
+    learner._solver_and_backend()
+    labelled = read_labelled(X, y, sample_weight)
+    is_open = _open(learner.problem, labelled.ys)
+    if is_open.any():
+        raise DataError(
+            f"the labelling of sample {is_open.argmax()} is known in part only, which is "
+            "enough to learn from but not for this"
         )
-    return StructuredSVM(problem, **shared)
+    return learner._risk(labelled)
 
 
 # ---- the door of :class:`structsvm.StructuredSVM`: samples of any kind, and labellings of them

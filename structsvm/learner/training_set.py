@@ -96,24 +96,7 @@ class TrainingSet:
     """What the samples themselves are called, (N,), if they have names."""
 
     @classmethod
-    def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
-        if not isinstance(Xs, cls):
-            return cls.read(problem, Xs, ys, **given)
-        beside = {"y": ys, **given}
-        twice = [name for name, value in beside.items() if value is not None]
-        if twice:
-            raise DataError(
-                f"a TrainingSet holds {twice[0]} already: give them to read, with the samples"
-            )
-        if type(Xs.problem) is not type(problem):
-            raise DataError(
-                f"the samples were read for {type(Xs.problem).__name__}, and this learner is for "
-                f"{type(problem).__name__}: read them with this learner"
-            )
-        return replace(Xs, problem=problem)
-
-    @classmethod
-    def read(
+    def of(
         cls,
         problem: PartitionProblem,
         Xs: Any,
@@ -123,23 +106,37 @@ class TrainingSet:
         groups: Any = None,
         called: Sequence[str] | None = None,
     ) -> TrainingSet:
-        """Read samples and labels in any form that users write them."""
+        """Read samples and labels in any form that users write them, or take what was read."""
+        if isinstance(Xs, cls):
+            beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
+            twice = [k for k, value in (beside | {"groups": groups}).items() if value is not None]
+            wrong = f"holds {twice[0]} already: read the samples with it" if twice else ""
+            if type(Xs.problem) is not type(problem):
+                own, other = type(Xs.problem).__name__, type(problem).__name__
+                wrong = f"was read for {own}, and this learner is for {other}: read it with this"
+            if wrong:
+                raise DataError(f"a TrainingSet {wrong}")
+            return replace(Xs, problem=problem)
         form = Form.of(Xs, problem=problem).told()
         named = form.features if feature_names is None else feature_names
         samples, names = read_samples(problem, form.samples, named, None)
         words = problem.traits.words
-        weights = check_weights(form.in_order(sample_weight, "weights"), len(samples), words)
         given = labels_of_each(form.labels(ys), samples, words)
-        labels = read_labels(problem, samples, given)
-        if words not in (GRAPHS, IMAGES):
-            _warn_of_unlabelled(given, words)
         if groups is not None:
             names_of_groups, units = units_of(form.in_order(groups, "groups"), len(samples), words)
             groups = [names_of_groups[unit] for unit in units]
-        steps = usual_steps(form.axes)
-        called = form.names if called is None else called
+        if words not in (GRAPHS, IMAGES):
+            _warn_of_unlabelled(given, words)
         return cls(
-            problem, samples, labels, weights, names, groups, given, steps=steps, called=called
+            problem,
+            samples,
+            labels=read_labels(problem, samples, given),
+            weights=check_weights(form.in_order(sample_weight, "weights"), len(samples), words),
+            names=names,
+            groups=groups,
+            given=given,
+            steps=usual_steps(form.axes),
+            called=form.names if called is None else called,
         )
 
     def __len__(self) -> int:
@@ -148,15 +145,18 @@ class TrainingSet:
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Return the training set of some of the samples."""
-        given, groups, called = self.given, self.groups, self.called
+
+        def some(values: Sequence[Any] | None) -> Any:
+            return None if values is None else [values[i] for i in which]
+
         return replace(
             self,
-            called=None if called is None else [called[i] for i in which],
-            samples=[self.samples[i] for i in which],
-            labels=[self.labels[i] for i in which],
-            groups=None if groups is None else [groups[i] for i in which],
-            given=None if given is None else [given[i] for i in which],
+            samples=some(self.samples),
+            labels=some(self.labels),
             weights=self.weights[np.asarray(which, dtype=np.intp)],
+            groups=some(self.groups),
+            given=some(self.given),
+            called=some(self.called),
         )
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
@@ -202,14 +202,6 @@ class TrainingSet:
         return any(sample.is_deferred for sample in self.samples)
 
     @property
-    def commonest_name(self) -> Any:
-        """The most frequent name of the items; None where none has a name."""
-        sizes = [sample.n_samples for sample in self.samples]
-        named = read_names(self.item_labels or [], sizes, self.problem.traits.words.whole) or []
-        counts = Counter(name for names in named for name in names.tolist() if name is not None)
-        return next((name for name, _ in counts.most_common(1)), None)
-
-    @property
     def item_labels(self) -> list[Any] | None:
         """Labels of items, as features and baselines learn from them; None for none."""
         if self.given is None:
@@ -237,10 +229,6 @@ class TrainingSet:
         return np.array([known.truth is not None for known in self.labels], dtype=bool)
 
     @property
-    def is_complete(self) -> bool:
-        return bool(self.complete.all())
-
-    @property
     def truths(self) -> list[EquivalenceMatrix]:
         """The partitions, all of which have to be known."""
         words, truths = self.problem.traits.words, []
@@ -254,12 +242,8 @@ class TrainingSet:
         return truths
 
     @property
-    def has_rows(self) -> bool:
-        return has_rows(self.problem, self.samples)
-
-    @property
     def asks(self) -> str | None:
-        return (self.question or ROWS) if self.has_rows else None
+        return (self.question or ROWS) if has_rows(self.problem, self.samples) else None
 
     @property
     def names_of_items(self) -> list[list[str]]:
@@ -271,7 +255,7 @@ class TrainingSet:
     @property
     def parts(self) -> TrainingSet:
         """Everything whose partition is known, as samples of their own."""
-        if self.is_complete:
+        if self.complete.all():
             return self
         samples, truths = known_parts(self.samples, self.labels)
         return replace(
@@ -311,23 +295,24 @@ def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
     """Numbers of the samples that fit in memory, and what is learned from them."""
-    everything = np.arange(len(data))
     if not data.is_deferred:
-        return everything, learn(data)
+        return np.arange(len(data)), learn(data)
     which = even_part(data, limits.GATHERED)
     part = data.at(which)
     part = part.with_features(of_each("reading", np.asarray, [x.data for x in part.samples]))
-    if which.size == everything.size:
-        return which, learn(part)
     drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
-    warn(
-        f"{name} is fitted on {drawn}, an even subset: at most {limits.amount(limits.GATHERED)} of "
-        "them are in memory at once; to use more, give arrays",
-        DataWarning,
-    )
+    if which.size < len(data):
+        amount = limits.amount(limits.GATHERED)
+        warn(
+            f"{name} is fitted on {drawn}, an even subset: at most {amount} of them are in memory "
+            "at once; to use more, give arrays",
+            DataWarning,
+        )
     try:
         return which, learn(part)
     except (DataError, LearningError) as error:
+        if which.size == len(data):
+            raise
         numbers = some_of([str(i) for i in which.tolist()], 20)
         raise type(error)(
             f"{error} (numbered among {drawn}, the even subset that it is fitted on: {numbers}; "
@@ -388,10 +373,7 @@ class Inputs:
 
     @classmethod
     def fit(
-        cls,
-        features: RecordingTransformer | None,
-        standardize: str | None,
-        data: TrainingSet,
+        cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
     ) -> tuple[Inputs, TrainingSet]:
         """Learn the stages, and what the metric sees of the training samples."""
         words = data.problem.traits.words
@@ -400,7 +382,7 @@ class Inputs:
         if features is not None:
             features = clone(features)
             _check_gaps(features, data.samples, words)
-            found = _checked(features, _fit_transform(features, data), data.samples, words)
+            found = _fit_transform(features, data)
             made = tuple(str(name) for name in features.get_feature_names_out(data.columns))
             data = data.with_features(found, made)
         arrays = [sample.data for sample in data.samples]
@@ -420,9 +402,8 @@ class Inputs:
         if self.features is None:
             return samples
         _check_gaps(self.features, samples, self.words)
-        found, states = _transform(self.features, samples, len(self.made))
-        checked = _checked(self.features, found, samples, self.words)
-        pairs = zip(samples, checked, strict=True)
+        found, states = _transform(self.features, samples, self.words, len(self.made))
+        pairs = zip(samples, found, strict=True)
         samples = [sample.with_features(X, self.made or None) for sample, X in pairs]
         if states is None:
             return samples
@@ -434,11 +415,6 @@ class Inputs:
         stages = stages_of(self.features)
         found = next((stage for stage in stages if isinstance(stage, NamedScores)), self.namer)
         return None if found is None else found.classes_
-
-    def names(self, columns: Sequence[str]) -> list[str]:
-        if self.features is None:
-            return list(columns)
-        return [str(name) for name in self.features.get_feature_names_out(list(columns))]
 
 
 # ---- what an estimator that is no metric says of samples
@@ -483,14 +459,18 @@ def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequenc
         steps = {id(one): _Making(one, fingerprint(one)) for one in made_by}
         pairs = zip(data.samples, made_by, strict=True)
         return [derived(sample.data, steps[id(one)], n_features) for sample, one in pairs]
-    if type(features).fit_transform is not RecordingTransformer.fit_transform:
-        return features.fit_transform(data.arrays, data.item_labels, data.groups)
-    fitted = features.fit(data.arrays, data.item_labels, data.groups)
-    return _transform(fitted, data.samples)[0]
+    words, given = data.problem.traits.words, (data.arrays, data.item_labels, data.groups)
+    if type(features).fit_transform is RecordingTransformer.fit_transform:
+        return _transform(features.fit(*given), data.samples, words)[0]
+    found, name = features.fit_transform(*given), type(features).__name__
+    return check_features(found, data.arrays, name, words, gaps=True)
 
 
 def _transform(
-    features: RecordingTransformer, samples: Sequence[Sample], n_features: int | None = None
+    features: RecordingTransformer,
+    samples: Sequence[Sample],
+    words: Words,
+    n_features: int | None = None,
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
     """Features (T, P') and states of samples, of which each is transformed on its own."""
     data = [sample.data for sample in samples]
@@ -504,7 +484,8 @@ def _transform(
     parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
     found = spread("features", _with_states, parts, features)
     states = [p for _, part in found if part is not None for p in part]
-    return [F for part, _ in found for F in part], states or None
+    made = [F for part, _ in found for F in part]
+    return check_features(made, Xs, type(features).__name__, words, gaps=True), states or None
 
 
 def _with_states(
@@ -545,8 +526,7 @@ class _Making:
 
     def __call__(self, X: Floats) -> Floats:
         found = self.transformer.transform([X])
-        (F,) = _checked(self.transformer, found, [Sample(X)], RECORDINGS)
-        return np.asarray(F)
+        return check_features(found, [X], type(self.transformer).__name__, gaps=True)[0]
 
 
 def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:
@@ -558,15 +538,6 @@ def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words
             f"{words.whole} {missing} has missing values, and {type(features).__name__} makes "
             "features of none: use Lags() or no features, or missing='interpolate'"
         )
-
-
-def _checked(
-    features: RecordingTransformer, found: Sequence[Any], samples: Sequence[Sample], words: Words
-) -> Sequence[Any]:
-    if any(sample.is_deferred for sample in samples):
-        return found
-    arrays = [sample.X for sample in samples]
-    return check_features(found, arrays, type(features).__name__, words, gaps=True)
 
 
 # ---- what a model was learned on, in a few numbers
@@ -607,21 +578,26 @@ class TrainingSummary:
         cls, data: TrainingSet, truths: Sequence[EquivalenceMatrix], *, named: bool = False
     ) -> Self:
         """Describe samples as they were measured; whether features learned names of their items."""
-        digests = [row for x in data.samples for row in _digests(x.data)] if data.has_rows else []
+        arrays, is_table = [sample.data for sample in data.samples], data.asks is not None
+        sizes, traits = [sample.n_samples for sample in data.samples], data.problem.traits
+        digests = [row for X in arrays for row in _digests(X)] if is_table else []
         different = sorted(set(digests))
-        arrays = [sample.data for sample in data.samples]
-        names = data.names_of_items if data.has_rows and data.is_complete else []
         many_alike = len(different) < (1 - MANY) * len(digests)
+        clusters = data.names_of_items if is_table and data.complete.all() else []
+        states: Counter[Any] = Counter()
+        if named:  # an item may have none
+            for names in read_names(data.item_labels or [], sizes, traits.words.whole) or []:
+                states.update(name for name in names.tolist() if name is not None)
         return cls(
-            tuple(sample.n_samples for sample in data.samples),
-            tuple(truth.n_clusters for truth in truths),
-            tuple(spread_in_threads(_fingerprint, arrays, None)),
-            tuple(sorted({name for each in names for name in each})),
-            tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
-            data.commonest_name if named else None,
-            () if many_alike else tuple(different[:KEPT]),
-            tuple(data.called or ()),
-            tuple(np.flatnonzero(np.any(constant_features(arrays), axis=0)).tolist()),
+            n_samples=tuple(sizes),
+            n_clusters=tuple(truth.n_clusters for truth in truths),
+            fingerprints=tuple(spread_in_threads(_fingerprint, arrays, None)),
+            clusters=tuple(sorted({name for each in clusters for name in each})),
+            ends=tuple(tuple(M.breakpoints) for M in truths) if traits.contiguous else (),
+            commonest=max(states, key=states.__getitem__, default=None),
+            rows=() if many_alike else tuple(different[:KEPT]),
+            names=tuple(data.called or ()),
+            constant=tuple(np.flatnonzero(np.any(constant_features(arrays), axis=0)).tolist()),
         )
 
     def __len__(self) -> int:
@@ -631,20 +607,20 @@ class TrainingSummary:
     def __contains__(self, X: Data) -> bool:
         return _fingerprint(X) in self.fingerprints
 
-    def share_known(self, X: Data) -> float:
-        if X in self or not self.rows:
-            return float(X in self)
-        digests = np.array(_digests(X))
+    def shares_known(self, Xs: Sequence[Data]) -> list[float]:
+        """The share of the rows of each that was learned from, of those where it is large."""
+        found = [1.0 if X in self else self._share_of_rows(X) for X in Xs]
+        return [share for share in found if share > MANY]
+
+    def _share_of_rows(self, X: Data) -> float:
+        digests = np.array(_digests(X) if self.rows else [])
         if len(self.rows) == KEPT:  # of the others, only the smallest can be known
             digests = digests[digests <= self.rows[-1]]
         return float(np.isin(digests, self.rows).mean()) if digests.size else 0.0
 
-    def count_known(self, Xs: Sequence[Data]) -> int:
-        return sum(self.share_known(X) > MANY for X in Xs)
-
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
         """Warn if any of these was learned from, when they are to tell what learning is worth."""
-        shares = [share for X in Xs if (share := self.share_known(X)) > MANY]
+        shares = self.shares_known(Xs)
         if shares:
             part = f"{min(shares):.0%} of the rows of " if min(shares) < 1 else ""
             these = f"{len(shares)} of these {words.wholes(len(Xs))}"

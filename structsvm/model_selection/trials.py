@@ -26,7 +26,7 @@ from structsvm.features.names import read_names
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
 from structsvm.learner.settings import Settings
-from structsvm.learner.steps import names_by_metric
+from structsvm.learner.steps import names_in
 from structsvm.learner.training_set import STATES, Inputs, TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -149,8 +149,7 @@ class Fold:
         priced = counted
         if metric.price is not None and not problem.traits.given_k:
             priced = [problem.partition(x, metric, None) for x in samples]
-        names = names_by_metric({"": priced}, samples, states).get("")
-        accuracy = self.accuracy(names)
+        accuracy = self.accuracy(names_in(priced, samples, states))
         return self.trial([priced, counted], seconds, accuracy=accuracy, **about)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
@@ -400,7 +399,7 @@ def _try_path(
             start = time.perf_counter()
             try:
                 with share("the metric", 0.0, 0.5):
-                    omega = settings.weighted(state.objective)
+                    omega = state.objective.regularizer(settings.regularizer, settings.lam)
                     risk = replace(state.risk, regularizer=omega)  # type: ignore[type-var]
                     solution = settings.solver.solve(risk, memory=memory)
                 if solution.status is Status.INTERRUPTED:

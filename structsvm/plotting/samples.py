@@ -19,7 +19,7 @@ from structsvm.errors import DataWarning, SettingsError
 from structsvm.features.names import read_names
 from structsvm.learner.columns import column_names, is_image, partition_of
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric
+from structsvm.learner.steps import as_measured, decode_with, encode, names_in
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import matched_labels, misplaced
 from structsvm.plotting.style import (
@@ -190,7 +190,7 @@ def _strips(
     metrics = {"learned": learner.metric_, "untrained": learner.baselines_["untrained"]}
     for (name, metric), color in zip(metrics.items(), (LEARNED, UNTRAINED), strict=True):
         found = decode_with(learner, metric, [sample], K)
-        of_items = names_by_metric({name: found}, [sample], states).get(name)
+        of_items = names_in(found, [sample], states)
         strips.append(_Strip.of(name, found[0], color, of_items and of_items[0]))
     return strips
 

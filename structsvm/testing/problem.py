@@ -184,7 +184,7 @@ def _check_partition_problem(
     learner = MetricLearner(problem, metric="diagonal", whiten=None)
     settings = Settings.of(learner.get_params(deep=False))
     with without_warnings(DataWarning):
-        data = TrainingSet.read(problem, Xs, ys)
+        data = TrainingSet.of(problem, Xs, ys)
         unchanged = difference(before, Xs) is None
         kit.require(unchanged, "read modified its input: copy before writing")
         kit.check_labels(data)

@@ -17,7 +17,7 @@ from structsvm.learner.training_set import TrainingSet
 
 def part_of(recordings, groups=None):
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
-    data = TrainingSet.read(ChangePoint(), Xs, ys, groups=groups)
+    data = TrainingSet.of(ChangePoint(), Xs, ys, groups=groups)
     return Part(InputData.of(recordings, ChangePoint()), data)
 
 
@@ -86,11 +86,11 @@ def test_what_is_labelled_in_part_is_learned_from_only_and_named():
     train, test = divided(whole, None)
     names = [recordings[i].name for i in sorted(in_part)]
     assert {*names} <= {*train.inputs.names}
-    assert test.data.is_complete
+    assert test.data.complete.all()
     assert len(train.inputs) + len(test.inputs) == 9
     said = about_parts(whole, train, test, None)
     assert f"not labelled in full, and so never held out: {', '.join(names)}" in said
     groups = list("aaabbbccc")  # b has one that is labelled in full
     train, test = divided(part_of(recordings, groups), None)
     assert not {*train.data.groups} & {*test.data.groups}
-    assert test.data.is_complete
+    assert test.data.complete.all()

@@ -10,9 +10,9 @@ import pytest
 from structsvm import MetricLearner, save
 from structsvm.features import Lags, StateScores, Union
 from structsvm.io import Recording, write_recording
-from structsvm.learner.baselines import partition_with
+from structsvm.learner.baselines import partitions_with
 from structsvm.learner.files import load
-from structsvm.learner.steps import decode_with
+from structsvm.learner.steps import as_measured, decode_with
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "[red]sit": (-2.0, -2.0)}
@@ -169,7 +169,7 @@ def test_predict_partitions_as_a_baseline_does(state_files, state_model, run):
         if name == "rca":
             (expected,) = decode_with(learner, learner.baselines_["rca"], [X])
         else:
-            (expected,) = partition_with(learner, name, [X])
+            (expected,) = partitions_with(learner, name, as_measured(learner, [X]))
         assert list(map(int, re.findall(r"\b\d+\b", out))) == expected.breakpoints
     out = run(f"predict {state_model} {test} --quiet --baseline boundary-logistic --n-clusters 3")[
         1

@@ -118,7 +118,7 @@ def test_a_table_is_split_by_its_rows(tried):
     assert f"{command} --baseline" in said
     assert command in err.splitlines()[-1]
     assert "predict(" not in out + err
-    assert "partition_with(" not in out + err
+    assert "baselines_[" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
     (found,) = (folder / "out" / "predicted").iterdir()
     rows, table = pd.read_csv(found), pd.read_csv(folder / "iris.csv")
