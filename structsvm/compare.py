@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import CertificateError, SettingsError
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.structured import StructuredSVM, risk_of
+from structsvm.learner.structured import learner_for, risk_of
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap, plot_gap_twice
@@ -173,17 +172,8 @@ def compare_solvers(
     >>> {name: solution.status.name for name, solution in comparison.solutions.items()}
     {'cutting-plane': 'OPTIMAL', 'one-slack': 'OPTIMAL'}
     """
-    shared: dict[str, Any] = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
-    learner: MetricLearner | StructuredSVM
-    if isinstance(problem, Problem):
-        if (metric, standardize) != ("full", "auto"):
-            raise SettingsError(
-                "metric= and standardize= are for partition problems, and "
-                f"{type(problem).__name__} is none"
-            )
-        learner = StructuredSVM(problem, **shared)
-    else:
-        learner = MetricLearner(problem, metric=metric, standardize=standardize, **shared)
+    shared = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
+    learner = learner_for(problem, metric, standardize, **shared)
     return compare_on(risk_of(learner, Xs, ys), solvers, stopping=stopping)
 
 

@@ -374,6 +374,19 @@ def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
             return
 
 
+def learner_for(
+    problem: Any, metric: str, standardize: str | None, **shared: Any
+) -> MetricLearner | StructuredSVM:
+    """The learner of a problem: of metrics for partitions, of weights for anything else."""
+    if not isinstance(problem, Problem):
+        return MetricLearner(problem, metric, standardize=standardize, **shared)
+    if (metric, standardize) != ("full", "auto"):
+        raise SettingsError(
+            f"metric= and standardize= are for partition problems: {type(problem).__name__} is none"
+        )
+    return StructuredSVM(problem, **shared)
+
+
 def risk_of(
     learner: MetricLearner | StructuredSVM, X: Any, y: Any = None, *, sample_weight: Any = None
 ) -> Risk:
