@@ -24,9 +24,6 @@ from structsvm.support.contract import hook
 from structsvm.support.plain import read_only, shown
 from structsvm.support.unchanged import nothing_written
 
-ROOM = 2**26
-"""Bytes of the planes that are kept of a function, at most."""
-
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""
 
@@ -68,12 +65,6 @@ class Pool:
     quality: Quality = Quality.EXACT
     """The weakest of the answers that they are of."""
 
-    def keep(self, marks: bytes, cuts: list[Cut], quality: Quality) -> None:
-        """Hold these and no others; the latest where there are too many."""
-        if cuts and sum(cut.slope.nbytes for cut in cuts) > ROOM:
-            cuts = cuts[-max(1, ROOM // cuts[0].slope.nbytes) :]
-        self.marks, self.cuts, self.quality = marks, cuts, quality
-
 
 class Question(NamedTuple):
     """What the oracles of an atom are asked."""
@@ -98,14 +89,12 @@ class Part(ABC):
         """The planes of each of some parts of one atom; None after the deadline."""
 
 
-def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[tuple[Planes | None, float]]:
-    """Planes of each part, and the seconds that its oracles took."""
-    found: list[tuple[Planes | None, float]] = []
+def ask(share: Sequence[Part], of_atoms: Sequence[Question]) -> list[Planes | None]:
+    """Planes of each part."""
+    found: list[Planes | None] = []
     for a, some in groupby(share, lambda part: part.atom):
-        parts, started = list(some), time.perf_counter()
-        answers = parts[0].answers(parts, of_atoms[a])
-        seconds = (time.perf_counter() - started) / len(parts)
-        found += [(planes, seconds) for planes in answers]
+        parts = list(some)
+        found += parts[0].answers(parts, of_atoms[a])
     return found
 
 

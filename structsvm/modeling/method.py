@@ -32,7 +32,7 @@ from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Callback
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
-from structsvm.status import Quality, Status
+from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 
@@ -83,7 +83,7 @@ class Certified:
     seconds: float
     """Wall time of all."""
     oracle_seconds: float
-    """In oracles, added up over workers."""
+    """In calls of oracles, on all workers at once."""
     master_seconds: float
     """In restricted problems."""
     conflict: tuple[str, ...] = ()
@@ -234,7 +234,7 @@ def _run(
     of_slacks[slack] = rewritten
     if not warm_start:
         for held in rewritten.held:
-            held.atom.pool.keep(b"", [], Quality.EXACT)
+            held.atom.pool.cuts.clear()
     start = rewritten.start(warm_start)
     box, name = Box(start), None if solver is None else solver.upper()
 

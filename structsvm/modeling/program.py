@@ -10,11 +10,11 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.constraints import PSD, Equality, Inequality
 
-from structsvm.errors import OracleError
+from structsvm.errors import MasterError, OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.modeling.atoms import Plane, ask
-from structsvm.modeling.restricted import Restricted, Restriction
+from structsvm.modeling.restricted import SCALES, Restricted, Restriction
 from structsvm.modeling.rewriting import Held, Rewritten, fitted, violation
 from structsvm.parallel.base import SerialSession
 from structsvm.solution import Solution
@@ -25,6 +25,9 @@ from structsvm.solvers.stopping import BudgetSpentError
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
+
+ROOM = 2**26
+"""Bytes of the planes that are kept of an atom, at most: the latest."""
 
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
@@ -185,19 +188,19 @@ class ProgramRun(CutRun):
 
     def _asked(self, w: Floats) -> Planes:
         """One plane for each group, in the user's variables, from every oracle."""
-        seconds = self.seconds_left(self.n_samples)
-        deadline = time.time() + seconds
+        deadline = time.time() + self.seconds_left(self.n_samples)
         questions = [
             h.atom.question(matrix @ w + offset, deadline)
             for h, (matrix, offset) in zip(self.held, self._maps, strict=True)
         ]
+        started = time.perf_counter()
         answers = self.session.map_shares(ask, questions)
-        if any(planes is None for planes, _ in answers):
+        self.oracle_seconds += time.perf_counter() - started
+        if None in answers:
             raise BudgetSpentError(Status.MAX_SECONDS)
         of_atoms: list[list[Planes]] = [[] for _ in self.held]
-        for part, (planes, spent) in zip(self.parts, answers, strict=True):
+        for part, planes in zip(self.parts, answers, strict=True):
             of_atoms[part.atom].append(planes)
-            self.oracle_seconds += spent
         found = Planes.joined([self._of_atom(a, w, parts) for a, parts in enumerate(of_atoms)])
         found = found._replace(quality=weakest(self._qualities))
         self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
@@ -290,7 +293,9 @@ class ProgramRun(CutRun):
             for a, cut, _, _ in labellings:
                 kept[a].append(cut)
         for held, cuts, quality in zip(self.held, kept, self._qualities, strict=True):
-            held.atom.pool.keep(self._marks(held), cuts, quality)
+            most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
+            pool = held.atom.pool
+            pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], quality
         return super().solution(status)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
@@ -308,7 +313,10 @@ class ProgramRun(CutRun):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
 
     def conflicts(self, problem: cp.Problem) -> tuple[str, ...]:
-        """The constraints of the user that have to give way, in words, by an elastic program."""
+        """The constraints of the user that have to give way, in words, by an elastic program.
+
+        MasterError where none has to: a solver was wrong.
+        """
         assert self.solver is not None
         restriction = self.solver.restriction
         slacks: dict[int, cp.Variable] = {}
@@ -326,15 +334,18 @@ class ProgramRun(CutRun):
             kept.append(constraint)
         if self._cuts:
             kept.append(restriction.rows(self._cuts))
-        elastic = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
+        relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
         try:
             with without_warnings(Warning):
-                elastic.solve(solver=None if elastic.is_mixed_integer() else "CLARABEL")
+                relaxed.solve(solver=None if relaxed.is_mixed_integer() else "CLARABEL")
         except cp.error.SolverError:
             return ()
+        found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
+        if relaxed.status == cp.OPTIMAL and all(value <= SEEN for value in found.values()):
+            raise MasterError(f"no point of the restricted problem was found: {SCALES}")
         units = [float(np.max(unit)) for unit in restriction.constraint_units]
         return tuple(
-            f"constraint {k}, {problem.constraints[k]} (by {float(slack.value) * units[k]:.3g})"
-            for k, slack in slacks.items()
-            if slack.value is not None and float(slack.value) > SEEN
+            f"constraint {k}, {problem.constraints[k]} (by {value * units[k]:.3g})"
+            for k, value in found.items()
+            if value > SEEN
         )

@@ -277,8 +277,6 @@ class Conic(Restricted):
             if status in DECIDED:
                 break
         if status == "PrimalInfeasible":
-            if self._has_a_point(rows, right):
-                raise MasterError(f"Clarabel finds no point of the restricted problem: {SCALES}")
             raise InfeasibleError("the restricted problem is infeasible")
         if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
             raise UnboundedError("the restricted problem is unbounded")
@@ -298,22 +296,6 @@ class Conic(Restricted):
         )
         return x, np.maximum(z[self._at : end], 0.0), proved_bound(data, self._offset, x, z)
 
-    def _has_a_point(self, rows: Any, right: Floats) -> bool:
-        """Whether the problem has a point after all, hidden by an objective of large numbers.
-
-        Without the objective, and without the rows that some variable satisfies by growing, because
-        it is nowhere else: the heights of atoms that no constraint has.
-        """
-        rows, own = sp.csc_array(rows), sp.csc_array(self._data["A"])
-        grows = (rows.max(axis=0).toarray().ravel() <= 0) & (np.diff(own.indptr) == 0)
-        kept = np.flatnonzero(rows @ grows >= 0)
-        data = self._extended(sp.csr_array(rows)[kept], right[kept])
-        if not data["b"].size:
-            return True
-        data["P"], data["c"] = sp.csc_array((self._size, self._size)), np.zeros(self._size)
-        raw = self._chain.solver.solve_via_data(data, False, False, {})
-        return str(raw.status) in SOLVED
-
 
 class ByName(Restricted):
     """Any solver that cvxpy has; its bound is believed."""
@@ -323,12 +305,10 @@ class ByName(Restricted):
     ) -> None:
         self.restriction, self.rewritten, self.solver = restriction, restriction.rewritten, solver
         self.options = dict(options)
-        if self.rewritten.is_mixed_integer:
-            # The gap to prove, where it is known how a solver is told.
-            gap = {"mip_rel_gap": 0.1 * MIP_GAP}
-            told: dict[str | None, dict[str, Any]]
-            told = {"HIGHS": gap, "SCIPY": {"scipy_options": gap}}
-            self.options = {**told.get(solver, {}), **options}
+        if self.rewritten.is_mixed_integer:  # the gap to prove, where it is known how to ask
+            gap: dict[str, Any] = {"mip_rel_gap": 0.1 * MIP_GAP}
+            asked = {"HIGHS": gap, "SCIPY": {"scipy_options": gap}}
+            self.options = {**asked.get(solver or "", {}), **options}
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
