@@ -39,11 +39,8 @@ def segmentation_hinge(
 ) -> cp.Expression:
     """The structured hinge losses of recordings, as an expression for any solver of cvxpy.
 
-    The same number as :class:`StructuredHinge` with the same arguments,
-
-        sum_i omega_i max_M {loss(M_i, M) + <w, phi(X_i, M) - phi(X_i, M_i)>},
-
-    by linear programs with a potential for each boundary in place of an oracle. A recording takes a
+    The same number as :class:`StructuredHinge` with the same arguments, convex and nonnegative, by
+    linear programs with a potential for each boundary in place of an oracle. A recording takes a
     constraint for each of its T (T + 1) / 2 segments (times K if the number of segments is known):
     for short recordings, and to check oracles by.
 
@@ -52,18 +49,8 @@ def segmentation_hinge(
     problem : ChangePoint
         Or another :class:`~structsvm.problems.SegmentProblem` whose score and loss are sums over
         segments, as those of ``ChangePoint`` are.
-    Xs : list of arrays of shape (T_i, P)
-        Used as they are, without scaling.
-    ys : list of label vectors (T_i,) or of segment ends, the last being T_i
-    weight : cvxpy expression, or list of two
-        The metric ``B``, of shape (P,) for a diagonal one and (P, P) for a full one; ``[B, price]``
-        to learn the price of a segment, which is 1 otherwise. Affine.
-    sample_weight : array of shape (N,), optional
-
-    Returns
-    -------
-    cvxpy.Expression
-        A scalar, convex and nonnegative.
+    Xs, ys, weight, sample_weight
+        As for :class:`StructuredHinge`; the weight is affine.
 
     Raises
     ------

@@ -34,18 +34,9 @@ LABELS = ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 1, 1], [0, 0, 0, 
 
 
 def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = SPACES) -> None:
-    """Check that a regularizer is convex and that its formulas agree.
+    """Check that a regularizer is convex on some cones and that its formulas agree.
 
-    Parameters
-    ----------
-    regularizer : Regularizer
-    spaces : sequence of WeightSpace
-        Cones that it is for.
-
-    Raises
-    ------
-    PluginError
-        At the first broken promise; the message says which one.
+    The first promise that is broken raises PluginError, as in all of these checks.
 
     Examples
     --------
@@ -125,18 +116,9 @@ def _check_minimum(
 
 
 def check_master(master: Master, space: WeightSpace | None = None) -> None:
-    """Check that a master minimises restricted problems, against cvxpy.
+    """Check that a master minimises restricted problems over a cone, against cvxpy.
 
-    Parameters
-    ----------
-    master : Master
-    space : WeightSpace, optional
-        The cone of the weight; the nonnegative orthant by default.
-
-    Raises
-    ------
-    PluginError
-        At the first broken promise; the message says which one.
+    The cone is the nonnegative orthant if none is given.
 
     Examples
     --------
@@ -198,11 +180,6 @@ def _minimum(risk: Regularized, cuts: WorkingSet) -> float:
 
 def check_solver(solver: Solver) -> None:
     """Check that a solver of convex risks keeps its bounds, on a risk whose labellings are listed.
-
-    Raises
-    ------
-    PluginError
-        At the first broken promise; the message says which one.
 
     Examples
     --------

@@ -50,7 +50,8 @@ def check_oracle(
     The answers are compared with enumeration as far as the declared quality demands: an exact
     oracle reaches the maximum, and no upper bound is below it. Every answer is worth what it says,
     is at least as good as the truth and as random partitions, and is the same on a second call, in
-    threads and after pickling; nothing is modified.
+    threads and after pickling; nothing is modified. The first broken promise raises PluginError,
+    which says what to fix.
 
     Parameters
     ----------
@@ -65,11 +66,6 @@ def check_oracle(
         Whether it answers without a number of clusters.
     negative_signs : bool
         Whether it takes objectives with negative signs.
-
-    Raises
-    ------
-    PluginError
-        At the first broken promise; the message says which one and what to fix.
 
     Examples
     --------
