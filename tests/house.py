@@ -1,8 +1,8 @@
 """Print how big the house is to read: ``python tests/house.py`` counts the package on the path.
 
-What one small call enters, what an answer passes through, members of contracts, options, lines by
-kind and room, circles. Docstrings, comments and blank lines are no code; generated functions and
-comprehensions are no functions.
+What one small call enters, members of contracts, options, lines by kind and room, circles.
+Docstrings, comments and blank lines are no code; generated functions and comprehensions are no
+functions.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+import networkx as nx
 
 PACKAGES = {
     "structsvm": "structsvm",
@@ -133,13 +135,13 @@ class House:
         """The module that an imported name is from, or is."""
         return target if target in self.modules else target.rpartition(".")[0]
 
-    def graph(self, of: Callable[[str], str] = str, *, later: bool = True) -> dict[str, set[str]]:
+    def graph(self, of: Callable[[str], str] = str) -> dict[str, set[str]]:
         """Which module (or room) imports which others."""
         found: dict[str, set[str]] = {of(name): set() for name in self.modules}
         for module in self.modules.values():
             here = of(module.name)
             for one in module.imports():
-                if (later or not one.later) and self.module_of(one.target) in self.modules:
+                if self.module_of(one.target) in self.modules:
                     found[here] |= {of(self.module_of(one.target))} - {here}
         return found
 
@@ -176,22 +178,9 @@ def _kind(item: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of which each imports each, perhaps by way of others (strongly connected)."""
-    reached = {start: _reached(graph, start) for start in graph}
-    groups = {
-        frozenset(end for end in ends if start in reached.get(end, ()))
-        for start, ends in reached.items()
-    }
+    """Groups of which each imports each, perhaps by way of others."""
+    groups = nx.strongly_connected_components(nx.DiGraph(graph))
     return sorted(sorted(group) for group in groups if len(group) > 1)
-
-
-def _reached(graph: dict[str, set[str]], start: str) -> set[str]:
-    found, left = set(), [start]
-    while left:
-        for end in graph.get(left.pop(), set()) - found:
-            found.add(end)
-            left.append(end)
-    return found
 
 
 class Watch:
@@ -201,8 +190,6 @@ class Watch:
         self.folders = tuple(f"{(root / folder).resolve()}/" for folder in PACKAGES)
         self.codes: set[CodeType] = set()
         self.depths: Counter[int] = Counter()
-        self._way: list[FrameType] = []
-        self._back: list[str] = []
         self._of_house: dict[CodeType, bool] = {}
 
     @property
@@ -231,21 +218,12 @@ class Watch:
             self.codes.add(frame.f_code)
             if self._is_oracle(frame):
                 self._ask([f for f in _stack(frame) if self._mine(f.f_code)])
-        elif event == "return" and self._way and frame is self._way[0]:
-            self._way.pop(0)
-            self._back = list(dict.fromkeys([*self._back, *_boxes(value)]))
 
     def _ask(self, stack: list[FrameType]) -> None:
-        """Count the frames between ``fit`` and an oracle that is asked, and follow the first."""
+        """Count the frames between ``fit`` and an oracle that is asked."""
         names = [frame.f_code.co_name for frame in stack]
         if "fit" in names and not any(map(self._is_oracle, stack[1:])):
             self.depths[names.index("fit") + 1] += 1
-            if not self._back:  # up to the loop of the solver, which sees many answers
-                self._way = stack[: names.index("iterate")] if "iterate" in names else []
-
-    @property
-    def back(self) -> str:
-        return f"{len(self._back)}: {', '.join(self._back)}"
 
     def _is_oracle(self, frame: FrameType) -> bool:
         """Whether a method of an oracle begins that looks for a maximum."""
@@ -258,15 +236,6 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
-
-
-def _boxes(value: Any) -> Iterator[str]:
-    """Classes of the house in what a function returns, those inside of lists and tuples too."""
-    if type(value).__module__.startswith("structsvm"):
-        yield type(value).__name__
-    if type(value) in (list, tuple):
-        for one in value[:3]:
-            yield from _boxes(one)
 
 
 def measured(root: Path) -> Iterator[tuple[str, object]]:
@@ -297,7 +266,6 @@ def measured(root: Path) -> Iterator[tuple[str, object]]:
     yield "the same by structsvm fit change-point FOLDER", typed.entered if written else said
     depths = ", ".join(f"{depth} ({times} times)" for depth, times in fit.depths.most_common())
     yield "frames from fit to the oracle", depths
-    yield "containers on the way back to the solver", fit.back
     yield "public methods and properties of MetricLearner", len(list(_public(MetricLearner)))
 
 

@@ -3,11 +3,9 @@
 import ast
 import inspect
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
-import pytest
 from house import House, circles
 
 from structsvm.support.contract import hooks_of
@@ -65,13 +63,6 @@ def test_imports_point_downwards() -> None:
         if FLOOR_OF.get(HOUSE.room(HOUSE.module_of(found.target)), -1) > FLOOR_OF[module.room]
     ]
     assert not wrong, "\n".join(["a lower floor imports a higher one:", *wrong])
-
-
-def test_no_import_runs_in_a_circle() -> None:
-    try:
-        TopologicalSorter(HOUSE.graph(later=False)).prepare()
-    except CycleError as error:
-        pytest.fail(f"modules import each other: {' <- '.join(error.args[1])}")
 
 
 def test_there_are_no_circles() -> None:

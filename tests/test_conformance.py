@@ -9,7 +9,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from wrong_plugins import Segments, recordings
+from wrong_plugins import Classes, Segments, recordings
 
 from structsvm import ChangePoint, NormalizedCut
 from structsvm.errors import DataError, PluginError
@@ -25,7 +25,7 @@ from structsvm.partitions import (
 )
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.problem import Comparison
-from structsvm.problem import Problem, Separation
+from structsvm.problem import Separation
 from structsvm.problems import Clustering
 from structsvm.problems.normalized_cut import CutLearning, CutObjective, CutRisk
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
@@ -38,7 +38,7 @@ from structsvm.testing import (
     check_regularizer,
     check_solver,
 )
-from structsvm.weights import PSD, Free, Nonnegative, Product
+from structsvm.weights import PSD, Nonnegative, Product
 
 EXACT = SequentialOracle()
 
@@ -439,25 +439,6 @@ def test_side_information_goes_with_a_sample():
 
 
 # ---- problems that are no partitions
-
-
-@dataclass(frozen=True)
-class Classes(Problem):
-    def weight_space(self):
-        return Free(6)
-
-    def joint_feature(self, x, y):
-        return np.kron(np.eye(3)[y], x)
-
-    def loss(self, y, y_hat):
-        return float(y != y_hat)
-
-    def separate(self, w, x, y):
-        worth = [self.loss(y, k) + w @ self.joint_feature(x, k) for k in range(3)]
-        return Separation(int(np.argmax(worth)), 0.0, Quality.EXACT)
-
-    def predict(self, w, x):
-        return int(np.argmax([w @ self.joint_feature(x, k) for k in range(3)]))
 
 
 def doubles(self, x, y):

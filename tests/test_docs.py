@@ -5,14 +5,12 @@ import doctest
 import inspect
 import json
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
-from types import FunctionType
 from urllib.parse import unquote
 
 import matplotlib as mpl
@@ -170,23 +168,3 @@ TEMPLATES = sorted((ROOT / "structsvm" / "cli" / "template").glob("*.py.txt"))
 def test_what_people_read_imports_at_most_one_level_deep(path):
     found = [name for source in sources(path) for name in deep(source)]
     assert not found, f"{path.name} imports {found}: import from the room, or make it public there"
-
-
-@pytest.mark.parametrize("address", THINGS)
-def test_a_public_function_that_raises_has_a_section_raises(address):
-    thing = THINGS[address]
-    own = vars(thing).items() if inspect.isclass(thing) else [("", thing)]
-    silent = [
-        name
-        for name, function in own
-        if inspect.isfunction(function) and name[:1] != "_" and _is_silent(inspect.unwrap(function))
-    ]
-    assert not silent, f"they raise and have no section Raises: {silent}"
-
-
-def _is_silent(function: FunctionType) -> bool:
-    if not function.__module__.startswith("structsvm"):
-        return False
-    source = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    raises = any(isinstance(statement, ast.Raise) for statement in ast.walk(source))
-    return raises and "Raises\n------\n" not in inspect.cleandoc(function.__doc__ or "")

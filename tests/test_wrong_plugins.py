@@ -7,7 +7,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from wrong_plugins import Segments, recordings
+from wrong_plugins import Classes, Segments, recordings
 
 from structsvm import ChangePoint, MetricLearner, Status
 from structsvm.data.sample import Sample
@@ -37,7 +37,7 @@ from structsvm.partitions import (
 from structsvm.partitions.labelled import SecondMoment
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.problem import Comparison
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import RegularizedRisk, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
 from structsvm.problems.normalized_cut import CutLearning
 from structsvm.regularizers import Custom, SquaredNorm
@@ -47,70 +47,9 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.planes import Planes
 from structsvm.testing import check_problem
-from structsvm.weights import PSD, Free, Nonnegative
+from structsvm.weights import PSD, Nonnegative
 
 # ---- problems that are no partitions
-
-
-CLASSES = range(3)
-BUFFER = np.zeros(6)
-
-
-@dataclass(frozen=True)
-class Classes(Problem):
-    """Multiclass classification by enumeration, with one promise broken perhaps."""
-
-    broken: str = ""
-
-    def weight_space(self) -> Free:
-        return Free(6)
-
-    def joint_feature(self, x: Any, y: Any) -> Any:
-        phi = np.kron(np.eye(3)[np.asarray(y).item()], x[:2])
-        if self.broken == "buffer":
-            BUFFER[:] = phi
-            return BUFFER
-        shapes = {
-            "table": phi.reshape(3, 2),
-            "list": phi.tolist(),
-            "integers": phi.astype(int),
-        }
-        return shapes.get(self.broken, phi)
-
-    def loss(self, y: Any, y_hat: Any) -> Any:
-        differs = float(np.any(y != y_hat))
-        if self.broken == "text":
-            return "much"
-        if self.broken == "truth costs":
-            return 0.1 + differs
-        return -differs if self.broken == "negative" else differs
-
-    def separate(self, w: Any, x: Any, y: Any) -> Any:
-        loss = replace(self, broken="" if self.broken == "text" else self.broken).loss
-        phi = replace(self, broken="").joint_feature
-        sign = -1.0 if self.broken == "subtracted" else 1.0
-        best = int(np.argmax([w @ phi(x, k) + sign * loss(y, k) for k in CLASSES]))
-        if self.broken == "writes x":
-            x *= 1.5
-        if self.broken == "writes y":
-            y[...] = best
-        if self.broken == "bare":
-            return best
-        if self.broken == "quality":
-            return Separation(best, 0.0, "exact")
-        slacks: dict[str, Any] = {"slack": -1.0, "no slack": None, "vector of slacks": np.zeros(2)}
-        answer = Separation(best, slacks.get(self.broken, 0.0), Quality.EXACT)
-        given = {
-            "another feature": {"feature": phi(x, best) * 2.0},
-            "another size": {"feature": np.zeros(1)},
-            "another loss": {"loss": 3.0 * loss(y, best)},
-            "negative reward": {"loss": -loss(y, best)},
-            "same feature and loss": {"feature": phi(x, best), "loss": loss(y, best)},
-        }
-        return replace(answer, **given.get(self.broken, {}))
-
-    def predict(self, w: Any, x: Any) -> int:
-        return int(np.argmax([w @ self.joint_feature(x, k) for k in CLASSES]))
 
 
 def risk(broken: str = "", **changed: Any) -> RegularizedRisk:

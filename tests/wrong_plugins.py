@@ -1,6 +1,6 @@
-"""Recordings with a few long segments, and a problem of three definitions to break."""
+"""Recordings with a few long segments, and problems of few definitions to break."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,11 @@ from structsvm.partitions.oracle import (
     TraceObjective,
 )
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.problem import Problem, Separation
+from structsvm.weights import Free
+
+CLASSES = range(3)
+BUFFER = np.zeros(6)
 
 
 @dataclass(frozen=True)
@@ -71,3 +76,60 @@ def recordings(n: int = 3, lengths: tuple[int, ...] = (14, 10, 16), seed: int = 
     ys = [np.repeat(np.arange(len(lengths)), np.roll(lengths, i)) for i in range(n)]
     Xs = [3.0 * (y % 2)[:, None] * [1, 0] + rng.standard_normal((y.size, 2)) for y in ys]
     return Xs, ys
+
+
+@dataclass(frozen=True)
+class Classes(Problem):
+    """Multiclass classification by enumeration, with one promise broken perhaps."""
+
+    broken: str = ""
+
+    def weight_space(self) -> Free:
+        return Free(6)
+
+    def joint_feature(self, x: Any, y: Any) -> Any:
+        phi = np.kron(np.eye(3)[np.asarray(y).item()], x[:2])
+        if self.broken == "buffer":
+            BUFFER[:] = phi
+            return BUFFER
+        shapes = {
+            "table": phi.reshape(3, 2),
+            "list": phi.tolist(),
+            "integers": phi.astype(int),
+        }
+        return shapes.get(self.broken, phi)
+
+    def loss(self, y: Any, y_hat: Any) -> Any:
+        differs = float(np.any(y != y_hat))
+        if self.broken == "text":
+            return "much"
+        if self.broken == "truth costs":
+            return 0.1 + differs
+        return -differs if self.broken == "negative" else differs
+
+    def separate(self, w: Any, x: Any, y: Any) -> Any:
+        loss = replace(self, broken="" if self.broken == "text" else self.broken).loss
+        phi = replace(self, broken="").joint_feature
+        sign = -1.0 if self.broken == "subtracted" else 1.0
+        best = int(np.argmax([w @ phi(x, k) + sign * loss(y, k) for k in CLASSES]))
+        if self.broken == "writes x":
+            x *= 1.5
+        if self.broken == "writes y":
+            y[...] = best
+        if self.broken == "bare":
+            return best
+        if self.broken == "quality":
+            return Separation(best, 0.0, "exact")
+        slacks: dict[str, Any] = {"slack": -1.0, "no slack": None, "vector of slacks": np.zeros(2)}
+        answer = Separation(best, slacks.get(self.broken, 0.0), Quality.EXACT)
+        given = {
+            "another feature": {"feature": phi(x, best) * 2.0},
+            "another size": {"feature": np.zeros(1)},
+            "another loss": {"loss": 3.0 * loss(y, best)},
+            "negative reward": {"loss": -loss(y, best)},
+            "same feature and loss": {"feature": phi(x, best), "loss": loss(y, best)},
+        }
+        return replace(answer, **given.get(self.broken, {}))
+
+    def predict(self, w: Any, x: Any) -> int:
+        return int(np.argmax([w @ self.joint_feature(x, k) for k in CLASSES]))
