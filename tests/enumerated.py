@@ -77,24 +77,24 @@ def listed_risk(
     )
 
 
-def all_cuts(risk: RegularizedRisk, labellings: Callable[[Any], list[Any]]) -> WorkingSet:
-    """Every cut there is: ``labellings`` lists those of a sample."""
+def all_cuts(risk: RegularizedRisk) -> WorkingSet:
+    """Every cut there is."""
     cuts = WorkingSet(risk.n_samples, risk.space.dim)
     problem = risk.problem
     for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
         truth, omega = problem.joint_feature(x, y), risk.sample_weight[i]
         cuts.add(
             Cut(i, omega * problem.loss(y, k), omega * (problem.joint_feature(x, k) - truth))
-            for k in labellings(x)
+            for k in range(len(x.features))
         )
     return cuts
 
 
-def optimum(risk: RegularizedRisk, labellings: Callable[[Any], list[Any]] | None = None) -> float:
+def optimum(risk: RegularizedRisk) -> float:
     """``min F`` by one conic program over all the labellings of all the samples, to 1e-9."""
     import cvxpy as cp  # not with the problems, which worker processes import
 
-    cuts = all_cuts(risk, labellings or (lambda x: range(len(x.features))))
+    cuts = all_cuts(risk)
     B, w, constraints = risk.space.variable()
     slacks = cp.Variable(risk.n_samples, nonneg=True)
     constraints = [*constraints, slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w]

@@ -1,9 +1,6 @@
 """Faults with the real thing: processes that are killed, disks that are full, two runs at once.
 
-The other faults are in test_checkpoint.py (kill -9 at any moment), test_interrupts.py (Ctrl-C),
-test_file_safety.py (a full disk, a folder that is gone, archives that expand), test_workers.py
-and test_backends.py (workers that are killed), test_dask_waiting.py (no worker) and
-test_fuzz_corpus.py (flipped bits); docs/reliability.md has the list.
+docs/reliability.md has the list of all faults, and the tests of the others.
 """
 
 import io

@@ -6,6 +6,7 @@ import pytest
 
 from structsvm.errors import SettingsError
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.testing import check_regularizer
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 MIXED = Product((PSD(3), Nonnegative(1)), metric_first=True)
@@ -43,27 +44,8 @@ def weight(space, rng):
 
 
 @pytest.mark.parametrize(("space", "omega"), [*CASES, *NOT_QUADRATIC])
-def test_value_is_that_of_the_cvxpy_form(space, omega, rng):
-    B, w, _ = space.variable()
-    expression = omega.as_cvxpy(B, w, space)
-    assert expression.is_convex()
-    for _ in range(5):
-        point = weight(space, rng)
-        parts = expression.variables()
-        assert parts
-        problem = cp.Problem(cp.Minimize(0), [w == point])
-        problem.solve(solver="CLARABEL")
-        assert omega.value(point, space) == pytest.approx(float(expression.value), abs=1e-6)
-        assert omega.scaled(3.0).value(point, space) == pytest.approx(3 * omega.value(point, space))
-
-
-@pytest.mark.parametrize(("space", "omega"), CASES, ids=IDS)
-def test_quadratic_form_has_the_same_value(space, omega, rng):
-    form = omega.as_quadratic(space)
-    for _ in range(5):
-        w = weight(space, rng)
-        value = 0.5 * form.curvature @ (w - form.center) ** 2 + form.linear @ w
-        assert value == pytest.approx(omega.value(w, space))
+def test_its_forms_agree(space, omega):
+    check_regularizer(omega, [space])
 
 
 @pytest.mark.parametrize(("space", "omega"), CASES, ids=IDS)

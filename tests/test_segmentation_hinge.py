@@ -92,7 +92,7 @@ METHODS = {
 CASES = [(method, metric) for method in METHODS for metric in METHODS[method][2]]
 
 
-@pytest.mark.parametrize("name", ["free number", "known number", "lengths"])
+@pytest.mark.parametrize("name", ["free number", "known number", "fixed price", "lengths"])
 @pytest.mark.parametrize(("method", "metric"), CASES)
 def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(method, metric, name):
     solver, regularizer, _ = METHODS[method]

@@ -42,10 +42,8 @@ from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
 from structsvm.problems.normalized_cut import CutLearning
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
-from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.planes import Planes
 from structsvm.testing import check_problem
 from structsvm.weights import PSD, Nonnegative
 
@@ -240,26 +238,6 @@ def test_fit_names_a_class_in_place_of_a_problem() -> None:
         SettingsError, match=r"problem must be a .*: make an instance, Segments\(\)"
     ):
         MetricLearner(Segments).fit(*recordings())
-
-
-def test_an_oracle_that_found_better_before_is_named_by_its_sample() -> None:
-    certificate = Certificate(floor=0.0)
-    nothing = np.zeros(3)
-    asked = Planes(
-        w=np.zeros(2),
-        groups=np.arange(3),
-        slopes=np.zeros((3, 2)),
-        intercepts=nothing,
-        values=nothing,
-        slacks=nothing,
-        quality=Quality.EXACT,
-        size=0.0,
-        calls=3,
-        labellings=[(), (), ()],
-    )
-    certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
-    assert certificate.caught is not None
-    assert "sample 2: a labelling worse than one found before" in certificate.caught
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from structsvm.weights import PSD, Free, Nonnegative, WeightSpace
 
 SPACES: tuple[WeightSpace, ...] = (Nonnegative(3), PSD(2), Free(3))
 ROUNDING = 1e-7
-ACCURACY = 1e-5
+ACCURACY = 1e-6
 """What cvxpy may be off, for the size of a value."""
 GROUPS = 3
 LABELS = ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 2])
