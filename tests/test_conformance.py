@@ -506,7 +506,7 @@ def test_a_loss_that_is_almost_the_one_maximised_is_named(factor):
     rng = np.random.default_rng(0)
     xs, ys = [rng.standard_normal(2) for _ in range(4)], [0, 1, 2, 1]
     check_problem(Grades(), xs, ys)
-    caught("separate (found|reached)", check_problem, Grades(factor), xs, ys)
+    caught("separate (found|reached)", check_problem, Grades(factor=factor), xs, ys)
 
 
 # ---- regularizers, masters and solvers
