@@ -129,7 +129,11 @@ class Shared(Oracle):
         return EXACT.maximize(self.scratch["objective"], constraint)
 
 
-class Hasty(SequentialOracle):
+@dataclass(frozen=True)
+class Hasty(Oracle):
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        return EXACT.maximize(objective, constraint)
+
     def maximize_all(self, objectives):
         ends = [EquivalenceMatrix.from_breakpoints([A.n_samples]) for A in objectives]
         pairs = zip(objectives, ends, strict=True)

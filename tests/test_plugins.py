@@ -337,57 +337,6 @@ def test_they_are_listed_like_our_own(packages: Installed, tmp_path: Path) -> No
         assert new in found
 
 
-@pytest.fixture(scope="module")
-def learned(
-    packages: Installed, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, list[str]]:
-    """A folder with what was learned from files there, and what the commands printed."""
-    tmp_path = tmp_path_factory.mktemp("learned")
-    rng = np.random.default_rng(0)
-    for i in range(4):
-        y = np.zeros(30, dtype=int)
-        y[8 + i : 20 + i] = 1
-        X = np.column_stack([2.0 * y, np.zeros(30)]) + rng.normal(size=(30, 2)) * [0.3, 2.0]
-        rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X, y, strict=True))
-        (tmp_path / f"{i}.csv").write_text("shape,noise,label\n" + rows)
-    fit = ["fit", "circular", "0.csv", "1.csv", "2.csv", "-o", "m.structsvm"]
-    predict = ["predict", "m.structsvm", "3.csv"]
-    return tmp_path, packages.commands(
-        [*fit, "--metric", "diagonal", "--quiet"],
-        ["show", "m.structsvm", "--json"],
-        ["evaluate", "m.structsvm", "3.csv", "--json"],
-        [*predict, "--n-clusters", "2", "--json"],
-        [*predict, "-o", "out", "-q"],
-        cwd=tmp_path,
-    )
-
-
-def test_the_example_learns_from_files_and_predicts(learned: tuple[Path, list[str]]) -> None:
-    folder, (_, shown, scores, found, _) = learned
-    assert json.loads(shown)["problem"] == {"name": "circular", "settings": {}}
-    assert json.loads(shown)["weights"][0]["feature"] == "shape"
-    assert json.loads(scores)["learned"]["loss"] < 0.5
-    (recording,) = json.loads(found)["recordings"]
-    assert recording["n_clusters"] == 2
-    assert recording["labels"][0] == recording["labels"][-1] == 0
-    written = (folder / "out" / "3_segments.csv").read_text().split()
-    assert len(written) == 31
-    assert {row.rpartition(",")[2] for row in written[1:]} == {"0", "1"}
-
-
-def test_a_model_of_a_plugin_that_is_gone_says_so(learned: tuple[Path, list[str]]) -> None:
-    gone = subprocess.run(
-        [sys.executable, "-m", "structsvm", "show", "m.structsvm"],
-        cwd=learned[0],
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-        check=False,
-    )
-    assert gone.returncode == 1
-    assert "no problem is called 'circular'; installed are change-point" in gone.stderr
-
-
 # ---- the plugins of docs/plugins.md
 
 

@@ -85,21 +85,6 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
 
 
-def test_show_and_plot(run, folder):
-    code, out, _ = run("show m.structsvm")
-    assert "full, 10 features, not scaled, regularizer" in out
-    assert code == 0
-    assert "normalized-cut" in out
-    assert json.loads(run("show m.structsvm --json")[1])["n_features"] == 10
-    for line in (
-        "plot m.structsvm -o weights.png",
-        "plot m.structsvm test/img/p1.png -o cut.png",
-        "plot m.structsvm test/img/p1.png --labels test/mask --n-clusters true -o cut.pdf",
-    ):
-        assert run(line)[0] == 0
-        assert (folder / line.split()[-1]).stat().st_size > 1000
-
-
 def test_odd_images(run, folder):
     """What is wrong or strange about one is told by the name of its file."""
     odd = folder / "odd"
