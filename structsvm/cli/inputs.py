@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
 import os
 import re
 import shlex
@@ -42,7 +41,7 @@ from structsvm.io.files import (
     shared,
 )
 from structsvm.io.image_folder import LabelledImage, read_images
-from structsvm.io.intervals import layers_of, with_labels
+from structsvm.io.intervals import CHOSEN, layers_of, with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.options import SEQUENCES, FileOptions
 from structsvm.io.recording import Recording, listed
@@ -63,8 +62,6 @@ GROUPS = ("problem", "solver", "features", "files")
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = (
-    "path",
-    "recordings",
     "need_labels",
     "blanks",
     "optional",
@@ -72,7 +69,7 @@ OF_COMMANDS = (
     "medians",
 )
 """Parameters of reading that commands give themselves."""
-OF_LABELS = [one for one in inspect.signature(with_labels).parameters if one not in OF_COMMANDS]
+OF_LABELS = ["outside", "tier", *CHOSEN]
 """Parameters of reading labels from files of their own."""
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS] + OF_LABELS
 """Parameters of reading that can be typed."""

@@ -6,11 +6,10 @@ Nothing that a command reads is written over, and nothing that exists unless it 
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
-from structsvm.support.plain import cell, counted, finite
+from structsvm.support.plain import counted, csv_text, finite
 
 PLACES = ("row", "start", "end", "start_time", "end_time")
 """Columns that say where a segment or a row is, which its own table need not say again."""
@@ -294,7 +293,8 @@ def write_file(path: Path, answers: Sequence[Answer]) -> None:
         for row in answer.rows
     ]
     header = list(dict.fromkeys(column for row in rows for column in row))
-    write_atomically(path, _csv(header, ([_rounded(row.get(k)) for k in header] for row in rows)))
+    text = csv_text(header, ([_rounded(row.get(k)) for k in header] for row in rows))
+    write_atomically(path, text.encode(errors="backslashreplace"))
 
 
 def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> None:
@@ -312,7 +312,8 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
             whole = ([*row, *(_rounded(known[k]) for k in columns)] for row, known in added)
             names = [answer.called.get(k, k) for k in columns]
             names = [f"{k}_predicted" if k in header else k for k in names]
-            write_atomically(path, _csv([*header, *names], whole, separator))
+            text = csv_text([*header, *names], whole, separator)
+            write_atomically(path, text.encode(errors="backslashreplace"))
         else:
             from structsvm.plotting import overlay
 
@@ -354,14 +355,6 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
 def _with_point(value: Any) -> Any:
     is_number = isinstance(value, str) and COMMA_NUMBER.fullmatch(value)
     return value.replace(",", ".") if is_number else value
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> bytes:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
-    writer.writerow(map(cell, header))
-    writer.writerows(map(cell, row) for row in rows)
-    return buffer.getvalue().encode(errors="backslashreplace")
 
 
 def label_map(labels: Any, kind: str) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -22,7 +20,7 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.lazy import require
-from structsvm.support.plain import cell
+from structsvm.support.plain import csv_text
 from structsvm.support.tables import data_frame
 
 if TYPE_CHECKING:
@@ -201,11 +199,8 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
     """
     file, names, B = Path(path), learner.metric_feature_names_, learner.get_mahalanobis_matrix()
     if file.suffix.lower() == ".csv":
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["feature", *map(cell, names)])
-        writer.writerows([cell(name), *row] for name, row in zip(names, B.tolist(), strict=True))
-        write_atomically(file, buffer.getvalue().encode())
+        rows = [[name, *row] for name, row in zip(names, B.tolist(), strict=True)]
+        write_atomically(file, csv_text(["feature", *names], rows).encode())
     elif file.suffix.lower() == ".npz":
         arrays = {
             "metric": B,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +24,7 @@ from structsvm.io.label_files import (
     LABEL_KINDS,
     WHOSE,
     Interval,
+    LabelFile,
     Marks,
     Row,
     name_of,
@@ -36,13 +35,12 @@ from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number, refuse_unlisted
-from structsvm.support.plain import cell, counted
+from structsvm.support.plain import counted, csv_text
 
 Span = tuple[int, int, Any]
 """The first sample of an interval, the one after its last, and the interval."""
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
 CHOSEN = ("start", "end", "label", "recording", "subject", "annotator")
-NAME = "name recordings in a column 'recording' of a table, or call files like them"
 
 
 def labels_of(
@@ -89,16 +87,15 @@ def labels_of(
     return PartialLabels(labels.tolist(), regions=regions)
 
 
-def _placed(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray[Any]:
-    """Return the label of each sample, None outside the intervals."""
+def _placed(
+    spans: Sequence[Span], axis: TimeAxis, outside: str | None, where: str = ""
+) -> NDArray[Any]:
+    """Return the label of each sample, ``outside`` where there is none."""
+    _, overlap = _collisions(spans, where)
+    if overlap:
+        raise DataError(f"{overlap}: a sample has one label")
     labels = np.full(len(axis), None, dtype=object)
     for start, end, interval in spans:
-        for t in range(start, end):
-            if labels[t] not in (None, interval.label):
-                raise DataError(
-                    f"{interval} overlaps one of {labels[t]!r} at {axis.name} {axis.text(t)}: a "
-                    "sample has one label"
-                )
         labels[start:end] = interval.label
     labels[[label is None for label in labels]] = outside
     return labels
@@ -107,18 +104,15 @@ def _placed(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArr
 def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "") -> list[Span]:
     """Return the samples of each interval; warn of those elsewhere, and of those that are one."""
     spans: list[Span] = []
-    misplaced, joined, ends = [], [], dict[str, int]()
-    for interval in intervals:
-        start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
-        if axis.value(interval.end) < axis.value(interval.start):
-            raise DataError(f"{interval} ends before it starts")
-        if start == end or axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
-            misplaced.append(interval)
-        spans.append((start, end, interval))
-    for start, end, interval in sorted(spans, key=lambda span: span[:2]):
-        if start < min(end, ends.get(interval.label, 0)):
-            joined.append(interval)
-        ends[interval.label] = max(end, ends.get(interval.label, 0))
+    misplaced = []
+    for one in intervals:
+        if axis.value(one.end) < axis.value(one.start):
+            raise DataError(f"{where}{one} ends before it starts")
+        start, end = axis.sample_at(one.start), axis.sample_at(one.end)
+        if start == end or axis.is_beyond(one.start) or axis.is_beyond(one.end):
+            misplaced.append(one)
+        spans.append((start, end, one))
+    joined, _ = _collisions(spans)
     n = counted(len(intervals), "interval")
     if misplaced:
         warn(
@@ -135,6 +129,21 @@ def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "")
             DataWarning,
         )
     return spans
+
+
+def _collisions(spans: Sequence[Span], where: str = "") -> tuple[list[Any], str]:
+    """Return what begins within one of its label, and words about the first of two labels."""
+    last: dict[str, tuple[int, Any]] = {}
+    joined, overlap = [], ""
+    for start, end, one in sorted(spans, key=lambda span: span[:2]):
+        for label, (to, other) in last.items():
+            if start < min(end, to) and label == one.label:
+                joined.append(one)
+            elif start < min(end, to):
+                overlap = overlap or f"{where}{other} overlaps {one}"
+        if end > last.get(one.label, (0, one))[0]:
+            last[one.label] = (end, one)
+    return joined, overlap
 
 
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
@@ -250,10 +259,12 @@ def read_intervals(
     """
     given = {"start": start, "end": end, "label": label, "recording": recording}
     columns = {key: value for key, value in given.items() if value is not None}
-    who = {"tier": tier, "subject": subject, "annotator": annotator}
+    file = LabelFile(
+        Path(path), columns, {"tier": tier, "subject": subject, "annotator": annotator}
+    )
     return {
         name: [Interval(row.start, row.end, row.label) for row in marks.rows]
-        for name, marks in read_rows(Path(path), columns, who).items()
+        for name, marks in read_rows(file).items()
     }
 
 
@@ -297,12 +308,9 @@ def write_intervals(
         (found,) = intervals.values()
         text = "".join(f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found)
     elif kind in (".csv", ".tsv"):
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, delimiter="," if kind == ".csv" else "\t", lineterminator="\n")
-        writer.writerow(("recording", "label", "start", "end"))
-        for name, found in intervals.items():
-            writer.writerows([cell(name), cell(i.label), i.start, i.end] for i in found)
-        text = buffer.getvalue()
+        rows = [(name, i.label, i.start, i.end) for name, some in intervals.items() for i in some]
+        header = ("recording", "label", "start", "end")
+        text = csv_text(header, rows, "," if kind == ".csv" else "\t")
     else:
         raise SettingsError(
             f"{path}: the name must end with .json, .csv, .tsv or .boris, or, of one recording, "
@@ -363,13 +371,7 @@ def with_labels(
     *,
     blanks: bool = False,
     outside: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
-    label: str | None = None,
-    recording: str | None = None,
-    subject: str | None = None,
-    tier: str | None = None,
-    annotator: str | None = None,
+    **chosen: str | None,
 ) -> list[Recording]:
     r"""Return recordings with the labels of a file, in the time of the recordings.
 
@@ -388,18 +390,18 @@ def with_labels(
     outside : str, optional
         The label of samples in no stretch, such as the state between those that were marked; by
         default they have none.
-    start, end, label, recording : str, optional
-        Columns of a table, as of :func:`read_intervals`.
-    subject, annotator : str, optional
-        Whose labels, where a recording has those of several.
-    tier : str, optional
-        Which layer, where there are several (:func:`layers_of`).
+    chosen
+        ``start``, ``end``, ``label``, ``recording``, ``subject`` and ``annotator`` of
+        :func:`read_intervals`; ``tier``, which layer, where there are several
+        (:func:`layers_of`).
 
     Raises
     ------
     DataError
         When the file has nothing about a recording, or what it has may be of two, or is of several
         layers; when a change is not within the recording, or samples lack a label.
+    SettingsError
+        For another keyword.
 
     Examples
     --------
@@ -415,11 +417,7 @@ def with_labels(
     >>> labelled.y.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    columns = {"start": start, "end": end, "label": label, "recording": recording}
-    who = {"subject": subject, "annotator": annotator}
-    layers = layers_of(
-        recordings, path, blanks=blanks, outside=outside, tier=tier, **columns, **who
-    )
+    layers = layers_of(recordings, path, blanks=blanks, outside=outside, **chosen)
     first, found = next(iter(layers.items()))
     if len(layers) > 1:
         raise DataError(
@@ -453,19 +451,12 @@ def layers_of(
     Parameters
     ----------
     recordings, path, blanks, outside, tier, chosen
-        As of :func:`with_labels`.
+        As of :func:`with_labels`, which raises the same.
 
     Returns
     -------
     dict of lists of Recording
         By the names of the layers; the only one of labels that do not overlap is called "".
-
-    Raises
-    ------
-    DataError
-        As of :func:`with_labels`, and when there is no layer of the name ``tier``.
-    SettingsError
-        For a keyword that :func:`with_labels` does not have.
 
     Examples
     --------
@@ -481,44 +472,31 @@ def layers_of(
     >>> layers["walk"][0].y.tolist()
     ['no walk', 'no walk', 'walk', 'walk']
     """
-    path = Path(path)
     for name in chosen:
         refuse_unlisted("the choice of labels", name, CHOSEN)
-    columns = {k: v for k, v in chosen.items() if k not in WHOSE and v is not None}
-    who = {kind: chosen.get(kind) for kind in ("subject", "annotator")}
-    known = {name for one in recordings for name in _names(one)}
-    marks: dict[str, Marks] = {}
-    files = label_files(path)
-    for file in files:
-        found = read_rows(file, columns, who, alone=len(files) == 1, known=known)
-        below = Path() if file == path else file.parent.relative_to(path)
-        for called, of_one in found.items():
-            name = (below / called).as_posix() if called == printable(file.stem) else called
-            if spelled(name) in marks:
-                raise DataError(f"{file}: a second file about {spelled(name)}: leave one out")
-            marks[spelled(name)] = of_one
-    ours = _of_recordings(recordings, marks, path)
-    tiers = list(dict.fromkeys(row.who.get("tier", "") for one in ours for row in one.rows))
-    if tier in tiers or (tier is None and any(one.several_tiers for one in ours)):
-        parts = {
-            name: [one.of_tier(name) for one in ours] for name in tiers if tier in (None, name)
-        }
+    ours = _of_recordings(recordings, _marks_in(Path(path), recordings, chosen), Path(path))
+    tiers = list(dict.fromkeys(row.tier for one in ours for row in one.rows))
+    if tier in tiers or (tier is None and any(len({r.tier for r in one.rows}) > 1 for one in ours)):
         return {
-            name: [one.labelled(blanks, outside) if one.rows else one.blank() for one in part]
-            for name, part in parts.items()
+            name: [_labelled(one.of_tier(name), blanks, outside, name) for one in ours]
+            for name in tiers
+            if tier in (None, name)
         }
     labels = list(dict.fromkeys(row.label for one in ours for _, _, row in one.spans if row.label))
-    overlap = next(filter(None, (one.overlap() for one in ours)), None)
+    overlap = next(filter(None, (_collisions(one.spans, one.where)[1] for one in ours)), None)
     if tier is None and overlap is None:
-        return {"": [one.labelled(blanks, outside) for one in ours]}
+        return {"": [_labelled(one, blanks, outside) for one in ours]}
     if tier not in (None, *labels):
         raise DataError(
             f"{path}: no tier {tier!r}; there is {listed([*filter(None, tiers)] or labels)}"
         )
     if tier is None:
         warn(f"{overlap}: each label is a layer of its own", DataWarning)
-    wanted = labels if tier is None else [tier]
-    return {name: [one.having(name, outside) for one in ours] for name in wanted}
+    return {
+        name: [_having(one, name, outside) for one in ours]
+        for name in labels
+        if tier in (None, name)
+    }
 
 
 def label_files(path: Path) -> list[Path]:
@@ -528,11 +506,32 @@ def label_files(path: Path) -> list[Path]:
     return [file for file in found if file.parent == path] or found  # recordings may be below
 
 
+def _marks_in(
+    path: Path, recordings: Sequence[Recording], chosen: Mapping[str, str | None]
+) -> dict[str, Marks]:
+    """Read the labels of a file, or of those of a folder, by the name of the recording."""
+    columns = {k: v for k, v in chosen.items() if k not in WHOSE and v is not None}
+    who = {kind: chosen.get(kind) for kind in ("subject", "annotator")}
+    known = {name for one in recordings for name in _names(one)}
+    found: dict[str, Marks] = {}
+    files = label_files(path)
+    for file in files:
+        below = Path() if file == path else file.parent.relative_to(path)
+        read = read_rows(LabelFile(file, columns, who, known), alone=len(files) == 1)
+        for called, marks in read.items():
+            is_own = called == printable(file.stem)
+            name = spelled((below / called).as_posix() if is_own else called)
+            if name in found:
+                raise DataError(f"{file}: a second file about {name}: leave one out")
+            found[name] = marks
+    return found
+
+
 def _of_recordings(
     recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path
 ) -> list[Marked]:
     """Find the labels of each recording by its name; warn of those of others."""
-    of_each: list[str] = []
+    found: dict[str, Marked] = {}
     for recording in recordings:
         called = next((name for name in _names(recording) if name in marks), None)
         if called is None and len(recordings) == len(marks) == 1:
@@ -543,20 +542,20 @@ def _of_recordings(
                     f"{recording.name}, the only recording",
                     DataWarning,
                 )
-        if called is None or called in of_each:
+        if called is None or called in found:
             raise DataError(
                 f"{path}: nothing about {recording.name}, or what is about another one as well; it "
-                f"has {listed(list(marks), 5)}: {NAME}, or leave out a recording that has no labels"
+                f"has {listed(list(marks), 5)}: name recordings in a column 'recording' of a "
+                "table, or call files like them, or leave out a recording that has no labels"
             )
-        of_each.append(called)
-    strangers = [name for name in marks if name not in of_each]
-    if strangers:
+        found[called] = Marked(recording, marks[called])
+    if strangers := [name for name in marks if name not in found]:
         warn(
             f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
             f"a name; those that were given are {listed([one.name for one in recordings], 5)}",
             DataWarning,
         )
-    return [Marked(one, marks[name]) for one, name in zip(recordings, of_each, strict=True)]
+    return list(found.values())
 
 
 def _names(recording: Recording) -> list[str]:
@@ -580,14 +579,6 @@ class Marked:
     def rows(self) -> list[Row]:
         return self.marks.rows
 
-    @property
-    def several_tiers(self) -> bool:
-        return len({row.who.get("tier", "") for row in self.rows}) > 1
-
-    @property
-    def are_changes(self) -> bool:
-        return all(row.start == row.end for row in self.rows)
-
     @cached_property
     def axis(self) -> TimeAxis:
         """What the moments of the file are on: the times, or the numbers of the samples."""
@@ -609,65 +600,59 @@ class Marked:
 
     @cached_property
     def spans(self) -> list[Span]:
-        with self._named():
-            return [] if self.are_changes else _spans(self.rows, self.axis, self.where)
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except DataError as error:
-            raise DataError(f"{self.where}{error}") from error
+        """The samples of each stretch; none where all rows are points, which are changes."""
+        with _named(self.where):
+            are_changes = all(row.start == row.end for row in self.rows)
+            return [] if are_changes else _spans(self.rows, self.axis, self.where)
 
     def of_tier(self, tier: str) -> Marked:
-        rows = [row for row in self.rows if row.who.get("tier", "") == tier]
+        rows = [row for row in self.rows if row.tier == tier]
         return Marked(self.recording, replace(self.marks, rows=rows))
 
-    def overlap(self) -> str:
-        """Return words about the first two stretches of different labels that share a sample."""
-        last: dict[str, tuple[int, Row]] = {}
-        for start, end, row in sorted(self.spans, key=lambda span: span[:2]):
-            for label, (to, other) in last.items():
-                if label != row.label and start < min(end, to):
-                    return f"{self.where}{other} overlaps {row}"
-            if row.label and end > last.get(row.label, (0, row))[0]:
-                last[row.label] = (end, row)
-        return ""
 
-    def blank(self) -> Recording:
-        return replace(self.recording, y=None)
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{where}{str(error).removeprefix(where)}") from error
 
-    def having(self, label: str, outside: str | None) -> Recording:
-        """Return the recording with one label, and another one elsewhere, if it was looked for."""
-        if label not in self.marks.sought:
-            return self.blank()
-        there = [span for span in self.spans if span[2].label == label]
-        y = _placed(there, self.axis, f"no {label}" if outside is None else outside)
-        return replace(self.recording, y=np.array(y.tolist()))
 
-    def labelled(self, blanks: bool, outside: str | None) -> Recording:
-        """Return the recording with names of stretches, or numbers of segments between points."""
-        if not self.rows:
+def _having(marked: Marked, label: str, outside: str | None) -> Recording:
+    """Return the recording with one label, and another one elsewhere, if it was looked for."""
+    if label not in marked.marks.sought:
+        return replace(marked.recording, y=None)
+    there = [span for span in marked.spans if span[2].label == label]
+    y = _placed(there, marked.axis, f"no {label}" if outside is None else outside)
+    return replace(marked.recording, y=np.array(y.tolist()))
+
+
+def _labelled(
+    marked: Marked, blanks: bool, outside: str | None, tier: str | None = None
+) -> Recording:
+    """Return the recording with names of stretches, or numbers of segments between points."""
+    if not marked.rows and tier is not None:
+        return replace(marked.recording, y=None)
+    if not marked.rows:
+        raise DataError(
+            f"{marked.marks.file}: nothing about {marked.recording.name}: leave out a recording "
+            "that has no labels"
+        )
+    with _named(marked.where):
+        axis = marked.axis
+        if not marked.spans:
+            return replace(marked.recording, y=_segments([row.start for row in marked.rows], axis))
+        placed = _placed(marked.spans, axis, outside)
+        known = ~missing_labels(placed)
+        if not (blanks or known.all()):
+            first = axis.text(int(known.argmin()))
             raise DataError(
-                f"{self.marks.file}: nothing about {self.recording.name}: leave out a recording "
-                "that has no labels"
+                f"{(~known).sum()} of {len(axis)} samples are in no stretch, the first at "
+                f"{axis.name} {first}, or their stretch has no label: label all of them, say what "
+                "they are, as outside='rest', or learn from partial labels (blanks=True)"
             )
-        with self._named():
-            if self.are_changes:
-                y = _segments([row.start for row in self.rows], self.axis)
-                return replace(self.recording, y=y)
-            placed = _placed(self.spans, self.axis, outside)
-            known = ~missing_labels(placed)
-            if not (blanks or known.all()):
-                first = self.axis.text(int(known.argmin()))
-                raise DataError(
-                    f"{(~known).sum()} of {len(self.axis)} samples are in no stretch, the first at "
-                    f"{self.axis.name} {first}, or their stretch has no label: label all of them, "
-                    "say what they are, as outside='rest', or learn from partial labels "
-                    "(blanks=True)"
-                )
-            y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
-            return replace(self.recording, y=y)
+        y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
+        return replace(marked.recording, y=y)
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import YEAR_FIRST, TimeAxis
 from structsvm.errors import DataError, printable
-from structsvm.io.options import FileOptions
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
@@ -71,8 +70,6 @@ STATUS = ("Behavior type", "Status")
 version 8 on, and before."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
 """Beginnings of the columns of ELAN's text that are no tiers."""
-OF_BORIS = {"Time", "Behavior", "Status"}
-"""Columns of a table of BORIS below lines on the observation."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
 """A date, whatever the order of its numbers, or a time of a day."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")
@@ -83,6 +80,8 @@ UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 """Prefix of the names of files that were uploaded to Label Studio."""
 PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w\].])')
 """The texts and numbers of a TextGrid, long or short, without the numbers of its items."""
+ASIDE = (*COMMENT, "\\")
+"""How lines begin that are no rows: comments, and frequencies in a label track."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +107,20 @@ class Row:
     """A labelled stretch of time, or a point, in a file."""
 
     start: Any
-    """None in a row that only names its recording."""
+    """None in a row that only says what was looked for in its recording."""
     end: Any
     label: str
     recording: str | None = None
     """None for the name of the file."""
     who: Mapping[str, str] = field(default_factory=dict)
     """Its tier, subject and annotator, if known."""
-    is_guess: bool = False
-    """Whether a model predicted it."""
     line: int | None = None
-    """Its line, in a file that people open."""
     unit: str | None = None
     """The unit of its times, if the file says it."""
+
+    @property
+    def tier(self) -> str:
+        return self.who.get("tier", "")
 
     def __str__(self) -> str:
         """Return what a message shows of it."""
@@ -141,8 +141,10 @@ class Marks:
 @dataclass(frozen=True)
 class LabelFile:
     path: Path
-    columns: Mapping[str, str]
+    columns: Mapping[str, str] = field(default_factory=dict)
     """Names of columns, in place of the usual ones."""
+    who: Mapping[str, str | None] = field(default_factory=dict)
+    """The tier, subject and annotator that are asked for."""
     known: Set[str] = frozenset()
     """Names of recordings."""
 
@@ -160,22 +162,19 @@ class LabelFile:
             raise DataError(f"{self.path}: cannot be read: {error}") from error
 
     @cached_property
+    def lines(self) -> list[tuple[int, list[str]]]:
+        """The number and the cells, between tabs, of each line that is a row."""
+        lines = enumerate(self.text.splitlines(), 1)
+        return [
+            (k, one.split("\t")) for k, one in lines if one.strip() and not one.startswith(ASIDE)
+        ]
+
+    @cached_property
     def table(self) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
         """The header of a table, and the line and cells of each row."""
-        heads = (set(re.split("[\t,;]", line.strip())) for line in self.text.splitlines())
-        before = next((k for k, names in enumerate(heads) if OF_BORIS <= names), 0)
-        options = FileOptions(skip_lines=range(1, before + 1))
-        frame, origin = read_frame(self.path, options, as_text=True)
+        frame, origin = read_frame(self.path, as_text=True)
         rows = frame.fillna("").map(lambda value: uncell(str(value).strip())).to_dict("records")
         return list(frame.columns), [(origin.line(k), row) for k, row in enumerate(rows)]
-
-    @property
-    def header(self) -> list[str]:
-        return self.table[0]
-
-    @property
-    def rows(self) -> list[tuple[int, dict[str, str]]]:
-        return self.table[1]
 
     def time(self, line: int, text: str, column: str = "") -> float | str:
         """Return a time as a number in seconds, or a date as text."""
@@ -203,9 +202,10 @@ def _words(column: str) -> list[str]:
 
 def unit_of(column: str) -> str | None:
     """Return the unit that the name of a column tells; that of seconds if it tells several."""
-    words = set(_words(column))
-    known = next((unit for unit, names in UNITS.items() if names & words), None)
-    return None if "".join(_words(column)) in ROLES else known
+    words = _words(column)
+    if "".join(words) in ROLES:
+        return None
+    return next((unit for unit, names in UNITS.items() if not names.isdisjoint(words)), None)
 
 
 def _role(column: str) -> tuple[str, int] | None:
@@ -239,68 +239,49 @@ def _seconds(clock: str) -> float:
     return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
 
 
-def read_rows(
-    path: Path,
-    columns: Mapping[str, str],
-    who: Mapping[str, str | None],
-    *,
-    alone: bool = True,
-    known: Set[str] = frozenset(),
-) -> dict[str, Marks]:
-    """Read what a file says about each recording, of one subject and annotator.
-
-    A column that holds known names of recordings is that of recordings.
-    """
-    file = LabelFile(path, columns, known)
-    own_name, called = printable(path.stem), "table"
+def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
+    """Read what a file says about each recording; ``alone`` it has to know who is asked for."""
+    path, own_name = file.path, printable(file.path.stem)
+    name, read = "table", _of_table
     try:
-        called, read = next(
-            ((name, read) for name, is_of, read in FORMATS if is_of(file)), ("table", _of_table)
+        name, read = next(
+            ((name, read) for name, is_of, read in FORMATS if is_of(file)), (name, read)
         )
-        rows = [replace(row, recording=row.recording or own_name) for row in read(file)]
+        rows = list(read(file))
     except DataError:
         raise
     except Exception as error:  # a foreign document can miss anything
-        raise DataError(f"{path}: no {called}, or a damaged one: {error!r}") from error
-    named = {str(row.recording): list[Row]() for row in rows}
-    for row in _chosen(path, rows, who, alone):
-        named[str(row.recording)].append(row)
+        raise DataError(f"{path}: no {name}, or a damaged one: {error!r}") from error
+    named = {row.recording or own_name: list[Row]() for row in rows}
+    left = [row for row in rows if row.start is not None]
+    for kind in file.who:
+        left = _of_one(file, left, kind, alone)
+    for row in left:
+        named[row.recording or own_name].append(row)
+    # names of files become those of recordings, unless two would be the same
+    names = {called: called if called == own_name else name_of(called) for called in named}
+    if len(set(names.values())) < len(names):
+        names = {called: called for called in named}
     found = {}
-    for name, some in named.items():
+    for called, some in named.items():
         by = {row.who.get("annotator") for row in some}
         sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
-        stretches = [row for row in some if called == "label track" or row.start != row.end]
-        found[name] = Marks(path, stretches or some, sought)
-    names = {name: name if name == own_name else name_of(name) for name in found}
-    is_clear = len(set(names.values())) == len(names)
-    return {names[name]: some for name, some in found.items()} if is_clear else found
+        stretches = [row for row in some if name == "label track" or row.start != row.end]
+        found[names[called]] = Marks(path, stretches or some, sought)
+    return found
 
 
-def _chosen(
-    path: Path, rows: Sequence[Row], who: Mapping[str, str | None], alone: bool
-) -> list[Row]:
-    """Select the stretches of one subject and annotator; refuse several not chosen from."""
-    wanted = who.get("annotator")
-    left = [row for row in rows if not row.is_guess or row.who.get("annotator") == wanted]
-    left = [row for row in left if row.start is not None]
-    for kind in who:
-        left = _one(path, left, kind, who[kind], alone)
-    return left
-
-
-def _one(path: Path, rows: list[Row], kind: str, wanted: str | None, alone: bool) -> list[Row]:
-    """Select the rows of one tier, subject or annotator."""
-    names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
-    if wanted is None:
-        of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
-        if len(of_each) > len({recording for recording, _ in of_each}):
-            raise DataError(
-                f"{path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
-            )
-        return rows
-    if wanted not in names and alone:
-        raise DataError(f"{path}: no {kind} {wanted!r}; there is {listed(names)}")
-    return [row for row in rows if row.who.get(kind) == wanted]
+def _of_one(file: LabelFile, rows: list[Row], kind: str, alone: bool) -> list[Row]:
+    """Select the rows of one tier, subject or annotator; refuse several not chosen from."""
+    names, wanted = list(dict.fromkeys(row.who.get(kind, "") for row in rows)), file.who[kind]
+    of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
+    if wanted is None and len(of_each) > len({recording for recording, _ in of_each}):
+        raise DataError(
+            f"{file.path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
+        )
+    if wanted is not None and wanted not in names and alone:
+        raise DataError(f"{file.path}: no {kind} {wanted!r}; there is {listed(names)}")
+    return [row for row in rows if wanted in (None, row.who.get(kind))]
 
 
 def name_of(called: str) -> str:
@@ -314,17 +295,17 @@ def read_regions(
 ) -> dict[str, list[Region]]:
     """Read a table of regions by recording; times convert moments to samples."""
     found: dict[str, list[Region]] = {}
-    file = LabelFile(Path(path), {})
-    in_time = bool({"start_time", "end_time"} & set(file.header))
+    file = LabelFile(Path(path))
+    header, rows = file.table
+    in_time = bool({"start_time", "end_time"} & set(header))
     start, end = ("start_time", "end_time") if in_time else ("start", "end")
     columns = ("recording", start, end, "changes")
-    missing = [name for name in columns if name not in file.header]
-    if missing:
+    if missing := [name for name in columns if name not in header]:
         raise DataError(
             f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, and has "
-            f"{', '.join(file.header) or 'none'}"
+            f"{', '.join(header) or 'none'}"
         )
-    for line, row in file.rows:
+    for line, row in rows:
         name, ends = spelled(row["recording"]), [row[start], row[end]]
         try:
             if in_time:
@@ -342,7 +323,11 @@ def read_regions(
     return found
 
 
+# ---- documents of tools
+
+
 def _of_label_studio(file: LabelFile) -> Iterator[Row]:
+    """Read tasks; what a model predicted where its version is asked for as the annotator."""
     tasks = json.loads(file.text)
     tasks = tasks if isinstance(tasks, list) else [tasks]
     names = _task_names(tasks)
@@ -367,8 +352,8 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
                 yield from _of_result(file.path, one["result"], name, who)
         for one in task.get("predictions") or ():
             who = str(one.get("model_version") or "model")
-            for row in _of_result(file.path, one["result"], name, who):
-                yield replace(row, is_guess=True)
+            if who == file.who.get("annotator"):
+                yield from _of_result(file.path, one["result"], name, who)
 
 
 def _of_result(path: Path, result: Sequence[Any], name: str, who: str) -> Iterator[Row]:
@@ -399,33 +384,28 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
 def _of_boris(file: LabelFile) -> Iterator[Row]:
     """Read a project of BORIS, in which states start and stop in turn."""
     project = json.loads(file.text)
-    points = {
-        one["code"]
-        for one in project["behaviors_conf"].values()
-        if "point" in str(one.get("type", "")).lower()
-    }
-    sought = [str(one["code"]) for one in project["behaviors_conf"].values()]
+    kinds = {one["code"]: str(one.get("type", "")) for one in project["behaviors_conf"].values()}
     for name, observation in project["observations"].items():
-        yield from (Row(None, None, behavior, name) for behavior in ("", *sought))
+        yield from (Row(None, None, behavior, name) for behavior in ("", *map(str, kinds)))
         events = [
-            (at, subject, behavior, "POINT" if behavior in points else "")
+            (at, subject, behavior, "POINT" if "point" in kinds.get(behavior, "").lower() else "")
             for at, subject, behavior, *_ in sorted(observation["events"], key=lambda e: e[0])
         ]
         yield from _paired(file.path, name, events)
 
 
 def _are_events(file: LabelFile) -> bool:
-    header = set(file.header)
-    known = {"Behavior", "Time"} <= header and bool(header & set(STATUS))
+    known = {"Behavior", "Time"} <= (header := set(file.table[0])) and bool(header & set(STATUS))
     return not file.columns and known and "Start (s)" not in header
 
 
 def _of_events(file: LabelFile) -> Iterator[Row]:
     """Read the tabular events of BORIS: rows in which a behaviour starts or stops."""
-    status = next(column for column in STATUS if column in file.header)
+    header, rows = file.table
+    status = next(column for column in STATUS if column in header)
     of_all = re.search(r"^Observation id[\t,;]([^\t,;\n]*)", file.text)
     events: dict[str | None, list[Any]] = {}
-    for line, row in file.rows:
+    for line, row in rows:
         kind = row[status].upper()
         if kind in ("START", "STOP", "POINT"):
             event = (file.time(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
@@ -490,106 +470,94 @@ def _of_textgrid(file: LabelFile) -> Iterator[Row]:
 
 def _of_subtitles(file: LabelFile) -> Iterator[Row]:
     for block in re.split(r"\n\s*\n", file.text.strip()):
-        lines = block.splitlines()
-        at = next(k for k, line in enumerate(lines) if "-->" in line)
-        start, end = map(_seconds, CLOCK.findall(lines[at]))
-        yield Row(start, end, " ".join(" ".join(lines[at + 1 :]).split()))
+        times, _, said = block.partition("-->")[2].partition("\n")
+        start, end = map(_seconds, CLOCK.findall(block.partition("-->")[0] + times))
+        yield Row(start, end, " ".join(said.split()))
+
+
+# ---- lines without a header
 
 
 def _is_track(file: LabelFile) -> bool:
-    parts = file.text.partition("\n")[0].split("\t")
+    _, parts = next(iter(file.lines), (0, []))
     moments = [is_number_text(part) or bool(DATE.fullmatch(part)) for part in parts[:2]]
     return not file.columns and len(parts) in (2, 3) and all(moments)
 
 
 def _of_audacity(file: LabelFile) -> Iterator[Row]:
-    """Read a label track; lines that begin with a backslash hold frequencies."""
-    for number, line in enumerate(file.text.splitlines(), start=1):
-        if line.strip() and not line.startswith("\\"):
-            start, end, label = [*line.split("\t", 2), "", ""][:3]
-            yield Row(file.time(number, start), file.time(number, end), label.strip(), line=number)
-
-
-def _elan_lines(file: LabelFile) -> Iterator[list[str]]:
-    for line in file.text.splitlines():
-        if line.strip() and not line.startswith(COMMENT):
-            yield line.split("\t")
+    for line, parts in file.lines:
+        start, end, *label = [*parts, ""]
+        yield Row(file.time(line, start), file.time(line, end), " ".join(label).strip(), line=line)
 
 
 def _is_plain_elan(file: LabelFile) -> bool:
-    parts = next(_elan_lines(file), [])
+    _, parts = next(iter(file.lines), (0, []))
     clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
     """Read ELAN's text without a header: tier, participant, times, duration, annotation."""
-    for parts in _elan_lines(file):
+    for line, parts in file.lines:
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
         start, end = (_seconds(parts[k]) for k in clocks[:2])
-        yield Row(start, end, parts[-1].strip(), None, who)
+        yield Row(start, end, parts[-1].strip(), None, who, line)
+
+
+# ---- tables with a header, by the names of their columns
 
 
 def _of_table(file: LabelFile) -> Iterator[Row]:
-    """Read stretches or changes from a table with known or named columns."""
-    header, columns = file.header, columns_in(file.header)
-    columns |= {k: v for k in ["recording"] if (v := _recordings_in(file, columns))}
-    columns |= file.columns
+    """Read stretches or changes; ELAN's text may have a column for each tier."""
+    header, rows = file.table
+    columns = columns_in(header)
+    columns |= _recordings_in(file, columns) | dict(file.columns)
     if "change" in columns and "end" in columns:
         columns.setdefault("start", columns["change"])
-    if "change" in columns and "start" not in columns and file.kind in TABLES:
-        for line, row in file.rows:
-            at, whose = file.time(line, row[columns["change"]], columns["change"]), columns.values()
-            of = row.get(columns.get("recording", "")) or None
-            yield Row(at, at, "", of, _whose(row, whose), line=line)
-        return
-    tiers = []  # ELAN's text may have a column for each
-    if "label" not in columns and columns.get("start", "").startswith(OF_ELAN):
+    are_changes = "change" in columns and "start" not in columns and file.kind in TABLES
+    if are_changes:
+        columns["start"] = columns["end"] = columns["change"]
+    is_elan = columns.get("start", "").startswith(OF_ELAN)
+    tiers = []
+    if "label" not in columns and is_elan:
         tiers = [column for column in header if not column.startswith(OF_ELAN)]
-    needed = ("start", "end") if tiers else ("start", "end", "label")
-    missing = [key for key in needed if columns.get(key) not in header]
-    if missing:
-        named = columns.get(missing[0])
-        raise DataError(
-            f"{file.path}: no column {f'{named!r}' if named else f'of the {missing[0]}'}; the "
-            f"columns are {', '.join(header)}: name it with {missing[0]}="
-        )
-    for line, row in file.rows:
-        yield from _of_cells(file, line, row, columns, tiers)
+    needed = ("start", "end") if tiers or are_changes else ("start", "end", "label")
+    for key in needed:
+        if columns.get(key) not in header:
+            named = repr(columns[key]) if key in columns else f"of the {key}"
+            raise DataError(
+                f"{file.path}: no column {named}; the columns are {', '.join(header)}: name it "
+                f"with {key}="
+            )
+    start, end, unit = columns["start"], columns["end"], unit_of(columns["start"])
+    lasts = (_role(end) or ("",))[0] == "duration"
+    blank_is_none = is_elan or start.startswith("tmin")  # but what another tier says
+    for line, row in rows:
+        of, who = row.get(columns.get("recording", "")) or None, _whose(row, columns.values())
+        labels = {t: row[t] for t in tiers} or {"": "" if are_changes else row[columns["label"]]}
+        if not row[start] and not row[end]:  # it says what was looked for
+            yield Row(None, None, labels.get("", ""), of, who)
+            continue
+        begin, stop = file.time(line, row[start], start), file.time(line, row[end], end)
+        stop = _after(begin, stop, f"{file.path}: line {line}") if lasts else stop
+        for tier, label in labels.items():
+            if label or not blank_is_none:
+                whose = who | {"tier": tier} if tier else who
+                yield Row(begin, stop, label, of, whose, line, unit)
 
 
-def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> str | None:
-    """Return the column that holds the most names of recordings that are known."""
+def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the column that holds the most names of recordings that are known, if any does."""
+    header, rows = file.table
     others = {column for role, column in columns.items() if role != "recording"}
     held = {
-        name: len(
-            file.known & {spelled(n(row[name])) for _, row in file.rows for n in (str, name_of)}
-        )
-        for name in file.header
+        name: len(file.known & {spelled(n(row[name])) for _, row in rows for n in (str, name_of)})
+        for name in header
         if name not in others
     }
     best = max(held, key=held.__getitem__, default=None)
-    return best if best is not None and held[best] else None
-
-
-def _of_cells(
-    file: LabelFile, line: int, row: Mapping[str, str], columns: Mapping[str, str], tiers: list[str]
-) -> Iterator[Row]:
-    """Read the stretch of one row, of each of its tiers; without times it says what was sought."""
-    start, end = columns["start"], columns["end"]
-    of, who = row.get(columns.get("recording", "")) or None, _whose(row, columns.values())
-    if not row[start] and not row[end]:
-        yield Row(None, None, row[columns["label"]] if not tiers else "", of, who)
-        return
-    begin, stop = file.time(line, row[start], start), file.time(line, row[end], end)
-    if (_role(end) or ("",))[0] == "duration":
-        stop = _after(begin, stop, f"{file.path}: line {line}")
-    blank_is_none = start.startswith((*OF_ELAN, "tmin"))  # but what another tier says
-    for tier in tiers or [columns["label"]]:
-        if row[tier] or not blank_is_none:
-            whose = {**who, "tier": tier} if tiers else who
-            yield Row(begin, stop, row[tier], of, whose, line=line, unit=unit_of(start))
+    return {"recording": best} if best is not None and held[best] else {}
 
 
 def _after(start: float | str, lasting: float | str, where: str) -> float | str:

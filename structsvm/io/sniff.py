@@ -113,12 +113,18 @@ def stem_of(path: Path) -> str:
 def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat]:
     """Read a text, with blank lines for those that are no rows, and find its format."""
     text, encoding = decoded(path, _content(path, options.max_bytes), options.encoding)
+    return without_lines_beside(text, encoding, options, options.separator)
+
+
+def without_lines_beside(
+    text: str, encoding: str, options: FileOptions, separator: str | None
+) -> tuple[str, TextFormat]:
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
     whole, left_out = list(lines), _blank_comments_above(lines, options)
     rest = "\n".join(lines)
-    separator = options.separator or separator_in(rest, options.decimal)
+    separator = separator or separator_in(rest, options.decimal)
     left_out += (beside := lines_beside(_head(rest, separator)))
     for k in beside:
         lines[k - 1] = ""

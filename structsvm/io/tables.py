@@ -21,17 +21,17 @@ from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
 from structsvm.io.sniff import (
     MISSING_WORDS,
-    ROWS,
+    TEXT_KINDS,
     kind_of,
-    lines_beside,
     read_text,
     refuse_thousands,
+    without_lines_beside,
 )
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted, some_of
+from structsvm.support.plain import counted
 
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
@@ -53,7 +53,7 @@ def read_frame(
             limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
             frame = pandas.read_parquet(path)
             return frame, Origin(path, np.arange(len(frame)), options=options)
-        return (_of_excel if kind in EXCEL else _of_text)(path, as_text, options)
+        return _of_text(path, as_text, options)
     except (DataError, SettingsError, MissingExtraError):
         raise
     except pandas.errors.EmptyDataError as error:
@@ -66,8 +66,8 @@ def read_frame(
         ) from error
 
 
-def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
-    """Read the first sheet, without empty rows at its ends."""
+def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
+    """Return the first sheet as text, with a line for each row."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
@@ -75,40 +75,25 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Ori
     limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
     with pandas.ExcelFile(path, engine="openpyxl") as book:
         sheets = list(map(str, book.sheet_names))
-        reading: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
-        reading |= {"header": None, "keep_default_na": False}
-        cells = pandas.read_excel(book, **reading)
+        cells = pandas.read_excel(book, header=None, keep_default_na=False, na_values=[""])
     if len(sheets) > 1 and not as_text:
         warn(
             f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
             "of their own if they are recordings too",
             DataWarning,
         )
-    lines = np.arange(1, len(cells) + 1)
-    left = ~np.isin(lines, options.skip_lines)
-    there = left & ~(cells.isna() | (cells == "")).all(axis=1).to_numpy()
-    if not there.any():
-        raise pandas.errors.EmptyDataError
-    head = cells[there].head(ROWS).astype(object).fillna("").astype(str)
-    beside = lines_beside([(k + 1, row) for k, row in zip(head.index, head.values, strict=True)])
-    if beside and not as_text:
-        said = next(filter(None, head.loc[beside[0] - 1]))
-        left_out = some_of(list(map(str, beside)))
-        warn(f"{path} is read with line {left_out} left out: {said!r}", DataWarning)
-    left, there = (which & ~np.isin(lines, beside) for which in (left, there))
-    first, last = np.flatnonzero(there)[[0, -1]]
-    lines = lines[first : last + 1][left[first : last + 1]]
-    cells = cells.iloc[lines - 1]
-    frame = cells.iloc[1:].reset_index(drop=True).infer_objects()
-    frame.columns = ["" if name is None or name != name else str(name) for name in cells.iloc[0]]
-    origin = Origin(path, np.arange(len(frame)), None, lines[1:], options)
-    return frame if as_text else _without_nothing(frame), origin
+    blank = int(cells.notna().any(axis=1).to_numpy().argmax()) if len(cells) else 0
+    cells = cells.iloc[blank:].replace({"\n": " "}, regex=True)
+    return "\n" * blank + str(cells.to_csv(header=False, index=False))
 
 
 def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
     """Read a text; labels and names of recordings are words even if they look like numbers."""
     pandas = require("pandas", "files", "reading tables")
-    text, written = read_text(path, options)
+    if kind_of(path) in EXCEL:
+        text, written = without_lines_beside(_sheet(path, as_text, options), "utf-8", options, ",")
+    else:
+        text, written = read_text(path, options)
     names = [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
@@ -153,13 +138,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         return frame.fillna(""), origin
     if label in frame.columns:
         frame[label] = [cell[1:] for cell in frame[label]]
-    return _without_nothing(frame), origin
-
-
-def _without_nothing(frame: Any) -> Any:
-    """Leave out columns without a name and a value, which commas at the ends of rows make."""
     unnamed = np.array([bool(NO_NAME.fullmatch(str(name))) for name in frame.columns])
-    return frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())] if unnamed.any() else frame
+    return frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())], origin
 
 
 def recordings_in(
@@ -176,7 +156,8 @@ def recordings_in(
     needed += [column for column in options.roles[1:] if column not in options.optional]
     missing = [column for column in needed if column is not None and column not in headers]
     if missing:
-        between = f", {origin.format.between} between them" if origin.format else ""
+        is_text = kind_of(path) in TEXT_KINDS
+        between = f", {origin.format.between} between them" if is_text else ""
         raise DataError(
             f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}{between}; name "
             f"another one (label_column=, time_column=, recording_column=), or separator=; {SKIP}"
@@ -304,7 +285,7 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
     again = [name for name in words if frame[name].nunique() < len(frame)]
     categories = f"categories={again!r} makes a feature of each word; " if again else ""
     written = ""
-    if origin.format is not None:
+    if kind_of(origin.path) in TEXT_KINDS:
         written = (
             f"; columns are read with {origin.format.between} between them (separator=) and "
             f"decimal={origin.format.decimal!r}"

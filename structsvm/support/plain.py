@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,14 @@ def cell(value: Any) -> Any:
     """A value as a table has it: a name that a program for sheets would compute is quoted."""
     is_formula = isinstance(value, str) and value.lstrip().startswith(FORMULA)
     return f"'{value}" if is_formula and not is_number_text(value) else value
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> str:
+    """A table as text, for a program for sheets as well."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
+    writer.writerows(map(cell, row) for row in (header, *rows))
+    return buffer.getvalue()
 
 
 def uncell(text: str) -> str:

@@ -95,7 +95,7 @@ FORMS = {
         each(lambda frame, path: frame.to_excel(path, index=False, startrow=2), "xlsx")
     ),
     "units in a sheet": Form(
-        each(with_units, "xlsx"), told=".xlsx is read with line 2 left out: 'V'"
+        each(with_units, "xlsx"), told=".xlsx is read with line 2 left out: 'V,"
     ),
     "another separator": Form(
         each(lambda frame, path: frame.to_csv(path, sep="|", index=False)),
