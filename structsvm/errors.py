@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -22,6 +24,7 @@ __all__ = [
     "SettingsError",
     "StructSVMError",
     "VerdictWarning",
+    "about",
     "printable",
     "warn",
 ]
@@ -168,6 +171,16 @@ class OracleWarning(UserWarning):
 
 class VerdictWarning(UserWarning):
     """Held-out recordings do not show that the learned metric is worth having."""
+
+
+@contextmanager
+def about(where: object) -> Iterator[None]:
+    """Let what is wrong with data say where it is, unless it does."""
+    try:
+        yield
+    except DataError as error:
+        text = str(error)
+        raise DataError(text if text.startswith(str(where)) else f"{where}: {text}") from error
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -490,7 +490,9 @@ class TestLabels:
         assert hours.labels == loose.labels
 
     def test_what_cannot_be(self):
-        with pytest.raises(DataError, match=r"label='a'.* overlaps .*label='b'.*: a sample has one label"):
+        with pytest.raises(
+            DataError, match=r"label='a'.* overlaps .*label='b'.*: a sample has one label"
+        ):
             labels_of([Interval(0, 1, "a"), Interval(0.5, 2, "b")], TIMES)
         with pytest.raises(DataError, match="ends before it starts"):
             labels_of([Interval(2, 1, "a")], TIMES)

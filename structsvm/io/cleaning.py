@@ -9,7 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from structsvm.data.gaps import blocks, filled
-from structsvm.data.reading import NO, YES, look_like_changes, marks_of, without_counting
+from structsvm.data.reading import (
+    FEWEST_ROWS,
+    NO,
+    YES,
+    look_like_changes,
+    marks_of,
+    without_counting,
+)
 from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.options import FileOptions
@@ -26,8 +33,6 @@ IMPUTE = "missing='impute' puts the median of their column there"
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
-ROWS_OF_A_RECORDING = 5  # rows that the recordings of a long table have at least, on average
-FEWEST_ROWS = 10  # in fewer rows a measurement may rise throughout by chance
 IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
     "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
@@ -62,21 +67,24 @@ def completed(
     """Leave out the rows of tables in which values are missing, or put medians there."""
     if options.in_order:
         return list(recordings)
-    if options.missing == "impute":
-        options = replace(options, medians=options.medians or _medians(recordings))
-        return [_imputed(one, options) for one in recordings]
-    return [_without_rows(one, advice) for one in recordings]
+    if options.missing != "impute":
+        return [_without_rows(one, advice) for one in recordings]
+    if not options.medians:
+        X, first = np.vstack([one.X for one in recordings]), recordings[0]
+        _refuse_empty(X, first, "and therefore no median")
+        medians = dict(zip(first.features, np.nanmedian(X, axis=0).tolist(), strict=True))
+        options = replace(options, medians=medians)
+    return [_imputed(one, options) for one in recordings]
 
 
-def _medians(recordings: Sequence[Recording]) -> dict[str, float]:
-    X, first = np.vstack([one.X for one in recordings]), recordings[0]
-    for j, feature in enumerate(first.features):
-        if np.isnan(X[:, j]).all():
+def _refuse_empty(X: Floats, recording: Recording, so_that: str) -> None:
+    """Refuse a column without any value."""
+    for feature, empty in zip(recording.features, np.isnan(X).all(axis=0), strict=True):
+        if empty:
             raise DataError(
-                f"{first.where}: column {feature!r} has no value, and therefore no median: leave "
-                f"it out with ignore={feature!r}"
+                f"{recording.where}: column {feature!r} of {recording.name} has no value, "
+                f"{so_that}: leave it out with ignore={feature!r}, or predict --without it"
             )
-    return dict(zip(first.features, np.nanmedian(X, axis=0).tolist(), strict=True))
 
 
 def _imputed(recording: Recording, options: FileOptions) -> Recording:
@@ -94,23 +102,23 @@ def _imputed(recording: Recording, options: FileOptions) -> Recording:
 
 
 def _without_rows(recording: Recording, advice: str) -> Recording:
-    missing = np.isnan(recording.X)
-    T, rows = len(missing), np.flatnonzero(missing.any(axis=1))
+    missing, features = np.isnan(recording.X), recording.features
+    rows = np.flatnonzero(missing.any(axis=1))
     if not rows.size:
         return recording
-    if rows.size == T:
-        worst = recording.features[missing.sum(axis=0).argmax()]
+    if rows.size == len(missing):
+        worst = features[missing.sum(axis=0).argmax()]
         raise DataError(
             f"{recording.where}: values are missing in every row, most of them in column "
             f"{worst!r}: leave it out, ignore={worst!r}{advice}"
         )
     warn(
-        f"{recording.where}: {rows.size} of {counted(T, 'row')} left out in which values are "
-        f"missing, the first is {recording.place(rows[0])}, column "
-        f"{recording.features[missing[rows[0]].argmax()]!r}{advice}",
+        f"{recording.where}: {rows.size} of {counted(len(missing), 'row')} left out in which "
+        f"values are missing, the first is {recording.place(rows[0])}, column "
+        f"{features[missing[rows[0]].argmax()]!r}{advice}",
         DataWarning,
     )
-    kept, origin = recording.at(np.setdiff1d(np.arange(T), rows)), recording.origin
+    kept, origin = recording.at(np.setdiff1d(np.arange(len(missing)), rows)), recording.origin
     if kept.origin is None or origin is None:
         return kept
     return replace(kept, origin=replace(kept.origin, left_out=origin.rows[rows]))
@@ -140,26 +148,20 @@ def _without_gaps(recording: Recording, options: FileOptions, advice: str) -> Re
         4,
         "; ",
     )
-    if endless:
-        row, _, column = endless[0]
-        raise DataError(f"{name}: {X[row, column]} in {places}; leave it blank, or its row out")
-    missing = options.missing or ("error" if options.in_order else "impute")
-    if missing == "impute":
-        return recording  # they are left out, or imputed, when all are read
-    n = int(np.isnan(X).sum())
+    n, missing = int(np.isnan(X).sum()), options.missing
     gaps = f"{'a missing value' if n == 1 else 'missing values'} in {places}"
-    if missing == "error":
+    if endless:
+        value = X[endless[0][0], endless[0][2]]
+        gaps, advice = f"{value} in {places}", "leave it blank, or its row out"
+    elif missing == "impute" or (missing is None and not options.in_order):
+        return recording  # they are left out, or imputed, when all are read
+    if endless or missing not in ("mask", "interpolate"):
         raise DataError(f"{name}: {gaps}; {advice}")
+    done = "masked" if missing == "mask" else "interpolated"
+    warn(f"{name}: {counted(n, 'value')} {done}: {gaps}", DataWarning)
     if missing == "mask":
-        warn(f"{name}: {counted(n, 'value')} masked: {gaps}", DataWarning)
         return recording
-    for j, feature in enumerate(recording.features):
-        if np.isnan(X[:, j]).all():
-            raise DataError(
-                f"{name}: column {feature!r} of {recording.name} has no value that could be "
-                f"interpolated: leave it out with ignore={feature!r}, or predict --without it"
-            )
-    warn(f"{name}: {counted(n, 'value')} interpolated: {gaps}", DataWarning)
+    _refuse_empty(X, recording, "that could be interpolated")
     time = recording.time
     return replace(recording, X=filled(X, None if time is None else np.cumsum([0.0, *time.steps])))
 
@@ -192,10 +194,10 @@ def _from_marks(recording: Recording) -> Recording:
         return recording
     marks = marks_of(recording.y)
     if marks is None:
-        kinds = {str(value).lower(): value for value in recording.y.tolist()}
-        found = [value for text, value in kinds.items() if text not in ("0", "1", *YES, *NO)]
+        texts = dict.fromkeys(map(str, recording.y.tolist()))
+        found = [text for text in texts if text.lower() not in ("0", "1", *YES, *NO)]
         raise DataError(
-            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}; where a "
+            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]}; where a "
             "label is blank write 0"
         )
     return replace(recording, y=np.cumsum(marks, dtype=np.int64))
@@ -209,11 +211,12 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
             if isinstance(label, str) and len(label) > LETTERS:
                 words = BETWEEN_WORDS.sub(" ", label.casefold())
                 written.setdefault(words, {}).setdefault(label, one.name)
-    twice = [ways for ways in written.values() if len(ways) > 1]
-    if twice:
-        said = [
-            " and ".join(f"{way!r} (in {name})" for way, name in ways.items()) for ways in twice
-        ]
+    said = [
+        " and ".join(f"{way!r} (in {name})" for way, name in ways.items())
+        for ways in written.values()
+        if len(ways) > 1
+    ]
+    if said:
         warn(
             f"labels differ in capitals, blanks or dashes alone: {some_of(said, 3)}. They are read "
             "as different states: write them alike if they are one",
@@ -227,28 +230,12 @@ def without_odd_columns(
     """Leave out columns that only count, unless they were named; warn of identifiers and times."""
     if named:
         return list(recordings)
-    recordings = list(without_counting(recordings, None))
-    arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
-    names = recordings[0].features if arrays else ()
-    if _are_values(names):
-        warn(
-            f"{recordings[0].where}: its columns are called {listed(names, 3)}, which looks like a "
-            "row of values: if it has no header, write one, or a sample is lost",
-            DataWarning,
-        )
-    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
-    if again:
-        number, time = again
-        warn(
-            f"column {time!r} begins again wherever column {number!r} changes, and both are "
-            f"features now: if every {number!r} is a recording of its own, give "
-            f"recording_column={number!r} and time_column={time!r}",
-            DataWarning,
-        )
+    found = list(without_counting(recordings, None))
+    arrays = [one.X for one in found if len(one.X) >= FEWEST_ROWS]
     doubtful = [
         name
-        for j, name in enumerate(names)
-        if name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
+        for j, name in enumerate(found[0].features if arrays else ())
+        if all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         first = doubtful[0]
@@ -259,7 +246,7 @@ def without_odd_columns(
             f"leave it out, ignore={first!r}",
             DataWarning,
         )
-    return recordings
+    return found
 
 
 def _is_doubtful(name: str, column: Floats) -> bool:
@@ -267,32 +254,6 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True
-    if not (column == np.round(column)).all():
-        return False
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    words = re.findall(r"[a-z]+", spaced.lower())
-    return not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
-
-
-def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
-    """Return a column that numbers stretches of rows, and one that begins again in each."""
-    for j, number in enumerate(features):
-        starts = np.flatnonzero(np.diff(X[:, j])) + 1
-        few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
-        once = np.unique(X[:, j]).size == starts.size + 1
-        if few and once and (X[:, j] == np.round(X[:, j])).all():
-            for k, time in enumerate(features):
-                if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
-                    return number, time
-    return ()
-
-
-def _are_values(names: Sequence[str]) -> bool:
-    """Return whether names are numbers, and none that count."""
-    try:
-        values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
-    except ValueError:
-        return False
-    if values.size < 2:
-        return bool((values != np.round(values)).any())
-    return bool((np.diff(values) <= 0).any())
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
+    return is_odd_name and bool((column == np.round(column)).all())

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
 from structsvm.io.cleaning import cleaned, completed, read_labels_as, without_gaps
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.io.intervals import label_files
@@ -71,62 +71,58 @@ def read_npz(path: Path, name: str, options: FileOptions, wanted: Sequence[str])
         with path.open("rb") as file:
             arrays, present = storage.read_npz(file, read, options.max_bytes)
     except limits.TooLarge as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(str(error)) from error
     except Exception as error:  # a foreign file can raise nearly anything in the reader
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise DataError(
-            f"{path}: damaged, no .npz file, or one with pickled objects, which are never loaded "
-            f"(save names as text, np.array(list(y), dtype=str)): {reason}"
+            "damaged, no .npz file, or one with pickled objects, which are never loaded (save "
+            f"names as text, np.array(list(y), dtype=str)): {reason}"
         ) from error
     X = arrays.get("X", np.empty(0))
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
         raise DataError(
-            f"{path}: expected numbers 'X' (T, P), one row per sample, got {X.dtype} values of "
-            f"shape {X.shape}; it holds {listed(present)}"
+            f"expected numbers 'X' (T, P), one row per sample, got {X.dtype} values of shape "
+            f"{X.shape}; it holds {listed(present)}"
         )
-    features = tuple(f"x{j}" for j in range(X.shape[1]))
-    if "features" in arrays:
-        features = tuple(map(str, np.atleast_1d(arrays["features"]).ravel().tolist()))
-    if len(features) != X.shape[1]:
-        names, columns = counted(len(features), "name"), counted(X.shape[1], "column")
-        raise DataError(f"{path}: {names} in 'features', X has {columns}")
+    T, P = X.shape
+    names = arrays.get("features", [f"x{j}" for j in range(P)])
+    features = tuple(map(str, np.atleast_1d(names).ravel().tolist()))
+    if len(features) != P:
+        names, columns = counted(len(features), "name"), counted(P, "column")
+        raise DataError(f"{names} in 'features', X has {columns}")
     refuse_repeated(path, features)
-    y = _labels(path, arrays, options)
+    y = _labels(arrays, T, options)
     if y is None and options.need_labels:
-        raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
-    time = _times(path, arrays, len(X))
-    origin = Origin(path, np.arange(len(X)), options=options)
+        raise DataError(f"no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
+    time, origin = _times(path, arrays, T), Origin(path, np.arange(T), options=options)
     whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
     found = whole.choosing(options.chosen(path, features, wanted))
     return without_gaps([found], options, known=bool(wanted))[0]
 
 
-def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDArray[Any] | None:
+def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[Any] | None:
     """Read one label per sample, from ``y`` or ``bkps``; refuse two that contradict each other."""
-    T, segments = len(arrays["X"]), None
-    if "bkps" in arrays:
-        ends = arrays["bkps"]
+    y, ends, segments = arrays.get("y"), arrays.get("bkps"), None
+    if ends is not None:
         sizes = np.diff(ends.ravel().astype(np.int64), prepend=0)
         if ends.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
             raise DataError(
-                f"{path}: bkps must increase and end with {T}, the number of rows; "
-                f"got {ends.tolist()}"
+                f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"
             )
         segments = np.repeat(np.arange(sizes.size), sizes)
-    if "y" not in arrays:
+    if y is None:
         return segments
-    y = np.asarray(arrays["y"])
     if y.shape != (T,):
-        raise DataError(f"{path}: y has shape {y.shape}, X has {T} rows")
+        raise DataError(f"y has shape {y.shape}, X has {T} rows")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise DataError(f"{path}: the label of row {row} is {y[row]}")
+        raise DataError(f"the label of row {row} is {y[row]}")
     if segments is not None and (options.need_labels or options.blanks):
         differ = np.flatnonzero((y[1:] != y[:-1]) != (segments[1:] != segments[:-1]))
         if differ.size:
             raise DataError(
-                f"{path}: of 'y' and 'bkps' just one has a change at sample {differ[0] + 1}: leave "
-                "one of them out"
+                f"of 'y' and 'bkps' just one has a change at sample {differ[0] + 1}: leave one of "
+                "them out"
             )
     missing = are_spelled(y.tolist(), options.missing_labels)
     return known_where(y, ~missing) if missing.any() else y
@@ -137,10 +133,10 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
     if "time" not in arrays:
         return None
     try:
-        about = {"name": "time"} | json.loads(str(arrays.get("about_time", "{}")))
-        if about.get("offset") is not None:
-            about["offset"] = np.timedelta64(about["offset"], "us")
-        return time_axis(TimeAxis(values=arrays["time"], **about), n_samples)
+        told = {"name": "time"} | json.loads(str(arrays.get("about_time", "{}")))
+        if told.get("offset") is not None:
+            told["offset"] = np.timedelta64(told["offset"], "us")
+        return time_axis(TimeAxis(values=arrays["time"], **told), n_samples)
     except (DataError, TypeError, ValueError) as error:
         warn(
             f"{path}: 'time' is not used, because {error}; samples are counted instead", DataWarning
@@ -170,22 +166,20 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     X = np.ma.filled(recording.X.astype(np.float64, copy=False), np.nan)
     arrays: dict[str, Any] = {"X": X, "features": np.array(recording.features)}
     if recording.y is not None:
-        try:
+        with about(recording.where):
             y = full_labels(recording.y)
-        except DataError as error:
-            raise DataError(f"{recording.where}: {error}") from error
-        arrays["y"] = of_one_kind(y)
-        kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
-        if len(kinds) > 1 or arrays["y"].dtype == object:
-            raise DataError(
-                f"{recording.where}: labels of kind {' and '.join(kinds)} cannot be stored: make "
-                "them all text, or all numbers"
-            )
+            arrays["y"] = of_one_kind(y)
+            kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
+            if len(kinds) > 1 or arrays["y"].dtype == object:
+                raise DataError(
+                    f"labels of kind {' and '.join(kinds)} cannot be stored: make them all text, "
+                    "or all numbers"
+                )
     if recording.time is not None:
-        about = {name: value for name, value in vars(recording.time).items() if name in ABOUT_TIME}
+        told = {name: getattr(recording.time, name) for name in ABOUT_TIME}
         if recording.time.offset is not None:
-            about["offset"] = int(recording.time.offset.astype("m8[us]").astype(np.int64))
-        arrays |= {"time": recording.time.values, "about_time": np.array(json.dumps(about))}
+            told["offset"] = int(recording.time.offset.astype("m8[us]").astype(np.int64))
+        arrays |= {"time": recording.time.values, "about_time": np.array(json.dumps(told))}
     write_atomically(path, storage.npz(arrays, compressed=True))
 
 
@@ -266,11 +260,9 @@ def read_files(
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     """Return sentences about files of text that are written in an unusual way."""
     files: dict[str, dict[str, str]] = {}
-    for recording in recordings:
-        words = str(recording.origin.format or "") if recording.origin is not None else ""
-        if recording.origin is not None and words:
-            about = files.setdefault(words, {})
-            about[str(recording.origin.path)] = recording.origin.format.beginning.strip()
+    for origin in (one.origin for one in recordings):
+        if origin is not None and (words := str(origin.format or "")):
+            files.setdefault(words, {})[str(origin.path)] = origin.format.beginning.strip()
     return [
         f"{listed(list(paths), 1)} {'is' if len(paths) == 1 else 'are'} read with {words}"
         f"{f': {first!r}' if (first := next(iter(paths.values()))) else ''}"
@@ -312,12 +304,8 @@ def shared(folders: Iterable[Path]) -> tuple[str, ...]:
 def predictions_among(files: Iterable[Path]) -> list[Path]:
     """Return the tables that are called like predictions for a file beside them."""
     stems = {path: stem_of(path) for path in files}
-    there = set(stems.values())
-    return [
-        path
-        for path, stem in stems.items()
-        if any(stem.endswith(end) and stem.removesuffix(end) in there for end in PREDICTIONS)
-    ]
+    made = {f"{stem}{end}" for stem in stems.values() for end in PREDICTIONS}
+    return [path for path, stem in stems.items() if stem in made]
 
 
 def read_recording(
@@ -452,37 +440,32 @@ def read_file(
     wanted: Sequence[str] = (),
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
-    found = _recordings_of(path, options, name, wanted)
-    return [one if options.rate is None else _timed(one, options.rate) for one in found]
-
-
-def _timed(recording: Recording, rate: float) -> Recording:
-    """Return the recording with times, if it has none."""
-    times = TimeAxis("seconds", np.arange(len(recording.X)) / rate)
-    return replace(recording, time=times) if recording.time is None else recording
-
-
-def _recordings_of(
-    path: str | PathLike[str], options: FileOptions, name: str | None, wanted: Sequence[str]
-) -> list[Recording]:
     file = _checked(Path(path))
     kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
     if kind not in (".npz", *MEDIA):
-        return recordings_in(*read_frame(file, options), name, options, wanted)
-    if options.recording_column not in (None, *options.optional):
-        raise DataError(
-            f"{file} is one recording and has no column {options.recording_column!r}: only "
-            "tables have"
-        )
-    if kind == ".npz":
-        return [read_npz(file, name, options, wanted)]
+        found = recordings_in(*read_frame(file, options), name, options, wanted)
+    else:
+        if options.recording_column not in (None, *options.optional):
+            raise DataError(
+                f"{file} is one recording and has no column {options.recording_column!r}: only "
+                "tables have"
+            )
+        with about(file):
+            found = [(read_npz if kind == ".npz" else _read_film)(file, name, options, wanted)]
+    if options.rate is None:
+        return found
+    times = [TimeAxis("seconds", np.arange(len(one.X)) / options.rate) for one in found]
+    return [replace(one, time=one.time or t) for one, t in zip(found, times, strict=True)]
+
+
+def _read_film(file: Path, name: str, options: FileOptions, wanted: Sequence[str]) -> Recording:
     if options.need_labels:
         raise DataError(
-            f"{file}: sound and pictures hold no labels: name the table that does, labels= (with "
+            "sound and pictures hold no labels: name the table that does, labels= (with "
             "need_labels=False they are read without, for with_labels)"
         )
     film = read_streams(file, name, options.stream, wanted)
-    return [film.choosing(options.chosen(file, film.features, wanted))]
+    return film.choosing(options.chosen(file, film.features, wanted))
 
 
 def _checked(path: Path) -> Path:
@@ -498,13 +481,12 @@ def _checked(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """Files of a folder and its subfolders by name, and subfolders that hold no recordings."""
     above = {*above, os.path.realpath(folder)}
-    apart, made = (
-        (*IMAGE_FOLDERS, *MASK_FOLDERS),
-        (PREDICTED, TRIED) if (folder / MODEL).exists() else (),
-    )
-    inside = [path for path in folder.iterdir() if not path.name.startswith(UNSEEN)]
-    for path in sorted(path for path in inside if path.name not in made):
-        if not path.is_dir() or path.name.lower() in apart or os.path.realpath(path) in above:
+    made = (PREDICTED, TRIED) if (folder / MODEL).exists() else ()
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(UNSEEN) or path.name in made:
+            continue
+        is_image_folder = path.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS)
+        if not path.is_dir() or is_image_folder or os.path.realpath(path) in above:
             yield path
         else:
             yield from _below(path, above)
@@ -513,9 +495,8 @@ def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
     """Return the recordings of a folder and its subfolders, by name, and other files there."""
     files = [path for path in _below(folder) if not apart or path.resolve() not in apart]
-    chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
-    chosen = chosen or [path for path in files if kind_of(path) in MEDIA]
-    chosen = chosen or [path for path in files if kind_of(path) == PROSE]
+    kinds = (set(TABLES) - {PROSE}, MEDIA, (PROSE,))
+    chosen = next(filter(None, ([p for p in files if kind_of(p) in some] for some in kinds)), [])
     made = {*predictions_among(chosen)}
     chosen = [path for path in chosen if path not in made]
     chosen = [path for path in chosen if path.name.lower() not in NO_RECORDINGS] or chosen
@@ -525,16 +506,14 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
             f"{folder}: no {', '.join(TABLES)} files in this folder or below, "
             f"{f'only {there}' if there else 'it is empty'}"
         )
-    first: dict[Path, Path] = {}
+    others = [path for path in files if path not in {*chosen}]
     bare = [path.with_name(stem_of(path)) for path in chosen]
-    twice = [p for p, stem in zip(chosen, bare, strict=True) if first.setdefault(stem, p) is not p]
-    read = {*chosen}
-    others = [path for path in files if path not in read]
-    unread = [path for path in others if path.suffix.lower() in OTHER_TABLES]
-    if twice or unread:
-        why = "has the name of another file" if twice else "is of no kind that is read"
+    first = dict(zip(reversed(bare), reversed(chosen), strict=True))
+    odd = dict.fromkeys({*chosen}.difference(first.values()), "has the name of another file")
+    odd |= {p: "is of no kind that is read" for p in others if p.suffix.lower() in OTHER_TABLES}
+    for path, why in odd.items():
         raise DataError(
-            f"{(twice or unread)[0]} {why}: name the files to read, move the others "
-            f"away, or save them as {', '.join(TABLES)}"
+            f"{path} {why}: name the files to read, move the others away, or save them as "
+            f"{', '.join(TABLES)}"
         )
     return chosen, others

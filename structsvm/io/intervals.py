@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.samples import label_values, missing_labels, unlabelled
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
 from structsvm.io.label_files import (
     LABEL_KINDS,
     WHOSE,
@@ -87,12 +86,9 @@ def labels_of(
     return PartialLabels(labels.tolist(), regions=regions)
 
 
-def _placed(
-    spans: Sequence[Span], axis: TimeAxis, outside: str | None, where: str = ""
-) -> NDArray[Any]:
+def _placed(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray[Any]:
     """Return the label of each sample, ``outside`` where there is none."""
-    _, overlap = _collisions(spans, where)
-    if overlap:
+    if overlap := _collisions(spans)[1]:
         raise DataError(f"{overlap}: a sample has one label")
     labels = np.full(len(axis), None, dtype=object)
     for start, end, interval in spans:
@@ -107,7 +103,7 @@ def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "")
     misplaced = []
     for one in intervals:
         if axis.value(one.end) < axis.value(one.start):
-            raise DataError(f"{where}{one} ends before it starts")
+            raise DataError(f"{one} ends before it starts")
         start, end = axis.sample_at(one.start), axis.sample_at(one.end)
         if start == end or axis.is_beyond(one.start) or axis.is_beyond(one.end):
             misplaced.append(one)
@@ -131,7 +127,7 @@ def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "")
     return spans
 
 
-def _collisions(spans: Sequence[Span], where: str = "") -> tuple[list[Any], str]:
+def _collisions(spans: Sequence[Span]) -> tuple[list[Any], str]:
     """Return what begins within one of its label, and words about the first of two labels."""
     last: dict[str, tuple[int, Any]] = {}
     joined, overlap = [], ""
@@ -140,7 +136,7 @@ def _collisions(spans: Sequence[Span], where: str = "") -> tuple[list[Any], str]
             if start < min(end, to) and label == one.label:
                 joined.append(one)
             elif start < min(end, to):
-                overlap = overlap or f"{where}{other} overlaps {one}"
+                overlap = overlap or f"{other} overlaps {one}"
         if end > last.get(one.label, (0, one))[0]:
             last[one.label] = (end, one)
     return joined, overlap
@@ -483,15 +479,15 @@ def layers_of(
             if tier in (None, name)
         }
     labels = list(dict.fromkeys(row.label for one in ours for _, _, row in one.spans if row.label))
-    overlap = next(filter(None, (_collisions(one.spans, one.where)[1] for one in ours)), None)
-    if tier is None and overlap is None:
+    overlaps = [f"{one.where}: {both}" for one in ours if (both := _collisions(one.spans)[1])]
+    if tier is None and not overlaps:
         return {"": [_labelled(one, blanks, outside) for one in ours]}
     if tier not in (None, *labels):
         raise DataError(
             f"{path}: no tier {tier!r}; there is {listed([*filter(None, tiers)] or labels)}"
         )
     if tier is None:
-        warn(f"{overlap}: each label is a layer of its own", DataWarning)
+        warn(f"{overlaps[0]}: each label is a layer of its own", DataWarning)
     return {
         name: [_having(one, name, outside) for one in ours]
         for name in labels
@@ -573,7 +569,7 @@ class Marked:
 
     @property
     def where(self) -> str:
-        return f"{self.marks.file}: {self.recording.name}: "
+        return f"{self.marks.file}: {self.recording.name}"
 
     @property
     def rows(self) -> list[Row]:
@@ -592,8 +588,8 @@ class Marked:
         ends = [axis.value(at) for row in self.rows for at in (row.start, row.end)]
         if any(at != round(at) for at in ends):
             warn(
-                f"{self.where}it has no times, so that labels count samples and are rounded up to "
-                f"whole ones: if they are in seconds, {ways}",
+                f"{self.where}: it has no times, so that labels count samples and are rounded up "
+                f"to whole ones: if they are in seconds, {ways}",
                 DataWarning,
             )
         return axis
@@ -601,21 +597,14 @@ class Marked:
     @cached_property
     def spans(self) -> list[Span]:
         """The samples of each stretch; none where all rows are points, which are changes."""
-        with _named(self.where):
-            are_changes = all(row.start == row.end for row in self.rows)
-            return [] if are_changes else _spans(self.rows, self.axis, self.where)
+        if all(row.start == row.end for row in self.rows):
+            return []
+        with about(self.where):
+            return _spans(self.rows, self.axis, f"{self.where}: ")
 
     def of_tier(self, tier: str) -> Marked:
         rows = [row for row in self.rows if row.tier == tier]
         return Marked(self.recording, replace(self.marks, rows=rows))
-
-
-@contextmanager
-def _named(where: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{where}{str(error).removeprefix(where)}") from error
 
 
 def _having(marked: Marked, label: str, outside: str | None) -> Recording:
@@ -638,7 +627,7 @@ def _labelled(
             f"{marked.marks.file}: nothing about {marked.recording.name}: leave out a recording "
             "that has no labels"
         )
-    with _named(marked.where):
+    with about(marked.where):
         axis = marked.axis
         if not marked.spans:
             return replace(marked.recording, y=_segments([row.start for row in marked.rows], axis))

@@ -17,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from structsvm.data.times import YEAR_FIRST, TimeAxis
-from structsvm.errors import DataError, printable
+from structsvm.errors import DataError, about, printable
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
@@ -159,7 +159,7 @@ class LabelFile:
         try:
             return decoded(self.path, self.path.read_bytes())[0].removeprefix("\ufeff")
         except (OSError, ValueError) as error:  # the latter for names that hold a zero
-            raise DataError(f"{self.path}: cannot be read: {error}") from error
+            raise DataError(f"cannot be read: {error}") from error
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:
@@ -186,9 +186,7 @@ class LabelFile:
         except ValueError:
             if DATE.fullmatch(text):
                 return text
-            raise DataError(
-                f"{self.path}: line {line}: {text!r} is neither a number nor a date"
-            ) from None
+            raise DataError(f"line {line}: {text!r} is neither a number nor a date") from None
         return round(at * LONG.get(unit_of(column) or "", 1.0), 9)
 
 
@@ -241,21 +239,21 @@ def _seconds(clock: str) -> float:
 
 def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
     """Read what a file says about each recording; ``alone`` it has to know who is asked for."""
-    path, own_name = file.path, printable(file.path.stem)
-    name, read = "table", _of_table
-    try:
-        name, read = next(
-            ((name, read) for name, is_of, read in FORMATS if is_of(file)), (name, read)
-        )
-        rows = list(read(file))
-    except DataError:
-        raise
-    except Exception as error:  # a foreign document can miss anything
-        raise DataError(f"{path}: no {name}, or a damaged one: {error!r}") from error
+    own_name, name, read = printable(file.path.stem), "table", _of_table
+    with about(file.path):
+        try:
+            name, read = next(
+                ((name, read) for name, is_of, read in FORMATS if is_of(file)), (name, read)
+            )
+            rows = list(read(file))
+        except DataError:
+            raise
+        except Exception as error:  # a foreign document can miss anything
+            raise DataError(f"no {name}, or a damaged one: {error!r}") from error
+        left = [row for row in rows if row.start is not None]
+        for kind in file.who:
+            left = _of_one(left, kind, file.who[kind], alone)
     named = {row.recording or own_name: list[Row]() for row in rows}
-    left = [row for row in rows if row.start is not None]
-    for kind in file.who:
-        left = _of_one(file, left, kind, alone)
     for row in left:
         named[row.recording or own_name].append(row)
     # names of files become those of recordings, unless two would be the same
@@ -267,20 +265,18 @@ def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
         by = {row.who.get("annotator") for row in some}
         sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
         stretches = [row for row in some if name == "label track" or row.start != row.end]
-        found[names[called]] = Marks(path, stretches or some, sought)
+        found[names[called]] = Marks(file.path, stretches or some, sought)
     return found
 
 
-def _of_one(file: LabelFile, rows: list[Row], kind: str, alone: bool) -> list[Row]:
+def _of_one(rows: list[Row], kind: str, wanted: str | None, alone: bool) -> list[Row]:
     """Select the rows of one tier, subject or annotator; refuse several not chosen from."""
-    names, wanted = list(dict.fromkeys(row.who.get(kind, "") for row in rows)), file.who[kind]
+    names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
     of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
     if wanted is None and len(of_each) > len({recording for recording, _ in of_each}):
-        raise DataError(
-            f"{file.path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
-        )
+        raise DataError(f"several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}")
     if wanted is not None and wanted not in names and alone:
-        raise DataError(f"{file.path}: no {kind} {wanted!r}; there is {listed(names)}")
+        raise DataError(f"no {kind} {wanted!r}; there is {listed(names)}")
     return [row for row in rows if wanted in (None, row.who.get(kind))]
 
 
@@ -297,29 +293,29 @@ def read_regions(
     found: dict[str, list[Region]] = {}
     file = LabelFile(Path(path))
     header, rows = file.table
-    in_time = bool({"start_time", "end_time"} & set(header))
-    start, end = ("start_time", "end_time") if in_time else ("start", "end")
-    columns = ("recording", start, end, "changes")
+    in_time = not {"start_time", "end_time"}.isdisjoint(header)
+    columns = (
+        "recording",
+        *(f"{at}_time" if in_time else at for at in ("start", "end")),
+        "changes",
+    )
     if missing := [name for name in columns if name not in header]:
         raise DataError(
             f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, and has "
             f"{', '.join(header) or 'none'}"
         )
     for line, row in rows:
-        name, ends = spelled(row["recording"]), [row[start], row[end]]
-        try:
+        name, *ends, changes = (row[column] for column in columns)
+        with about(f"{path}: line {line}"):
             if in_time:
-                axis = (times or {}).get(name)
+                axis = (times or {}).get(spelled(name))
                 if axis is None:
                     raise DataError(
                         f"recording {name!r} has no times, or is not there: name their column, "
                         "time_column=, or give start and end in samples"
                     )
                 ends = [str(axis.sample_at(file.time(line, moment))) for moment in ends]
-            region = region_from([*ends, row["changes"]])
-        except DataError as error:
-            raise DataError(f"{path}: line {line}: {error}") from error
-        found.setdefault(name, []).append(region)
+            found.setdefault(spelled(name), []).append(region_from([*ends, changes]))
     return found
 
 
@@ -332,12 +328,12 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
     tasks = tasks if isinstance(tasks, list) else [tasks]
     names = _task_names(tasks)
     if len(set(names)) < len(names):
-        raise DataError(f"{file.path}: two tasks are about one of {listed(names, 5)}")
+        raise DataError(f"two tasks are about one of {listed(names, 5)}")
     for task, name in zip(tasks, names, strict=True):
         if not {"annotations", "predictions"} & task.keys():
             raise DataError(
-                f"{file.path}: a task has neither annotations nor predictions: export from "
-                "Label Studio as JSON, which JSON-MIN is not"
+                "a task has neither annotations nor predictions: export from Label Studio as "
+                "JSON, which JSON-MIN is not"
             )
         yield Row(None, None, "", name)
         seen: set[str] = set()
@@ -349,21 +345,21 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
             who = who if who not in seen else f"{who}, annotation {number}"
             if not one.get("was_cancelled"):
                 seen.add(who)
-                yield from _of_result(file.path, one["result"], name, who)
+                yield from _of_result(one["result"], name, who)
         for one in task.get("predictions") or ():
             who = str(one.get("model_version") or "model")
             if who == file.who.get("annotator"):
-                yield from _of_result(file.path, one["result"], name, who)
+                yield from _of_result(one["result"], name, who)
 
 
-def _of_result(path: Path, result: Sequence[Any], name: str, who: str) -> Iterator[Row]:
+def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Row]:
     """Return the stretches of an annotation, without choices and the like."""
     for one in result:
         kind, value = one.get("type"), one["value"]
         if kind in STRETCHES:
             if len(value[kind]) > 1:
                 raise DataError(
-                    f"{path}: a stretch of {name!r} from {value['start']} has the labels "
+                    f"a stretch of {name!r} from {value['start']} has the labels "
                     f"{listed(list(map(str, value[kind])))}: a sample has one label"
                 )
             whose = {"tier": str(one.get("from_name", "")), "annotator": who}
@@ -391,7 +387,7 @@ def _of_boris(file: LabelFile) -> Iterator[Row]:
             (at, subject, behavior, "POINT" if "point" in kinds.get(behavior, "").lower() else "")
             for at, subject, behavior, *_ in sorted(observation["events"], key=lambda e: e[0])
         ]
-        yield from _paired(file.path, name, events)
+        yield from _paired(name, events)
 
 
 def _are_events(file: LabelFile) -> bool:
@@ -411,10 +407,10 @@ def _of_events(file: LabelFile) -> Iterator[Row]:
             event = (file.time(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
             events.setdefault(row.get("Observation id") or (of_all and of_all[1]), []).append(event)
     for name, some in events.items():
-        yield from _paired(file.path, name, some)
+        yield from _paired(name, some)
 
 
-def _paired(path: Path, name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Row]:
+def _paired(name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Row]:
     """Pair events (time, subject, behaviour, kind) of one recording to stretches."""
     found, open_ones = [], {}
     for at, subject, behavior, kind in events:
@@ -426,10 +422,10 @@ def _paired(path: Path, name: str | None, events: Sequence[tuple[Any, str, str, 
         elif which in open_ones:
             found.append(Row(open_ones.pop(which), at, behavior, name, who))
         else:
-            raise DataError(f"{path}: {behavior!r} stops at {at} and never started")
+            raise DataError(f"{behavior!r} stops at {at} and never started")
     if open_ones:
         _, behavior = next(iter(open_ones))
-        raise DataError(f"{path}: {behavior!r} starts and never stops")
+        raise DataError(f"{behavior!r} starts and never stops")
     return sorted(found, key=lambda row: row.start)
 
 
@@ -527,8 +523,7 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
         if columns.get(key) not in header:
             named = repr(columns[key]) if key in columns else f"of the {key}"
             raise DataError(
-                f"{file.path}: no column {named}; the columns are {', '.join(header)}: name it "
-                f"with {key}="
+                f"no column {named}; the columns are {', '.join(header)}: name it with {key}="
             )
     start, end, unit = columns["start"], columns["end"], unit_of(columns["start"])
     lasts = (_role(end) or ("",))[0] == "duration"
@@ -540,7 +535,7 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
             yield Row(None, None, labels.get("", ""), of, who)
             continue
         begin, stop = file.time(line, row[start], start), file.time(line, row[end], end)
-        stop = _after(begin, stop, f"{file.path}: line {line}") if lasts else stop
+        stop = _after(begin, stop, line) if lasts else stop
         for tier, label in labels.items():
             if label or not blank_is_none:
                 whose = who | {"tier": tier} if tier else who
@@ -560,11 +555,11 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
     return {"recording": best} if best is not None and held[best] else {}
 
 
-def _after(start: float | str, lasting: float | str, where: str) -> float | str:
+def _after(start: float | str, lasting: float | str, line: int) -> float | str:
     """Return the end of a stretch that lasts so many seconds."""
     if isinstance(lasting, str) or (isinstance(start, str) and not YEAR_FIRST.match(start)):
         raise DataError(
-            f"{where}: a duration is for a start in seconds, or for a date with the year first"
+            f"line {line}: a duration is for a start in seconds, or for a date with the year first"
         )
     if isinstance(start, str):
         pandas = require("pandas", "files", "reading times")

@@ -94,52 +94,53 @@ class FileOptions:
         separator = self.separator and TYPED.get(self.separator, self.separator)
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
-        if not (is_one and is_mark):
-            raise SettingsError(
-                "separator must be one letter, 'tab' or 'space', and decimal another one, '.' or "
-                f"',', got {self.separator!r} and {self.decimal!r}"
-            )
-        object.__setattr__(self, "separator", separator)
-        if not (self.window is None or (is_whole(self.window) and self.window >= 1)):
-            raise SettingsError(f"window is a number of samples from 1, got {self.window!r}")
-        if not self.in_order and self.window not in (None, 1):
-            raise SettingsError("window= is for recordings: the rows of a table are in no order")
         refuse_unlisted("missing", self.missing, TREATMENTS)
-        if self.missing not in (None, "error") and self.in_order == (self.missing == "impute"):
-            raise SettingsError(
+        rate = self.rate
+        if rate is not None:
+            rate = float(rate) if is_number_text(str(rate)) else 0.0
+        for is_right, message in (
+            (
+                is_one and is_mark,
+                "separator must be one letter, 'tab' or 'space', and decimal another one, '.' or "
+                f"',', got {self.separator!r} and {self.decimal!r}",
+            ),
+            (
+                self.window is None or (is_whole(self.window) and self.window >= 1),
+                f"window is a number of samples from 1, got {self.window!r}",
+            ),
+            (
+                self.in_order or self.window in (None, 1),
+                "window= is for recordings: the rows of a table are in no order",
+            ),
+            (
+                self.missing in (None, "error") or self.in_order == (self.missing != "impute"),
                 f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}: "
                 "missing='interpolate' puts values between samples that follow each other, and "
-                "missing='impute' puts the median of their column there, of rows in no order"
-            )
-        wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
-        if wrong:
-            raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
-
-        if self.rate is not None:
-            rate = float(self.rate) if is_number_text(str(self.rate)) else 0.0
-            if not 0 < rate < np.inf:
-                raise SettingsError(
-                    f"rate must be a number of samples per second, got {self.rate!r}"
-                )
-            object.__setattr__(self, "rate", rate)
+                "missing='impute' puts the median of their column there, of rows in no order",
+            ),
+            (
+                all(is_whole(line) and line >= 1 for line in self.skip_lines),
+                f"lines to skip are counted from 1, got {list(self.skip_lines)}",
+            ),
+            (
+                rate is None or 0 < rate < np.inf,
+                f"rate must be a number of samples per second, got {self.rate!r}",
+            ),
+        ):
+            if not is_right:
+                raise SettingsError(message)
+        object.__setattr__(self, "separator", separator)
+        object.__setattr__(self, "rate", rate)
 
     @property
     def roles(self) -> tuple[str | None, ...]:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """Choose among the columns without a role; the features ``wanted`` are enough.
-
-        Raises
-        ------
-        DataError
-            If a column that is named is not there.
-        """
+        """Choose among the columns without a role; the features ``wanted`` are enough."""
         known = set(there)
         for option in ("features", "ignore", "categories"):
-            names = getattr(self, option)
-            strangers = [name for name in names if name not in known]
-            if strangers:
+            if strangers := [name for name in getattr(self, option) if name not in known]:
                 raise DataError(
                     f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
                     f"features are {listed(list(there))}"

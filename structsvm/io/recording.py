@@ -109,21 +109,17 @@ class Recording:
 
     def at(self, rows: NDArray[np.int64]) -> Recording:
         """Return the recording of some samples, in this order."""
-        origin, fine = self.origin, self.fine
-        if fine is not None:
-            windows = np.split(np.arange(len(fine.X)), self.edges[1:-1])
-            fine = fine.at(np.concatenate([windows[t] for t in rows]))
-        return replace(
-            self,
-            fine=fine,
-            X=self.X[rows],
-            y=None if self.y is None else self.y[rows],
-            chunks=None if self.chunks is None else self.chunks[rows],
-            time=None if self.time is None else self.time.at(rows),
-            origin=None
-            if origin is None
-            else replace(origin, rows=origin.rows[rows], left_out=origin.left_out[:0]),
-        )
+        found: dict[str, Any] = {"X": self.X[rows]}
+        found |= {k: held[rows] for k in ("y", "chunks") if (held := getattr(self, k)) is not None}
+        if self.time is not None:
+            found["time"] = self.time.at(rows)
+        if self.origin is not None:
+            nothing = self.origin.left_out[:0]
+            found["origin"] = replace(self.origin, rows=self.origin.rows[rows], left_out=nothing)
+        if self.fine is not None:
+            windows = np.split(np.arange(len(self.fine.X)), self.edges[1:-1])
+            found["fine"] = self.fine.at(np.concatenate([windows[t] for t in rows]))
+        return replace(self, **found)
 
     def with_features(self, features: Sequence[str], owner: str) -> Recording:
         """Return the recording with its columns in the order of ``features``, matched by name.
@@ -137,19 +133,16 @@ class Recording:
         wanted = tuple(features)
         if wanted == self.features:
             return self
-        if twice := repeated_in(self.features) or repeated_in(wanted):
-            raise DataError(
-                f"{self.where} has other features than {owner}, or in another order, and two of "
-                f"them are called {twice[0]!r}: give each its own name"
-            )
         here, there = set(self.features), set(wanted)
         missing = [name for name in wanted if name not in here]
         extra = [name for name in self.features if name not in there]
-        if missing or extra:
-            raise DataError(
-                f"{self.where} has other features than {owner}: lacks {listed(missing)} and has "
-                f"{listed(extra)} besides"
-            )
+        twice = repeated_in(self.features) or repeated_in(wanted)
+        if twice or missing or extra:
+            why = f": lacks {listed(missing)} and has {listed(extra)} besides"
+            if twice:
+                why = f", or in another order, and two of them are called {twice[0]!r}: give each "
+                why += "its own name"
+            raise DataError(f"{self.where} has other features than {owner}{why}")
         return self.choosing(wanted)
 
     def choosing(self, features: Sequence[str]) -> Recording:
@@ -161,10 +154,7 @@ class Recording:
 
 def share_features(recordings: Sequence[Recording]) -> list[Recording]:
     """Order the features of all recordings as those of the first."""
-    return [
-        recording.with_features(recordings[0].features, recordings[0].where)
-        for recording in recordings
-    ]
+    return [one.with_features(recordings[0].features, recordings[0].where) for one in recordings]
 
 
 def arrays_and_labels(
@@ -185,12 +175,10 @@ def arrays_and_labels(
     >>> [X.shape for X in Xs], [y.shape for y in ys]
     ([(134, 61), (121, 61)], [(134,), (121,)])
     """
-    labels = []
     for recording in recordings:
         if recording.y is None:
             raise DataError(f"{recording.where} has no labels")
-        labels.append(recording.y)
-    return [recording.X for recording in recordings], labels
+    return [one.X for one in recordings], [one.y for one in recordings if one.y is not None]
 
 
 def repeated_in(names: Sequence[str]) -> list[str]:
@@ -204,9 +192,6 @@ def spelled(name: str) -> str:
 
 def listed(names: Sequence[str], limit: int = 12) -> str:
     """Return names in quotes, as many as a message can hold."""
-    if not names:
-        return "nothing"
-    shown = ", ".join(repr(name) for name in names[:limit])
-    if len(names) <= limit:
-        return shown
-    return f"{shown} and {len(names) - limit} more, the last {names[-1]!r}"
+    shown = ", ".join(map(repr, names[:limit])) or "nothing"
+    more = len(names) - limit
+    return f"{shown} and {more} more, the last {names[-1]!r}" if more > 0 else shown

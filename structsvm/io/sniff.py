@@ -71,14 +71,13 @@ class TextFormat:
 
     def __str__(self) -> str:
         """Return the unusual parts in words."""
-        lines = some_of(list(map(str, self.left_out)))
-        said = {
+        odd = {
             f"{self.between} between columns": self.separator != ",",
             f"{self.decimal!r} as the decimal mark": self.decimal != ".",
             f"the encoding {self.encoding}": self.encoding not in ("utf-8", "utf-8-sig"),
-            f"line {lines} left out": bool(self.left_out),
+            f"line {some_of(list(map(str, self.left_out)))} left out": bool(self.left_out),
         }
-        return ", ".join(words for words, is_odd in said.items() if is_odd)
+        return ", ".join(words for words, is_odd in odd.items() if is_odd)
 
     @property
     def between(self) -> str:
@@ -183,10 +182,9 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
 
 def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, str]:
     """Decode a text, with plain ends of lines; return also the encoding."""
-    marked = next((name for mark, name in MARKS.items() if content.startswith(mark)), None)
+    marked = [name for mark, name in MARKS.items() if content.startswith(mark)]
     # five bytes are no letter in cp1252
-    known = typed or marked
-    encodings = ["utf-8", "cp1252", "latin-1"] if known is None else [known]
+    encodings = [typed] if typed else marked or ["utf-8", "cp1252", "latin-1"]
     for encoding in encodings:
         with suppress(UnicodeDecodeError):
             text = content.decode(encoding)

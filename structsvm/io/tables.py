@@ -47,23 +47,23 @@ def read_frame(
     kind = kind_of(path)
     pandas = require("pandas", "files", f"reading {kind} files")
     try:
-        if kind == ".parquet":
-            about = require("pyarrow.parquet", "files", f"reading {kind} files").read_metadata(path)
-            expanded = 8 * about.num_rows * about.num_columns
-            limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
-            frame = pandas.read_parquet(path)
-            return frame, Origin(path, np.arange(len(frame)), options=options)
-        return _of_text(path, as_text, options)
+        if kind != ".parquet":
+            return _of_text(path, as_text, options)
+        about = require("pyarrow.parquet", "files", f"reading {kind} files").read_metadata(path)
+        expanded = 8 * about.num_rows * about.num_columns
+        limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
+        frame = pandas.read_parquet(path)
+        return frame, Origin(path, np.arange(len(frame)), options=options)
     except (DataError, SettingsError, MissingExtraError):
         raise
-    except pandas.errors.EmptyDataError as error:
-        raise DataError(f"{path}: the file is empty") from error
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        if isinstance(error, pandas.errors.EmptyDataError):
+            reason = "the file is empty"
+        else:
+            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+            reason = f"cannot be read: {reason}"
         longer = isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning)
-        raise DataError(
-            f"{path}: cannot be read: {reason}{f'; {SKIP}' if longer else ''}"
-        ) from error
+        raise DataError(f"{path}: {reason}{f'; {SKIP}' if longer else ''}") from error
 
 
 def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
@@ -146,21 +146,19 @@ def recordings_in(
     frame: Any, origin: Origin, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
-    label_column, time_column, chunk_column, recording_column = options.roles
     path = origin.path
     levels = [level for level in frame.index.names if level and str(level) in options.roles]
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(path, headers)
-    needed = [label_column] if options.need_labels else []
-    needed += [column for column in options.roles[1:] if column not in options.optional]
+    needed = [options.label_column] if options.need_labels else []
+    needed += [one for one in options.roles[1:] if one not in options.optional]
     missing = [column for column in needed if column is not None and column not in headers]
     if missing:
-        is_text = kind_of(path) in TEXT_KINDS
-        between = f", {origin.format.between} between them" if is_text else ""
         raise DataError(
-            f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}{between}; name "
-            f"another one (label_column=, time_column=, recording_column=), or separator=; {SKIP}"
+            f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}"
+            f"{_between(origin, ', {} between them')}; name another one (label_column=, "
+            f"time_column=, recording_column=), or separator=; {SKIP}"
         )
     aside = {ROW_NUMBERS, *options.roles}
     features = options.chosen(path, [one for one in headers if one not in aside], wanted)
@@ -169,20 +167,27 @@ def recordings_in(
         raise DataError(f"{path}: {there_is}: nothing to read")
     frame, features = _with_categories(frame, features, origin, options, wanted)
     X = _features(frame, features, origin)
-    y = chunks = None
-    if label_column in headers:
-        y = _labels(frame[label_column], origin, options)
-    if chunk_column in headers:
-        numbers = _as_numbers(_stripped(frame[chunk_column]), origin)
-        pandas = require("pandas", "files", "reading tables")
-        chunks = np.asarray(pandas.factorize(numbers.mask(numbers == -1))[0], dtype=np.int64)
+    label, time, chunk, recording = (
+        frame[column] if column in headers else None for column in options.roles
+    )
+    y = None if label is None else _labels(label, origin, options)
+    chunks = None if chunk is None else _codes(_as_numbers(_stripped(chunk, ("-1",)), origin))[0]
     whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
-    if time_column in headers:
-        whole = replace(whole, time=_times(frame[time_column], origin))
-    found = [whole]
-    if recording_column in headers:
-        found = _apart(whole, frame[recording_column])
+    if time is not None:
+        whole = replace(whole, time=_times(time, origin))
+    found = [whole] if recording is None else _apart(whole, recording)
     return without_gaps(_in_order(found, path), options, known=bool(wanted))
+
+
+def _codes(column: Any) -> tuple[NDArray[np.int64], Any]:
+    """Number the values of a column, -1 where there is none; return also the values."""
+    codes, values = require("pandas", "files", "reading tables").factorize(column)
+    return np.asarray(codes, dtype=np.int64), values
+
+
+def _between(origin: Origin, words: str) -> str:
+    """Return words about what separates the columns of a text; nothing of other files."""
+    return words.format(origin.format.between) if kind_of(origin.path) in TEXT_KINDS else ""
 
 
 def refuse_repeated(path: Path, names: Sequence[str]) -> None:
@@ -216,7 +221,7 @@ def _with_categories(
                 DataWarning,
             )
         known = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
-        frame = frame.assign(**{one: value.astype(np.float64) for one, value in known.items()})
+        frame = frame.assign(**known).astype(dict.fromkeys(own, np.float64))
         features += own
     return frame, tuple(features)
 
@@ -232,13 +237,11 @@ def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -
     found = []
     for one in recordings:
         new = [f for f in of_all if options.column_of(f) != f and f not in one.features]
-        beside = {options.column_of(f): j for j, f in enumerate(one.features)}
+        beside = {options.column_of(f): 0.0 * x for f, x in zip(one.features, one.X.T, strict=True)}
         blank = np.full(len(one.X), np.nan)  # as all of a column may be
-        places = [beside.get(options.column_of(f)) for f in new]
-        columns = [blank if j is None else 0.0 * one.X[:, j] for j in places]
-        found.append(
-            replace(one, X=np.column_stack([one.X, *columns]), features=(*one.features, *new))
-        )
+        columns = [beside.get(options.column_of(f), blank) for f in new]
+        X = np.column_stack([one.X, *columns])
+        found.append(replace(one, X=X, features=(*one.features, *new)))
     return found
 
 
@@ -248,6 +251,7 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
     chosen = frame[list(features)]
     if all(getattr(dtype, "kind", "O") in "fiub" for dtype in chosen.dtypes):
         return np.ascontiguousarray(chosen.to_numpy(np.float64, na_value=np.nan))
+    has_commas = origin.format is not None and origin.format.decimal == ","
     arrays: list[Floats] = []
     words: dict[str, int] = {}
     for name in features:
@@ -257,17 +261,15 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
                 f"{origin.path}: column {name!r} holds {column.dtype} values, not numbers; "
                 "leave it out as the time column if that is what it is"
             )
-        if origin.format is not None and origin.format.decimal == "," and column.dtype.kind == "O":
-            # of a column with a word, pandas reads no number
+        if has_commas and column.dtype.kind == "O":  # of a column with a word, pandas reads none
             column = column.map(lambda x: x.replace(",", ".") if isinstance(x, str) else x)
         try:
-            values = pandas.to_numeric(column, errors="coerce").to_numpy(
-                np.float64, na_value=np.nan
-            )
+            numbers = pandas.to_numeric(column, errors="coerce")
         except OverflowError as error:
             raise DataError(
                 f"{origin.path}: column {name!r}: a number of hundreds of digits"
             ) from error
+        values = numbers.to_numpy(np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
         said = {str(value).strip().lower() for value in column.iloc[wrong]}
         if wrong.size == len(values) or not said <= MISSING_WORDS:
@@ -284,19 +286,13 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
     ignored = shown[0] if len(shown) == 1 else shown
     again = [name for name in words if frame[name].nunique() < len(frame)]
     categories = f"categories={again!r} makes a feature of each word; " if again else ""
-    written = ""
-    if kind_of(origin.path) in TEXT_KINDS:
-        written = (
-            f"; columns are read with {origin.format.between} between them (separator=) and "
-            f"decimal={origin.format.decimal!r}"
-        )
+    written = _between(origin, "; columns are read with {} between them (separator=) and decimal=")
     raise DataError(
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
         f"{first!r}: if the column is of labels, of time or of names of recordings, say so "
         f"(label_column=, time_column=, recording_column=), and ignore={ignored!r} leaves it out; "
-        f"{categories}"
-        f"a missing value is a blank cell, and skip_lines=[{origin.line(row)}] leaves out a line "
-        f"of units{written}"
+        f"{categories}a missing value is a blank cell, and skip_lines=[{origin.line(row)}] leaves "
+        f"out a line of units{written and f'{written}{origin.format.decimal!r}'}"
     )
 
 
@@ -385,8 +381,7 @@ def _times(column: Any, origin: Origin) -> TimeAxis | None:
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
     """Split a long table into its recordings, in the order in which they begin."""
-    pandas = require("pandas", "files", "reading tables")
-    numbers, ids = pandas.factorize(_stripped(column))
+    numbers, ids = _codes(_stripped(column))
     blank = np.flatnonzero(numbers < 0)
     if blank.size:
         raise DataError(
@@ -399,13 +394,10 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
         raise DataError(
             f"{whole.where}: two recordings would be called {twice[0]!r}, give them other names"
         )
+    parts = [whole.at(np.flatnonzero(numbers == number)) for number in range(len(names))]
     return [
-        replace(
-            whole.at(np.flatnonzero(numbers == number)),
-            name=own,
-            source=f"{whole.where}, {column.name} {own}",
-        )
-        for number, own in enumerate(names)
+        replace(part, name=own, source=f"{whole.where}, {column.name} {own}")
+        for part, own in zip(parts, names, strict=True)
     ]
 
 
@@ -415,20 +407,18 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
     for recording in recordings:
         if recording.time is not None:
             time = recording.time.past_midnight()
-            recording = replace(recording, time=time)
-            back = back or put_back(time)
+            recording, back = replace(recording, time=time), back or put_back(time)
             if (time.values[1:] < time.values[:-1]).any():
                 recording = recording.at(np.argsort(time.values, kind="stable"))
                 moved.append(recording.name)
         found.append(recording)
+    what = "a time occurs twice"
+    if moved:
+        what = (
+            f"the rows of {listed(moved)} are not in the order of {time.name!r}: they are sorted "
+            "by it, and samples are counted in that order. If the table is of several recordings, "
+            "recording_column= names the column that tells them apart"
+        )
     if moved or back:
-        what = "a time occurs twice"
-        if moved:
-            assert found[0].time is not None
-            what = (
-                f"the rows of {listed(moved)} are not in the order of {found[0].time.name!r}: they "
-                "are sorted by it, and samples are counted in that order. If the table is of "
-                "several recordings, recording_column= names the column that tells them apart"
-            )
         warn(f"{path}: {what}{back}", DataWarning)
     return found

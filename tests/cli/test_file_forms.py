@@ -94,9 +94,7 @@ FORMS = {
     "low in a sheet": Form(
         each(lambda frame, path: frame.to_excel(path, index=False, startrow=2), "xlsx")
     ),
-    "units in a sheet": Form(
-        each(with_units, "xlsx"), told=".xlsx is read with line 2 left out: 'V,"
-    ),
+    "units in a sheet": Form(each(with_units, "xlsx"), told="read with line 2 left out: 'V,"),
     "another separator": Form(
         each(lambda frame, path: frame.to_csv(path, sep="|", index=False)),
         "--set files.separator=|",
