@@ -46,7 +46,7 @@ class TestDigits:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"split": "all"}, r"split must be one of \['test', 'train'\], got 'all'"),
+            ({"split": "all"}, r"split must be one of \('train', 'test'\), got 'all'"),
             ({"n_runs": (3, 2)}, r"n_runs must be \(fewest, most\) with 1 <= .* got \(3, 2\)"),
             ({"run_length": (8, 500)}, r"run_length must be .* <= most <= \d+, got \(8, 500\)"),
         ],

@@ -232,12 +232,6 @@ class TestFrames:
         found = interop.metric_frame(learner)
         assert found.index.tolist() == found.columns.tolist() == NAMES
         np.testing.assert_array_equal(found.to_numpy(), B)
-        found = interop.metric_frame(learner, "polars")
-        assert found.columns == ["feature", *NAMES]
-        assert found["feature"].to_list() == NAMES
-        np.testing.assert_array_equal(found.drop("feature").to_numpy(), B)
-        with pytest.raises(SettingsError, match="container must be one of"):
-            interop.metric_frame(learner, "arrow")
 
 
 class TestExport:

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.support.checks import refuse_bad_seed
+from structsvm.support.checks import refuse_unlisted
 
 SIDE = 8
 FIRST_TEST_IMAGE = 1029
@@ -61,24 +61,16 @@ def digits_recordings(
     >>> recording.X.shape, len(set(recording.y.tolist()))
     ((24, 61), 3)
     """
+    refuse_unlisted("split", split, ("train", "test"))
     images, digits = load_digits(return_X_y=True)
-    if random_state is not None and not isinstance(random_state, np.random.Generator):
-        refuse_bad_seed(random_state)
     rng = np.random.default_rng(random_state)
-    pools = {
-        "train": np.arange(FIRST_TEST_IMAGE),
-        "test": np.arange(FIRST_TEST_IMAGE, digits.size),
-    }
-    if split not in pools:
-        raise SettingsError(f"split must be one of {sorted(pools)}, got {split!r}")
-    pool = pools[split]
+    pool = np.arange(FIRST_TEST_IMAGE)
+    if split == "test":
+        pool = np.arange(FIRST_TEST_IMAGE, digits.size)
     of_digit = [pool[digits[pool] == digit] for digit in range(10)]
     left = [rng.permutation(some) for some in of_digit]
-    most = min(some.size for some in of_digit)
-    for name, (least, largest), limit in (
-        ("n_runs", n_runs, np.inf),
-        ("run_length", run_length, most),
-    ):
+    limits = {"n_runs": np.inf, "run_length": min(some.size for some in of_digit)}
+    for (name, limit), (least, largest) in zip(limits.items(), (n_runs, run_length), strict=True):
         if not 1 <= least <= largest <= limit:
             raise SettingsError(
                 f"{name} must be (fewest, most) with 1 <= fewest <= most <= {limit}, got "

@@ -58,11 +58,6 @@ class PublicSet:
         words = (self.registry / f"{self.name}.txt").read_text(encoding="utf-8").split()
         return dict(zip(words[::2], words[1::2], strict=True))
 
-    @property
-    def archive(self) -> str:
-        """Where all files can be had in one."""
-        return f"https://github.com/{self.repository}/archive/{self.commit}.zip"
-
     def folder(self, data_home: Home = None) -> Path:
         """Where the set is kept: its recordings, and in ``raw/`` what was downloaded."""
         home = data_home or os.environ.get(DATA_VARIABLE)
@@ -82,14 +77,12 @@ class PublicSet:
         if not file.exists():
             logger.info("downloading %s", url)
         try:
-            return Path(
-                pooch.retrieve(
-                    url,
-                    known_hash=f"sha256:{self.checksums[path]}",
-                    fname=file.name,
-                    path=file.parent,
-                    downloader=pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT),
-                )
+            found = pooch.retrieve(
+                url,
+                known_hash=f"sha256:{self.checksums[path]}",
+                fname=file.name,
+                path=file.parent,
+                downloader=pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT),
             )
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
@@ -98,9 +91,11 @@ class PublicSet:
             raise DownloadError(
                 f"{self.name}: cannot download {url}: {reason}. What was fetched before is kept, "
                 f"so try again later; or put the file at {file} by hand, SHA-256 "
-                f"{self.checksums[path]}. All files of the set are in {self.archive}, to be "
-                f"unpacked into {self.folder(data_home) / 'raw'} without its top folder"
+                f"{self.checksums[path]}. All files of the set are in https://github.com/"
+                f"{self.repository}/archive/{self.commit}.zip, to be unpacked into "
+                f"{self.folder(data_home) / 'raw'} without its top folder"
             ) from error
+        return Path(found)
 
     def recordings(
         self,
@@ -234,8 +229,9 @@ def check_names(parameter: str, wanted: Sequence[str], known: set[str]) -> None:
     """Refuse names of recordings that a set does not have."""
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
-        what = f"got {unknown}" if unknown else "got none"
-        raise SettingsError(f"{parameter} must be among {', '.join(sorted(known))}; {what}")
+        raise SettingsError(
+            f"{parameter} must be among {', '.join(sorted(known))}; got {unknown or 'none'}"
+        )
 
 
 ACTIVITIES = ("SEATED", "STANDING_UP", "WALKING", "TURNING", "SITTING_DOWN")
@@ -247,20 +243,15 @@ GRID_MS = 20
 def activity(name: str, fetch: Fetch) -> Recording:
     """One execution of :func:`fetch_har_spsw`."""
     logs = [table(fetch(f"DATA/{name[:3]}/{name}_{device}.csv")) for device in ("sp", "sw")]
-    phone, watch = (log.drop_duplicates("timestamp") for log in logs)
-    times = [frame["timestamp"].to_numpy(np.float64) for frame in (phone, watch)]
+    frames = [log.drop_duplicates("timestamp") for log in logs]
+    times = [frame["timestamp"].to_numpy(np.float64) for frame in frames]
     grid = np.arange(max(t[0] for t in times), min(t[-1] for t in times), GRID_MS)
-    channels = np.column_stack(
-        [
-            np.interp(grid, t, frame[axis])
-            for t, frame in zip(times, (phone, watch), strict=True)
-            for axis in AXES
-        ]
-    )
+    pairs = list(zip(times, frames, strict=True))
+    channels = [np.interp(grid, t, frame[axis]) for t, frame in pairs for axis in AXES]
     # Where several lines have one time, the last of them says what is going on.
     line = np.searchsorted(logs[0]["timestamp"].to_numpy(np.float64), grid, side="right") - 1
     current = logs[0]["label"].map(ACTIVITIES.index).to_numpy()[line]
-    X, features = activity_features(channels)
+    X, features = activity_features(np.column_stack(channels))
     # The most frequent of every five labels; of two, the smaller number.
     blocks = current[: len(current) // 5 * 5].reshape(-1, 5)
     y = np.array([np.bincount(block).argmax() for block in blocks])
@@ -292,10 +283,8 @@ def water_loop(name: str, fetch: Fetch) -> Recording:
 def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
     """Mean and standard deviation of up to ``2 * half + 1`` rows around each centre."""
     windows = [Z[max(0, i - half) : i + half + 1] for i in centres]
-    means, stds = (
-        [getattr(np, kind)(window, axis=0) for window in windows] for kind in ("mean", "std")
-    )
-    return np.array(means), np.array(stds)
+    means = np.array([window.mean(axis=0) for window in windows])
+    return means, np.array([window.std(axis=0) for window in windows])
 
 
 def segments(changes: Any) -> Ints:

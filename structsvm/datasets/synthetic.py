@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.support.checks import refuse_bad_seed
 
 MIN_LENGTH = 20
 """Samples in the shortest segment."""
@@ -69,24 +68,29 @@ def relevant_changes(
     >>> recordings[0].X.shape, recordings[0].features
     ((200, 3), ('relevant_0', 'nuisance_0', 'nuisance_1'))
     """
-    if not 1 <= n_relevant <= n_features:
-        raise SettingsError(f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}")
-    if n_samples < (N_CHANGES[1] + 1) * MIN_LENGTH:
-        raise SettingsError(
-            f"n_samples must be >= {(N_CHANGES[1] + 1) * MIN_LENGTH} for {N_CHANGES[1] + 1} "
-            f"segments of {MIN_LENGTH} samples, got {n_samples}"
-        )
-    if random_state is not None and not isinstance(random_state, np.random.Generator):
-        refuse_bad_seed(random_state)
+    fewest = (N_CHANGES[1] + 1) * MIN_LENGTH
+    for is_right, message in (
+        (
+            1 <= n_relevant <= n_features,
+            f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}",
+        ),
+        (
+            n_samples >= fewest,
+            f"n_samples must be >= {fewest} for {N_CHANGES[1] + 1} segments of {MIN_LENGTH} "
+            f"samples, got {n_samples}",
+        ),
+        (
+            rank is None or 1 <= rank <= MOST_LEVELS,
+            f"rank must be from 1 to {MOST_LEVELS} or None, got {rank}",
+        ),
+    ):
+        if not is_right:
+            raise SettingsError(message)
     rng = np.random.default_rng(random_state)
-    features = tuple(
-        f"relevant_{j}" if j < n_relevant else f"nuisance_{j - n_relevant}"
-        for j in range(n_features)
-    )
+    features = [f"relevant_{j}" for j in range(n_relevant)]
+    features += [f"nuisance_{j}" for j in range(n_features - n_relevant)]
     loadings = np.eye(n_relevant)  # from latent levels to those of features
     if rank is not None:
-        if not 1 <= rank <= MOST_LEVELS:
-            raise SettingsError(f"rank must be from 1 to {MOST_LEVELS} or None, got {rank}")
         structure = np.random.default_rng(LOADINGS_SEED)
         loadings = structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank)
     recordings = []
@@ -98,7 +102,7 @@ def relevant_changes(
         for j in range(n_relevant, n_features):
             own = _segment_numbers(rng, n_samples)
             X[:, j] += jump * rng.standard_normal(own[-1] + 1)[own]
-        recordings.append(Recording(f"synthetic_{i:02d}", X, y, features))
+        recordings.append(Recording(f"synthetic_{i:02d}", X, y, tuple(features)))
     return recordings
 
 

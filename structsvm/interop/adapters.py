@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,61 +18,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.storage.archive import npz
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.arrays import Ints
-from structsvm.support.checks import refuse_unlisted
-from structsvm.support.lazy import require
 from structsvm.support.plain import csv_text
 from structsvm.support.tables import data_frame
-
-if TYPE_CHECKING:
-    from structsvm.interop.detectors import MetricCost, MetricDetector
-
-
-def ruptures_cost(learner: MetricLearner) -> MetricCost:
-    """Return a ``ruptures`` cost: a ``CostMl`` of the metric that standardises as the learner does.
-
-    ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` equals
-    ``learner.predict_breakpoints(X, K)``. Problems with rules on segments, and masked values,
-    are refused, because ruptures would find other segments.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.interop import ruptures_cost
-    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
-    >>> cost = ruptures_cost(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2))
-    >>> bool(cost.fit(X).error(0, 20) < cost.error(10, 30))
-    True
-    """
-    require("ruptures", "ruptures", "a cost of ruptures")
-    from structsvm.interop.detectors import MetricCost
-
-    check_is_fitted(learner)
-    return MetricCost(learner)
-
-
-def ruptures_detector(learner: MetricLearner) -> MetricDetector:
-    """Return a ``ruptures`` estimator: ``KernelCPD`` on the transformed signal.
-
-    ``ruptures_detector(learner).fit(X).predict()`` equals ``learner.predict_breakpoints(X)``;
-    ``predict`` takes ``n_bkps`` or ``pen`` as in ruptures. It refuses the same cases as
-    :func:`ruptures_cost`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.interop import ruptures_detector
-    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
-    >>> learner = MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)
-    >>> ruptures_detector(learner).fit(X).predict()
-    [20, 40]
-    """
-    require("ruptures", "ruptures", "a detector of ruptures")
-    from structsvm.interop.detectors import MetricDetector
-
-    check_is_fitted(learner)
-    return MetricDetector(learner)
 
 
 def distance_function(learner: MetricLearner) -> Callable[..., float]:
@@ -135,18 +82,8 @@ def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
     return np.array(labels)
 
 
-def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
-    """Return ``B``, (P, P), as a data frame with the names of the features.
-
-    Parameters
-    ----------
-    container : {"pandas", "polars"}
-        A pandas frame has the names on both axes, a polars frame in its first column "feature".
-
-    Raises
-    ------
-    SettingsError
-        For another container.
+def metric_frame(learner: MetricLearner) -> Any:
+    """Return ``B``, (P, P), as a pandas frame with the names of the features on both axes.
 
     Examples
     --------
@@ -157,12 +94,8 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     >>> metric_frame(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)).shape
     (2, 2)
     """
-    names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
-    refuse_unlisted("container", container, ("pandas", "polars"))
-    if container == "pandas":
-        return data_frame("pandas", B, names, names)
-    polars = require("polars", "polars", "a polars frame")
-    return data_frame("polars", B, names).insert_column(0, polars.Series("feature", names))
+    names = learner.metric_feature_names_
+    return data_frame("pandas", learner.get_mahalanobis_matrix(), names, names)
 
 
 def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:

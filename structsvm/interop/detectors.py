@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ruptures.base import BaseEstimator
-from ruptures.costs import CostMl
-from ruptures.detection import KernelCPD
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import centred
 from structsvm.errors import DataError
@@ -16,9 +14,54 @@ from structsvm.learner.steps import prepare
 from structsvm.oracles import SequentialOracle
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
+from structsvm.support.lazy import require
+
+ruptures = require("ruptures", "ruptures", "the learned metric in ruptures")
 
 
-class MetricCost(CostMl):  # type: ignore[misc]
+def ruptures_cost(learner: MetricLearner) -> MetricCost:
+    """Return a ``ruptures`` cost: a ``CostMl`` of the metric that standardises as the learner does.
+
+    ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` equals
+    ``learner.predict_breakpoints(X, K)``. Problems with rules on segments, and masked values,
+    are refused, because ruptures would find other segments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import ruptures_cost
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> cost = ruptures_cost(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2))
+    >>> bool(cost.fit(X).error(0, 20) < cost.error(10, 30))
+    True
+    """
+    check_is_fitted(learner)
+    return MetricCost(learner)
+
+
+def ruptures_detector(learner: MetricLearner) -> MetricDetector:
+    """Return a ``ruptures`` estimator: ``KernelCPD`` on the transformed signal.
+
+    ``ruptures_detector(learner).fit(X).predict()`` equals ``learner.predict_breakpoints(X)``;
+    ``predict`` takes ``n_bkps`` or ``pen`` as in ruptures. It refuses the same cases as
+    :func:`ruptures_cost`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import ruptures_detector
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)
+    >>> ruptures_detector(learner).fit(X).predict()
+    [20, 40]
+    """
+    check_is_fitted(learner)
+    return MetricDetector(learner)
+
+
+class MetricCost(ruptures.costs.CostMl):  # type: ignore[misc]
     """The Mahalanobis cost of ruptures with the learned metric, on standardised signals."""
 
     model = "structsvm"
@@ -34,7 +77,7 @@ class MetricCost(CostMl):  # type: ignore[misc]
         return self
 
 
-class MetricDetector(BaseEstimator):  # type: ignore[misc]
+class MetricDetector(ruptures.base.BaseEstimator):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
     def __init__(self, learner: MetricLearner) -> None:
@@ -45,7 +88,9 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         """Transform a signal (T, P) into the metric and hand it to the detector."""
         Z = self.metric.transform(_signal(self.learner, signal))
         self.n_samples = Z.shape[0]
-        self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
+        self.detector = ruptures.KernelCPD(kernel="linear", min_size=1, jump=1).fit(
+            np.ascontiguousarray(Z)
+        )
         return self
 
     def predict(self, n_bkps: int | None = None, pen: float | None = None) -> list[int]:

@@ -122,8 +122,8 @@ def _unit(vectors: Floats) -> Floats:
     return unit
 
 
-def with_behaviour(dataset: Any, labels: Sequence[Any], name: str = "behaviour") -> Any:
-    """Return a dataset of poses with labels as a coordinate along time and individuals.
+def with_behaviour(dataset: Any, labels: Sequence[Any]) -> Any:
+    """Return a dataset of poses with labels as a coordinate ``behaviour`` of time and individuals.
 
     ``dataset.position.where(dataset.behaviour == "groom")`` are the poses of a behaviour then.
 
@@ -133,8 +133,6 @@ def with_behaviour(dataset: Any, labels: Sequence[Any], name: str = "behaviour")
         As of :func:`pose_recordings`.
     labels : sequence of labels (T,)
         For each individual, in their order; a missing label is an empty text.
-    name : str
-        Of the coordinate.
 
     Raises
     ------
@@ -161,11 +159,11 @@ def with_behaviour(dataset: Any, labels: Sequence[Any], name: str = "behaviour")
     for i, y in enumerate(values):
         known = ~(missing_labels(y) | unlabelled(y))
         found[known, i] = [str(label) for label in y[known]]
-    return dataset.assign_coords({name: (DIMS[:2], found.astype(str))})
+    return dataset.assign_coords(behaviour=(DIMS[:2], found.astype(str)))
 
 
-def nwb_intervals(intervals: Sequence[Interval], name: str = "behaviour") -> Any:
-    """Return a table of labelled stretches for a file of NWB, needs the extra ``behaviour``.
+def nwb_intervals(intervals: Sequence[Interval]) -> Any:
+    """Return a table ``behaviour`` of labelled stretches for a file of NWB (extra ``behaviour``).
 
     ``nwbfile.add_time_intervals(table)`` adds it; its columns are ``start_time``, ``stop_time``
     and ``label``.
@@ -174,8 +172,6 @@ def nwb_intervals(intervals: Sequence[Interval], name: str = "behaviour") -> Any
     ----------
     intervals : sequence of Interval
         In seconds since the start of the session.
-    name : str
-        Of the table.
 
     Raises
     ------
@@ -190,7 +186,7 @@ def nwb_intervals(intervals: Sequence[Interval], name: str = "behaviour") -> Any
     'rest'
     """
     epoch = require("pynwb.epoch", "behaviour", "a table of NWB")
-    table = epoch.TimeIntervals(name=name, description="labelled by structsvm")
+    table = epoch.TimeIntervals(name="behaviour", description="labelled by structsvm")
     table.add_column("label", "what is done")
     for one in intervals:
         if isinstance(one.start, str) or isinstance(one.end, str):

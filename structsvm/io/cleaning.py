@@ -71,19 +71,19 @@ def completed(
         return [_without_rows(one, advice) for one in recordings]
     if not options.medians:
         X, first = np.vstack([one.X for one in recordings]), recordings[0]
-        _refuse_empty(X, first, "and therefore no median")
+        _refuse_empty(X, first, "no value, and therefore no median")
         medians = dict(zip(first.features, np.nanmedian(X, axis=0).tolist(), strict=True))
         options = replace(options, medians=medians)
     return [_imputed(one, options) for one in recordings]
 
 
-def _refuse_empty(X: Floats, recording: Recording, so_that: str) -> None:
+def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
     """Refuse a column without any value."""
     for feature, empty in zip(recording.features, np.isnan(X).all(axis=0), strict=True):
         if empty:
             raise DataError(
-                f"{recording.where}: column {feature!r} of {recording.name} has no value, "
-                f"{so_that}: leave it out with ignore={feature!r}, or predict --without it"
+                f"{recording.where}: column {feature!r} of {recording.name} has {has}: leave it "
+                f"out with ignore={feature!r}, or predict --without it"
             )
 
 
@@ -157,11 +157,12 @@ def _without_gaps(recording: Recording, options: FileOptions, advice: str) -> Re
         return recording  # they are left out, or imputed, when all are read
     if endless or missing not in ("mask", "interpolate"):
         raise DataError(f"{name}: {gaps}; {advice}")
+    if missing == "interpolate":
+        _refuse_empty(X, recording, "no value that could be interpolated")
     done = "masked" if missing == "mask" else "interpolated"
     warn(f"{name}: {counted(n, 'value')} {done}: {gaps}", DataWarning)
     if missing == "mask":
         return recording
-    _refuse_empty(X, recording, "that could be interpolated")
     time = recording.time
     return replace(recording, X=filled(X, None if time is None else np.cumsum([0.0, *time.steps])))
 

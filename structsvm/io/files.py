@@ -507,9 +507,9 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
             f"{f'only {there}' if there else 'it is empty'}"
         )
     others = [path for path in files if path not in {*chosen}]
-    bare = [path.with_name(stem_of(path)) for path in chosen]
-    first = dict(zip(reversed(bare), reversed(chosen), strict=True))
-    odd = dict.fromkeys({*chosen}.difference(first.values()), "has the name of another file")
+    first: dict[Path, Path] = {}
+    twice = [p for p in chosen if first.setdefault(p.with_name(stem_of(p)), p) is not p]
+    odd = dict.fromkeys(twice, "has the name of another file")
     odd |= {p: "is of no kind that is read" for p in others if p.suffix.lower() in OTHER_TABLES}
     for path, why in odd.items():
         raise DataError(

@@ -122,13 +122,11 @@ def images_and_labels(
     >>> Xs[0].shape, ys[0].shape
     ((2, 3, 3), (2, 3))
     """
-    Xs, ys = [], []
+    images = list(images)
     for image in images:
         if image.labels is None:
             raise DataError(f"{image.source} has no label map")
-        Xs.append(image.image)
-        ys.append(image.labels)
-    return Xs, ys
+    return [one.image for one in images], [one.labels for one in images if one.labels is not None]
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
@@ -140,9 +138,9 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     inside = {entry.name.lower(): entry for entry in entries if entry.is_dir()}
     images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
     masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
-    for some in (entries, [] if images is None else list(images.iterdir())):
-        files = {one for one in some if one.is_file() and one.suffix.lower() in KINDS}
-        files -= {one for one in files if one.name.startswith(".")}
+    for some in (entries, [] if images is None else images.iterdir()):
+        shown = [one for one in some if one.is_file() and not one.name.startswith(".")]
+        files = {one for one in shown if one.suffix.lower() in KINDS}
         if files:
             return sorted(files.difference(made_of_images(files))), masks
     raise DataError(f"{path}: no such file, or no images ({', '.join(KINDS)}) there")
@@ -171,8 +169,8 @@ def _read(
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
     if maps:
         labels = label_map_of(maps[0], max_pixels)
-        if labels.shape != image.shape[:2]:
-            sizes = [f"{one.shape[0]} x {one.shape[1]}" for one in (labels, image)]
+        sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
+        if sizes[0] != sizes[1]:
             raise DataError(f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}")
     elif need_labels:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"

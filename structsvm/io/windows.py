@@ -26,15 +26,12 @@ ENOUGH = 25
 
 def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
     """The samples of a window, 1 where segments have few; and those of a short usual segment."""
-    lengths = [_lengths(one.y) for one in recordings if one.y is not None]
-    if not lengths:
+    ys = [one.y for one in recordings if one.y is not None]
+    if not ys:
         return 1, 0
-    usual = int(np.quantile(np.concatenate(lengths), USUAL, method="lower"))
+    edges = [np.flatnonzero(np.concatenate(([True], y[1:] != y[:-1], [True]))) for y in ys]
+    usual = int(np.quantile(np.concatenate(list(map(np.diff, edges))), USUAL, method="lower"))
     return (1 if usual < MANY else usual // ENOUGH), usual
-
-
-def _lengths(y: NDArray[Any]) -> Ints:
-    return np.diff(np.flatnonzero(np.concatenate(([True], y[1:] != y[:-1], [True]))))
 
 
 def columns_of(names: Sequence[str]) -> list[str]:
@@ -47,9 +44,8 @@ def columns_of(names: Sequence[str]) -> list[str]:
 
 def in_windows(recordings: Sequence[Recording], window: int | None) -> list[Recording]:
     """Average windows of so many samples; the last one of a recording has those that remain."""
-    if window in (None, 1):
+    if window is None or window == 1:
         return list(recordings)
-    assert window is not None
     # A mean hides a number that stands for missing values.
     warn_of_columns([Sample(one.X) for one in recordings], recordings[0].features, RECORDINGS)
     return [_averaged(one, window) for one in recordings]
@@ -64,8 +60,7 @@ def _averaged(recording: Recording, window: int) -> Recording:
             f"{recording.where}: {twice[0]!r} is what the spread of a column in windows is called: "
             "give this column another name, or window=1"
         )
-    if time is None:
-        time = TimeAxis("sample", np.arange(T))
+    time = TimeAxis("sample", np.arange(T)) if time is None else time
     return replace(
         recording,
         X=_statistics(recording.X, starts),
