@@ -134,7 +134,7 @@ class TestDownload:
         assert "refused" in message
         assert f"put the file at {tmp_path / 'mocap6' / 'raw' / 'mocap6.mat'} by hand" in message
         assert MOCAP6.checksums["mocap6.mat"] in message
-        assert MOCAP6.archive in message
+        assert f"{MOCAP6.repository}/archive/{MOCAP6.commit}.zip" in message
         assert files_in(tmp_path) == []
 
     def test_another_content_than_expected(self, upstream, tmp_path, monkeypatch):
