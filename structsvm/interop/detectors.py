@@ -17,6 +17,8 @@ from structsvm.support.contract import asked
 from structsvm.support.lazy import require
 
 ruptures = require("ruptures", "ruptures", "the learned metric in ruptures")
+BaseEstimator: Any = ruptures.base.BaseEstimator
+CostMl: Any = ruptures.costs.CostMl
 
 
 def ruptures_cost(learner: MetricLearner) -> MetricCost:
@@ -61,7 +63,7 @@ def ruptures_detector(learner: MetricLearner) -> MetricDetector:
     return MetricDetector(learner)
 
 
-class MetricCost(ruptures.costs.CostMl):  # type: ignore[misc]
+class MetricCost(CostMl):  # type: ignore[misc]
     """The Mahalanobis cost of ruptures with the learned metric, on standardised signals."""
 
     model = "structsvm"
@@ -77,7 +79,7 @@ class MetricCost(ruptures.costs.CostMl):  # type: ignore[misc]
         return self
 
 
-class MetricDetector(ruptures.base.BaseEstimator):  # type: ignore[misc]
+class MetricDetector(BaseEstimator):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
     def __init__(self, learner: MetricLearner) -> None:

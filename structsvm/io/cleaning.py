@@ -79,8 +79,8 @@ def completed(
 
 def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
     """Refuse a column without any value."""
-    for feature, empty in zip(recording.features, np.isnan(X).all(axis=0), strict=True):
-        if empty:
+    for feature, column in zip(recording.features, X.T, strict=True):
+        if np.isnan(column).all():
             raise DataError(
                 f"{recording.where}: column {feature!r} of {recording.name} has {has}: leave it "
                 f"out with ignore={feature!r}, or predict --without it"

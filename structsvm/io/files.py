@@ -85,8 +85,8 @@ def read_npz(path: Path, name: str, options: FileOptions, wanted: Sequence[str])
             f"{X.shape}; it holds {listed(present)}"
         )
     T, P = X.shape
-    names = arrays.get("features", [f"x{j}" for j in range(P)])
-    features = tuple(map(str, np.atleast_1d(names).ravel().tolist()))
+    called = np.atleast_1d(arrays.get("features", [f"x{j}" for j in range(P)]))
+    features = tuple(map(str, called.ravel().tolist()))
     if len(features) != P:
         names, columns = counted(len(features), "name"), counted(P, "column")
         raise DataError(f"{names} in 'features', X has {columns}")

@@ -447,12 +447,17 @@ def layers_of(
     Parameters
     ----------
     recordings, path, blanks, outside, tier, chosen
-        As of :func:`with_labels`, which raises the same.
+        As of :func:`with_labels`.
 
     Returns
     -------
     dict of lists of Recording
         By the names of the layers; the only one of labels that do not overlap is called "".
+
+    Raises
+    ------
+    DataError, SettingsError
+        As of :func:`with_labels`, and where there is no layer ``tier``.
 
     Examples
     --------

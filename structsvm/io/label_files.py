@@ -239,12 +239,10 @@ def _seconds(clock: str) -> float:
 
 def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
     """Read what a file says about each recording; ``alone`` it has to know who is asked for."""
-    own_name, name, read = printable(file.path.stem), "table", _of_table
+    own_name, name = printable(file.path.stem), "table"
     with about(file.path):
         try:
-            name, read = next(
-                ((name, read) for name, is_of, read in FORMATS if is_of(file)), (name, read)
-            )
+            name, read = next((name, read) for name, is_of, read in FORMATS if is_of(file))
             rows = list(read(file))
         except DataError:
             raise
@@ -591,5 +589,6 @@ FORMATS: tuple[
     ("label track", _is_track, _of_audacity),
     ("text of ELAN", _is_plain_elan, _of_plain_elan),
     ("events of BORIS", _are_events, _of_events),
+    ("table", lambda _: True, _of_table),
 )
-"""Name, test and reader of each format; any other file is a table with a header."""
+"""Name, test and reader of each format; the first that a file is of is read."""

@@ -137,7 +137,13 @@ class FileOptions:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """Choose among the columns without a role; the features ``wanted`` are enough."""
+        """Choose among the columns without a role; the features ``wanted`` are enough.
+
+        Raises
+        ------
+        DataError
+            If a column that is named is not there.
+        """
         known = set(there)
         for option in ("features", "ignore", "categories"):
             if strangers := [name for name in getattr(self, option) if name not in known]:
