@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.baselines.blind import blind_baselines
 from structsvm.errors import LearningError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
@@ -45,7 +46,7 @@ class HeldOut:
     accuracy: Floats
     """The share of items that are named right, (N, n_candidates); NaN where none is named."""
     blind: Mapping[str, Floats]
-    """Losses of what is blind to the samples and no candidate, (N,) each."""
+    """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
     untried: Mapping[Candidate, float]
     """Candidates for which there was no time, and the seconds that each would take."""
 
@@ -56,9 +57,7 @@ class HeldOut:
         candidates: Sequence[Candidate],
         split: Split,
         *,
-        blind: Sequence[Baseline],
-        judge_with_k: bool,
-        choose_with_k: bool,
+        with_counts: bool,
         n_jobs: int | None,
         end: float,
         saved: SavedTrials | None,
@@ -71,18 +70,19 @@ class HeldOut:
         asked = {c: settings(c) for c in candidates if c.estimator is None}
         found, untried = trials_of(tasks_of(asked, candidates), folds, n_jobs, end, saved)
         tried = {c: found[c] for c in candidates if c in found}
-        N = len(split.held_out)
+        N, traits = len(split.held_out), split.held_out.problem.traits
         both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
-        of_blind = {one.name: np.empty(N) for one in blind}
+        judged = int(with_counts or traits.given_k)
+        blind = blind_baselines(traits.contiguous)
+        of_blind = {name: np.empty(N) for name in blind}
         for k, fold in enumerate(folds):
             test = split.test(k)
             for j, trials in enumerate(tried.values()):
                 both[test, j], accuracy[test, j] = trials[k].losses, trials[k].accuracy
-            for one in blind:
-                of_blind[one.name][test] = try_baseline(one, fold).losses[:, int(judge_with_k)]
-        criterion = both[..., 1] if choose_with_k else both.mean(axis=2)
-        losses = both[..., int(judge_with_k)]
-        return cls(split, tried, losses, criterion, accuracy, of_blind, untried)
+            for name, one in blind.items():
+                of_blind[name][test] = try_baseline(Baseline(name, one), fold).losses[:, judged]
+        criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
+        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -140,7 +140,7 @@ class HeldOut:
         others = [(j, c) for j, c in enumerate(self.candidates) if not c.is_learned]
         classifiers = [*(c.name for _, c in others if c.estimator is not None), *self.blind]
         return Verdict.of(
-            {LEARNED: honest, **{c.name: self.losses[:, j] for j, c in others}, **self.blind},
+            {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
             split.units,
             split.numbers,
             classifiers,

@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.blind import blind_baselines
 from structsvm.baselines.metrics import NAMES
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
@@ -49,7 +48,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import (
     LEARNED,
-    Baseline,
     Candidate,
     PartitionProblem,
     named_candidate,
@@ -99,8 +97,8 @@ class MetricLearnerCV(ProblemParameters):
         named states is unlabelled in the others.
     n_clusters : {None, "true"}
         Whether the verdict is about as many clusters as the calibrated price gives, or as the
-        labels have. Candidates are chosen by the mean loss of both, which is less noisy than
-        either, or with the number of the labels if the problem takes it for known.
+        labels have. Candidates are chosen by the mean loss of both, which is less noisy, or with
+        the number of the labels if the problem takes it for known.
     choose_from : {"metrics", "all"}
         Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
         may be the untrained metric or a classifier.
@@ -263,11 +261,9 @@ class MetricLearnerCV(ProblemParameters):
         refuse_unlisted("n_clusters", self.n_clusters, (None, "true"))
         refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
         check_n_jobs(self.n_jobs)
-        candidates, traits = self._menu(data), data.problem.traits
+        candidates = self._menu(data)
         for candidate in (Candidate("full"), *candidates):
             self._settings(candidate)  # refuses bad settings before any work
-        names = {candidate.name for candidate in candidates}
-        blind = blind_baselines(traits.contiguous)
         split = split_samples(self.split, data, self.cv, self.random_state)
         saved = None
         if resume is not None:
@@ -277,10 +273,7 @@ class MetricLearnerCV(ProblemParameters):
             partial(self._settings, of_rows=self.split == ROWS),
             candidates,
             split,
-            # Nothing pays that is not better than what is blind to the samples.
-            blind=[Baseline(name, one) for name, one in blind.items() if name not in names],
-            judge_with_k=self.n_clusters == "true" or traits.given_k,
-            choose_with_k=traits.given_k,
+            with_counts=self.n_clusters == "true",
             n_jobs=self.n_jobs,
             end=end,
             saved=saved,
