@@ -185,7 +185,7 @@ def test_choosing_and_the_verdict():
     assert weighted.losses_.shape == (6, 4)
     assert weighted.best_candidate_ == repeated.best_candidate_
     assert weighted.best_lam_ == repeated.best_lam_
-    for a, b in ((v.verdict_.untrained, v.verdict_.baseline) for v in (weighted, repeated)):
+    for a, b in ((v.verdict_.untrained, v.verdict_.tuned[0]) for v in (weighted, repeated)):
         assert a.units == b.units == 5
     ours, theirs = weighted.verdict_, repeated.verdict_
     assert ours.loss == pytest.approx(theirs.loss)

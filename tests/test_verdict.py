@@ -127,7 +127,7 @@ def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
         losses["untrained"] += 3.0
         verdict = judged(losses, names, units=np.arange(n))
         better += "does better" in verdict.answer
-        held += verdict.baseline.low <= 0 <= verdict.baseline.high
+        held += verdict.tuned[0].low <= 0 <= verdict.tuned[0].high
     assert better / draws < 0.04
     assert held / draws > 0.94
 

@@ -136,11 +136,8 @@ class OnePart(BaseEstimator):  # type: ignore[misc]
     def __init__(self, name: Any = None) -> None:
         self.name = name
 
-    @property
-    def classes_(self) -> NDArray[Any] | None:
-        return None if self.name is None else np.array([self.name])
-
     def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
+        self.classes_ = None if self.name is None else np.array([self.name])
         return self
 
     def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[NDArray[Any]]:
@@ -162,7 +159,7 @@ def blind_to(
 ) -> dict[str, Any]:
     """Baselines that ignore the features, fitted to segment ends and their most frequent name."""
     Xs = [np.broadcast_to(0.0, (own[-1], 1)) for own in ends]
-    found = {name: one.fit(Xs, ends) for name, one in blind_baselines(contiguous).items()}
+    found = blind_baselines(contiguous)
     if commonest is not None:
         found["most-frequent"] = OnePart(commonest)
-    return found
+    return {name: one.fit(Xs, ends) for name, one in found.items()}

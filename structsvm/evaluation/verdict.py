@@ -125,9 +125,9 @@ class Verdict:
         return self.contrasts["untrained"]
 
     @property
-    def baseline(self) -> Contrast | None:
-        """The contrast with the best tuned baseline; None when none was tuned."""
-        return next(iter(self._tuned), None)
+    def tuned(self) -> Sequence[Contrast]:
+        """The contrasts with tuned baselines, the best of them first."""
+        return [c for name, c in self.contrasts.items() if name != "untrained"]
 
     @property
     def is_supported(self) -> bool:
@@ -147,7 +147,7 @@ class Verdict:
     @property
     def beats_baseline(self) -> bool | None:
         """Whether it beats all tuned baselines beyond chance; None when there are none."""
-        beaten = [c.is_beaten for c in self._tuned]
+        beaten = [c.is_beaten for c in self.tuned]
         return self.is_supported and all(beaten) if beaten else None
 
     @property
@@ -174,10 +174,10 @@ class Verdict:
     @property
     def found(self) -> str:
         """The figures of the verdict in words, and what to do next."""
-        level = next((c for c in self._tuned if not c.is_beaten), None)
-        names = ("untrained", self.named, *(c.baseline for c in (self.baseline, level) if c))
-        unique = filter(None, dict.fromkeys([*names, self.use]))
-        *others, last = [str(self.contrasts[name]) for name in unique]
+        level = [c for c in self.tuned if not c.is_beaten]
+        best = [c.baseline for c in (*self.tuned[:1], *level[:1])]
+        names = filter(None, dict.fromkeys(["untrained", self.named, *best, self.use]))
+        *others, last = [str(self.contrasts[name]) for name in names]
         against = f"{', '.join(others)}, and {last}" if others else last
         loss = f"the {self.measure} of the learned metric is {self.loss:.2g}"
         figures = f"On {self._samples_in_words()}, {loss}: {against}."
@@ -192,7 +192,7 @@ class Verdict:
         names = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
         others = ("named", "use", "copies", "limit", "question")
         return {name: getattr(self, name) for name in (*names, *others)} | {
-            "baseline": None if self.baseline is None else self.baseline.baseline,
+            "baseline": self.tuned[0].baseline if self.tuned else None,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }
@@ -217,11 +217,6 @@ class Verdict:
             return NOTES["predict"], None
         note = NOTES["diagnose" if best in BLIND else "chosen"]
         return note.format(method=baseline_in_words(best)), best
-
-    @property
-    def _tuned(self) -> Sequence[Contrast]:
-        """The contrasts with tuned baselines, the best of them first."""
-        return [c for name, c in self.contrasts.items() if name != "untrained"]
 
     def _decision(self, tuned: Sequence[Contrast], classifiers: Collection[str]) -> Decision:
         """The first code that applies to the figures, and the baselines that it is about."""

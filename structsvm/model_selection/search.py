@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.metrics import NAMES
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
-from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
+from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.evaluation.splits import SPLITS, split_samples
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
@@ -43,7 +43,12 @@ from structsvm.learner.steps import (
 )
 from structsvm.learner.training_set import ROWS, Inputs, TrainingSet, ask
 from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
-from structsvm.model_selection.trials import SEEING, SavedTrials, candidate_metric
+from structsvm.model_selection.trials import (
+    SEEING,
+    SavedTrials,
+    candidate_metric,
+    cross_fitted,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import (
@@ -403,14 +408,8 @@ class MetricLearnerCV(ProblemParameters):
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            folded = self._folded(data, REUSED_FROM)
-            try:
-                learner.fit(folded, baselines=tuned, when_learned=keep)
-            except DataError:
-                if folded is data:
-                    raise
-                # What is needed in two groups is in one fold only.
-                learner.fit(data, baselines=tuned, when_learned=keep)
+            fit = partial(learner.fit, baselines=tuned, when_learned=keep)
+            cross_fitted(fit, self._folded(data, REUSED_FROM), data)
         if learner.interrupted_:
             raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
         folded = self._folded(data, FEWEST_INNER + 1).counted()

@@ -128,12 +128,7 @@ class Fold:
         return np.array(list(map(share_right, self.names, self.test.truths, found)))
 
     def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
-        if self.aligned is not None:
-            try:
-                return fit(self.aligned)
-            except DataError:  # what is needed in two groups is in one fold only
-                pass
-        return fit(self.train)
+        return cross_fitted(fit, self.aligned or self.train, self.train)
 
     def trial_of(
         self,
@@ -156,6 +151,18 @@ class Fold:
         """The trial of a candidate that failed after it was tried from ``start``."""
         nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
         return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+
+
+def cross_fitted(
+    fit: Callable[[TrainingSet], Learned], folded: TrainingSet, data: TrainingSet
+) -> Learned:
+    """Fit what cross-fits classifiers in the folds of the choice, if that is possible."""
+    try:
+        return fit(folded)
+    except DataError:  # what is needed in two groups is in one fold only
+        if folded is data:
+            raise
+    return fit(data)
 
 
 # ---- which candidates are tried together, in what order, and for how long
