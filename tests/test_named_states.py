@@ -12,14 +12,12 @@ from structsvm import (
     Clustering,
     DataError,
     MetricLearner,
-    MetricLearnerCV,
     SettingsError,
     evaluate,
     load,
     save,
 )
 from structsvm.baselines import FrameClassifier
-from structsvm.errors import VerdictWarning
 from structsvm.evaluation.confusion import Confusion
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
 from structsvm.interop import without
@@ -120,19 +118,6 @@ class TestPrediction:
         assert evaluate(learner, Xs[4:], ys[4:]).learned["accuracy"] == (names == ys[4]).mean()
         with pytest.raises(SettingsError, match="Clustering gives clusters, not segments: predict"):
             learner.predict_segments(Xs[4:], 2)
-
-    def test_model_selection_names_what_its_best_learner_finds(self, held_out):
-        search = MetricLearnerCV(
-            candidates=("untrained", "diagonal"), lams=(0.1,), cv=2, features=scored()
-        )
-        Xs, ys = recordings(NAMES, 6), [NAMES] * 6
-        with pytest.warns(VerdictWarning):
-            search.fit(Xs, ys)
-        best = search.best_estimator_
-        assert search.predict_segments(held_out[0]) == best.predict_segments(held_out[0])
-        pairs = zip(search.predict_states(held_out[0]), best.predict_states(held_out[0]), strict=1)
-        assert all((a == b).all() for a, b in pairs)
-        assert evaluate(search, *held_out).learned["accuracy"] > 0.85
 
 
 class TestEvaluation:

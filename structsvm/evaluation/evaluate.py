@@ -165,7 +165,6 @@ class Evaluation:
         *,
         confusions: Mapping[str, Sequence[Confusion]],
         times: Sequence[TimeAxis | None] = (),
-        learned_again: bool | None = None,
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
@@ -201,9 +200,8 @@ class Evaluation:
                 metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
                 for metric, parts in confusions.items()
             },
-            learned_again,
-            truths,
-            guesses,
+            truths=truths,
+            guesses=guesses,
             errors={metric: np.concatenate(parts) for metric, parts in errors.items() if parts},
             unit=unit,
         )
@@ -611,7 +609,7 @@ def _evaluate_parts(
         here, classifiers = [K for i in which if (K := counts[i])], asked != CLUSTERS
         for name, of_fold in _found_by_all(own, measured, seen, here, classifiers)[0].items():
             guesses.setdefault(name, []).extend(of_fold)
-    return Evaluation.of(
+    result = Evaluation.of(
         truths,
         guesses,
         [f"{asked} {i}" for i in range(len(parts))],
@@ -620,8 +618,8 @@ def _evaluate_parts(
         confusions={},
         draws=found.draws,
         classifiers=estimators_in(learner.baselines_),
-        learned_again=again,
         words=found.words,
         seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
         question=question_in_words(asked, len(parts), again),
     )
+    return replace(result, learned_again=again)

@@ -80,7 +80,8 @@ class HeldOut:
             for j, trials in enumerate(tried.values()):
                 both[test, j], accuracy[test, j] = trials[k].losses, trials[k].accuracy
             for name, one in blind.items():
-                of_blind[name][test] = try_baseline(Baseline(name, one), fold).losses[:, judged]
+                (trial,) = try_baseline(Baseline(name, one), fold)
+                of_blind[name][test] = trial.losses[:, judged]
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
         return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
 

@@ -502,13 +502,11 @@ class ChosenBaseline:
 
     def predict_states(self, X: Any, n_clusters: Counts = None) -> Any:
         """The name of a state for each item, by the classifier, or by scores of the metric."""
-        named = partial(self._named, "predict_states", names_of_items, n_clusters)
-        return self._answer(X, n_clusters, named)
+        return self._named(X, n_clusters, "predict_states", names_of_items)
 
     def predict_segments(self, X: Any, n_clusters: Counts = None) -> Any:
         """Segment recordings and name the segments: a table for each."""
-        named = partial(self._named, "predict_segments", segment_table, n_clusters)
-        return self._answer(X, n_clusters, named)
+        return self._named(X, n_clusters, "predict_segments", segment_table)
 
     def _answer(self, X: Any, n_clusters: Counts, answer: Callable[..., list[Any]]) -> Any:
         """Partition samples, and answer in the form in which they come."""
@@ -520,22 +518,18 @@ class ChosenBaseline:
             found = decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
         return form.answer(answer(found, samples))
 
-    def _named(
-        self,
-        method: str,
-        name: Callable[..., Any],
-        n_clusters: Counts,
-        partitions: list[EquivalenceMatrix],
-        samples: list[Sample],
-    ) -> list[Any]:
+    def _named(self, X: Any, n_clusters: Counts, method: str, name: Callable[..., Any]) -> Any:
         learner, own = self.learner, self.learner.baselines_.get(self.name)
-        if hasattr(own, method):
-            counts = None if n_clusters is None else [M.n_clusters for M in partitions]
-            return list(ask(own, method, samples, counts))
-        seen, states = learner.inputs_(samples), learner.classes_
-        if states is None:
-            raise SettingsError(
-                f"{self.name} knows no names of states, nor does the learned metric: use "
-                "predict, or candidates that see StateScores"
-            )
-        return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]
+
+        def named(partitions: list[EquivalenceMatrix], samples: list[Sample]) -> list[Any]:
+            if hasattr(own, method):
+                return list(ask(own, method, samples, n_clusters))
+            seen, states = learner.inputs_(samples), learner.classes_
+            if states is None:
+                raise SettingsError(
+                    f"{self.name} knows no names of states, nor does the learned metric: use "
+                    "predict, or candidates that see StateScores"
+                )
+            return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]
+
+        return self._answer(X, n_clusters, named)

@@ -203,7 +203,7 @@ def tasks_of(asked: Mapping[Candidate, Settings], candidates: Sequence[Candidate
         for some in alike.values()
     ]
     tasks += [
-        Task([c], partial(_try_classifier, c.estimator), c.estimator.cost)
+        Task([c], partial(try_baseline, c.estimator), c.estimator.cost)
         for c in candidates
         if c.estimator is not None
     ]
@@ -225,9 +225,6 @@ class Clock:
         """When there is just time left to learn what was tried from all recordings."""
         tried = sum(s for task, s in self.seconds.items() if task.is_classifier)
         return self.end - AGAIN * tried
-
-    def took(self, task: Task, seconds: float) -> None:
-        self.seconds[task] = seconds
 
     def takes(self, task: Task) -> float:
         """Seconds that a task takes in a fold, about."""
@@ -276,7 +273,7 @@ def trials_of(
         found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
     n, clock = len(folds), Clock(end, effective_n_jobs(n_jobs))
     for (task, _), trials in found.items():
-        clock.took(task, sum(trial.seconds for trial in trials))
+        clock.seconds[task] = sum(trial.seconds for trial in trials)
     asked = [(task, fold) for task in tasks for fold in folds if (task, fold.number) not in found]
     learned = [task for task in tasks if task.candidates[0].is_learned]
     needed = {*tasks[:1], *learned[:1]}
@@ -300,7 +297,7 @@ def trials_of(
             if trials is None:
                 late.add(task)
                 continue
-            clock.took(task, seconds)
+            clock.seconds[task] = seconds
             found[task, fold_number] = trials
             if saved is not None:
                 saved.keep(task, fold_number, trials)
@@ -428,7 +425,7 @@ def candidate_metric(candidate: Candidate, data: TrainingSet) -> Metric:
     return tuned_metric(str(candidate.tuned), data, **options)
 
 
-def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
+def try_baseline(baseline: Baseline, fold: Fold) -> list[Trial]:
     """A candidate that is no metric: fitted to the samples as they were measured."""
     start = time.perf_counter()
     problem, samples = fold.test.problem, fold.test.samples
@@ -441,10 +438,6 @@ def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
             for asked in (None, fold.counts)
         ]
     except (DataError, LearningError) as error:
-        return fold.failed(error, start)
+        return [fold.failed(error, start)]
     accuracy = fold.accuracy(labels[0] if names_states(model) else None)
-    return fold.trial([partitions_of(y, problem) for y in labels], seconds, accuracy=accuracy)
-
-
-def _try_classifier(baseline: Baseline, fold: Fold) -> list[Trial]:
-    return [try_baseline(baseline, fold)]
+    return [fold.trial([partitions_of(y, problem) for y in labels], seconds, accuracy=accuracy)]
