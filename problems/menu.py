@@ -20,21 +20,18 @@ from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.names import is_missing
 from structsvm.features.scores import BoundaryScores, StateScores
 from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
-from structsvm.problems.state_segmenter import QUICK_ESTIMATORS, StateSegmenter
+from structsvm.problems.state_segmenter import StateSegmenter
 
 STATES = "states"
 """Name of the segmenter of states."""
 
-QUICK_STATES = "states-quick"
-"""That of the mean of two classifiers that take little time."""
-
 CHOSEN_FROM = (
-    *(STATES, QUICK_STATES, "equal-segments", "frame-lda", "frame-logistic"),
+    *(STATES, "equal-segments", "frame-lda", "frame-logistic"),
     *("frame-boosting", "boundary-boosting"),
 )
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
 
-COSTS = {"lda": 0.5, "logistic": QUICK_COST, "boosting": 25.0}
+COSTS = {"lda": 3.0, "logistic": QUICK_COST, "boosting": 80.0}
 """Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
 
 QUICK = 1_000_000
@@ -85,9 +82,7 @@ def baselines_of_recordings(
             cost = cost if name == "logistic" else cost / 2
             found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost * times))
     if named:
-        quick = StateSegmenter(QUICK_ESTIMATORS, features=context)
-        found.append(Baseline(QUICK_STATES, quick, 4.0 * times))
-        found.append(Baseline(STATES, StateSegmenter(features=context), 50.0 * times))
+        found.append(Baseline(STATES, StateSegmenter(features=context), 25.0 * times))
     return found
 
 
@@ -100,8 +95,8 @@ def candidates_of_recordings(
 ) -> list[Candidate]:
     """Return the candidates of recordings in the order of preference, the default first.
 
-    That is the segmenter of states for names of states, or its quick form. For change points it is
-    a metric: that of boundary scores, or the first that applies. For states that nobody labelled
+    That is the segmenter of states for names of states. For change points it is a metric: that of
+    boundary scores, or the first that applies. For states that nobody labelled
     metrics see scores, if any apply. The order was measured on people held out (docs/results.md).
     """
     plain = [named_candidate(name) for name in names]
@@ -109,8 +104,8 @@ def candidates_of_recordings(
     learned = [candidate for candidate in plain if candidate.is_learned]
     baselines = {one.name: one for one in baselines_of_recordings(samples, labels, features)}
     fitted = [Candidate(n, baseline=baselines[n]) for n in CHOSEN_FROM if n in baselines]
-    by_name = [] if new_states else [c for c in fitted if c.name in (STATES, QUICK_STATES)]
-    others = [c for c in fitted if c.name not in (STATES, QUICK_STATES)]
+    by_name = [] if new_states else [c for c in fitted if c.name == STATES]
+    others = [c for c in fitted if c.name != STATES]
     if features is None and min(sample.n_samples for sample in samples) > LONGEST:
         scored = [] if by_name or len(samples) < FEWEST else _with_scores(baselines)
         if not (new_states and scored):

@@ -7,7 +7,7 @@ import pytest
 from recording_cases import NAMES, recordings_of_states
 
 from structsvm import MetricLearner, MetricLearnerCV
-from structsvm.baselines import FrameClassifier
+from structsvm.baselines import EqualSegments
 from structsvm.errors import DataWarning, LearningError
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.steps import read_training
@@ -39,7 +39,7 @@ def names_of(labels, features=None, T=30):
 
 def test_the_default_of_names_of_states_is_a_segmenter_of_states():
     found = names_of([NAMES] * 4)
-    assert found == ["states", "states-quick", *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
+    assert found == ["states", *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 
 
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
@@ -60,7 +60,7 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
     short = names_of([np.repeat(["a", "b"], 2)] * 4, T=4)
-    assert short == ["states", "states-quick", *LEARNED, *CLASSIFIERS, *TUNED]
+    assert short == ["states", *LEARNED, *CLASSIFIERS, *TUNED]
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 
@@ -93,7 +93,7 @@ def test_scores_are_cross_fitted_within_a_fold_by_group(monkeypatch):
     assert search.best_estimator_.predict_states(recordings(1, 5))[0].shape == (30,)
 
 
-class Moody(FrameClassifier):
+class Moody(EqualSegments):
     """Refuses to learn without a certain recording."""
 
     def fit(self, Xs, ys, groups=None):
@@ -103,7 +103,7 @@ class Moody(FrameClassifier):
 
 
 def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
-    baseline = Candidate("moody", baseline=Baseline("moody", Moody("logistic", Lags((-1, 0, 1)))))
+    baseline = Candidate("moody", baseline=Baseline("moody", Moody()))
     search = MetricLearnerCV(candidates=("untrained", "diagonal", baseline), lams=(0.1,), cv=2)
     with pytest.warns(DataWarning, match=r"moody is not compared: it needs four \(fold 0\)"):
         search.fit(recordings(4), [NAMES] * 4)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.segmenter import Segmenter, mean_loss, stretches_to_tune_on
+from structsvm.baselines.segmenter import Segmenter, losses_of, stretches_to_tune_on
 from structsvm.data.samples import Counts
 from structsvm.features.base import read_recordings
 from structsvm.features.scores import read_boundaries
@@ -78,7 +78,8 @@ class EqualSegments(BlindSegmenter):
         self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
     ) -> None:
         lengths = np.geomspace(1.0, 2.0 * max(M.n_samples for M in known), LENGTHS)
-        losses = [mean_loss(known, [_equal(M.n_samples, L) for M in known]) for L in lengths]
+        found = [[_equal(M.n_samples, L) for M in known] for L in lengths]
+        losses = losses_of(known, found).mean(axis=1)
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
         self.length_, self.loss_ = float(lengths[best]), float(losses[best])
 
@@ -106,7 +107,8 @@ class FixedTimes(BlindSegmenter):
         shares = [np.array(M.breakpoints[:-1]) / M.n_samples for M in judged]
         same = {n: [s for s in shares if s.size == n] for n in {s.size for s in shares}}
         every = [np.median(some, axis=0) for some in same.values()] + shares
-        losses = [mean_loss(judged, [_at(s, M.n_samples) for M in judged]) for s in every]
+        found = [[_at(s, M.n_samples) for M in judged] for s in every]
+        losses = losses_of(judged, found).mean(axis=1)
         order = np.argsort(losses, kind="stable")
         self.times_ = [every[k] for k in order]
         self.loss_ = float(losses[order[0]])

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from structsvm.baselines.segmenter import (
+    FrameSegmenter,
     NamedSegmenter,
-    Segmenter,
+    Scored,
     context_of,
     ends_of,
-    mean_loss,
+    losses_of,
     read_named,
     stretches_to_tune_on,
 )
+from structsvm.data.samples import units_of
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.frames import FrameRecipe, check_smoothing, probabilities_by
@@ -30,7 +32,6 @@ from structsvm.features.scores import (
     sums_of,
 )
 from structsvm.oracles.semi_markov import StateScore, best_states
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.tables import each_in_order
 
@@ -110,44 +111,32 @@ class FrameClassifier(NamedSegmenter):
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
-        """Learn the classifier, and choose the price of a change.
-
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-        ys : sequence of names of states, (T_i,) each
-            Text or numbers; None, "" or NaN, and -1 among numbers, for a sample without a name.
-        groups : sequence of length N, optional
-            Whom or what a recording is of.
-
-        Raises
-        ------
-        SettingsError, DataError
-            When a parameter cannot be used, or no two samples next to each other have names.
-        LearningError
-            When the classifier fails, naming the fold.
-        """
-        prices = np.unique(np.asarray(PRICES if self.prices is None else self.prices, float))
+    def _scored(self, Xs: Any, ys: Any, groups: Any) -> Scored:
+        prices = np.asarray(PRICES if self.prices is None else self.prices, float)
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
         arrays, states, known, sequences = read_named(Xs, ys, type(self).__name__)
         features = self.features or context_of(self.estimator, sequences)
         recipe = FrameRecipe(self, features, self.standardize)
-        self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
-        held_out, self.model_ = recipe.learn(arrays, states, groups)
-        if held_out is not None:
-            scores = [np.log(part.of(held_out) + self.smoothing) for part in known]
-            found = ([ends_of(best_path(L, price)) for L in scores] for price in prices.tolist())
-            truths = [part.truth for part in known]
-            self.prices_ = prices
-            self.losses_ = np.array([mean_loss(truths, ends) for ends in found])
+        held_out, fold, self.model_ = recipe.learn(arrays, states, groups)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
+        return Scored(held_out, known, fold, states.codes, units_of(groups, len(arrays))[1])
+
+    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+        if scored.probabilities is None:
+            return [USUAL_PRICE], np.full((1, len(scored.known)), np.nan)
+        prices = sorted({*map(float, PRICES if self.prices is None else self.prices)})
+        seen = scored.seen(self.smoothing)
+        found = [[ends_of(best_path(L, price)) for L in seen] for price in prices]
+        return prices, losses_of([part.truth for part in scored.known], found)
+
+    def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+        if not scored.is_tunable:
+            choices, losses = [USUAL_PRICE], np.array([[np.nan]])
+        self.prices_, self.losses_ = np.array(choices), losses.mean(axis=1)
         # Of prices that do equally well the largest, which says the least.
-        best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
-        self.price_ = float(self.prices_[best[-1]])
-        return self
+        self.price_ = float(choices[-1 - int(self.losses_[::-1].argmin())])
 
     def _path(self, p: Floats, K: int | None) -> Ints:
         """The best states, (T,)."""
@@ -178,7 +167,7 @@ QUANTILES = np.linspace(0.5, 0.995, 34)
 """Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 
 
-class BoundaryClassifier(Segmenter, LearnsBoundaries):
+class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
     """A classifier of boundaries, learned from change points, whose peaks are the changes.
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
@@ -224,34 +213,23 @@ class BoundaryClassifier(Segmenter, LearnsBoundaries):
     [[10, 20, 30]]
     """
 
-    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
-        """Learn, as :meth:`FrameClassifier.fit`, but for the labels.
-
-        Parameters
-        ----------
-        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
-            Labels None, "" or NaN, and -1 among numbers, are unknown.
-        """
+    def _scored(self, Xs: Any, ys: Any, groups: Any) -> Scored:
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = read_boundaries(each_in_order(ys, Xs), arrays, recipe.owner)
         known = stretches_to_tune_on(states.codes, recipe.owner)
-        self.spread_, self.threshold_, self.distance_ = USUAL
-        self.loss_ = np.nan
-        held_out, self.model_ = recipe.learn(arrays, states, groups, self._near(states))
-        if held_out is not None:
-            probabilities = [part.of(held_out)[:, 1] for part in known]
-            self._tune(probabilities, [part.truth for part in known])
+        held_out, fold, self.model_ = recipe.learn(arrays, states, groups, self._near(states))
         self.n_features_in_ = int(arrays[0].shape[1])
-        return self
+        return Scored(held_out, known, fold, states.codes, units_of(groups, len(arrays))[1])
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each."""
         return [p[:, 1] for p in probabilities_by(self, Xs)]
 
-    _seen = predict_proba
+    def _seen(self, Xs: Any) -> list[Floats]:
+        return probabilities_by(self, Xs)
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
-        sums = sums_of(seen, self.spread_)
+        sums = sums_of(seen[:, 1], self.spread_)
         where, heights = peaks_of(sums, self.distance_)
         if K is None:
             return [*where[heights > self.threshold_].tolist(), sums.size]
@@ -262,24 +240,33 @@ class BoundaryClassifier(Segmenter, LearnsBoundaries):
         chosen = [t for t in order.tolist() if t > 0][: K - 1]
         return [*sorted(chosen), sums.size]
 
-    def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix]) -> None:
-        """Choose how peaks are picked."""
+    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+        if scored.probabilities is None:
+            return [USUAL], np.full((1, len(scored.known)), np.nan)
+        seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
 
         @cache  # many choices pick the same peaks
         def loss(i: int, ends: tuple[int, ...]) -> float:
-            return mean_loss([truths[i]], [list(ends)])
+            return float(losses_of([scored.known[i].truth], [[list(ends)]])[0, 0])
 
-        best = np.inf
+        choices: list[tuple[int, float, int]] = []
+        found = []
         for spread, distance in product(SPREADS, DISTANCES):
-            sums = [sums_of(p, spread) for p in probabilities]
-            thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
+            sums = [sums_of(p, spread) for p in seen]
+            thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES)).tolist()
+            choices += [(spread, t, distance) for t in thresholds]
             of_each = []
             for i, total in enumerate(sums):
                 where, heights = peaks_of(total, distance)
                 ends = [(*where[heights > t].tolist(), total.size) for t in thresholds]
-                of_each.append([loss(i, found) for found in ends])
-            losses = np.mean(of_each, axis=0)
-            if losses.min() < best:
-                best, self.spread_, self.distance_ = losses.min(), spread, distance
-                self.threshold_ = float(thresholds[losses.argmin()])
-        self.loss_ = float(best)
+                of_each.append([loss(i, one) for one in ends])
+            found.append(np.array(of_each).T)
+        return choices, np.vstack(found)
+
+    def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+        """Choose how peaks are picked."""
+        (self.spread_, self.threshold_, self.distance_), self.loss_ = USUAL, np.nan
+        if scored.is_tunable:
+            means = losses.mean(axis=1)
+            self.spread_, self.threshold_, self.distance_ = choices[int(means.argmin())]
+            self.loss_ = float(means.min())

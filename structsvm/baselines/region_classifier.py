@@ -133,7 +133,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
         if regions.n_classes == 2:
-            held_out, self.model_ = recipe.learn(arrays, regions, groups)
+            held_out, _, self.model_ = recipe.learn(arrays, regions, groups)
             if held_out is not None:
                 self._tune(held_out, regions, graphs)
         else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from structsvm.features.names import UNNAMED, States
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import among
 from structsvm.support.tables import each_in_order
 
 LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
@@ -55,7 +57,82 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
         """The segment ends of a recording, of K segments if K is given."""
 
 
-class NamedSegmenter(Segmenter):
+class FrameSegmenter(Segmenter):
+    """Finds segments by what a classifier says of each sample, with settings tuned on labels."""
+
+    model_: Any
+    n_features_in_: int
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Learn the classifier, and tune the search for segments on what it has not seen.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+        ys : sequence of labels, (T_i,) each
+            Names of states: text or numbers; None, "" or NaN, and -1 among numbers, for a sample
+            without a name. A classifier of boundaries takes breakpoints, too, the last being T_i.
+        groups : sequence of length N, optional
+            Whom or what a recording is of.
+
+        Raises
+        ------
+        SettingsError, DataError
+            When a parameter cannot be used, or no two samples next to each other have labels.
+        LearningError
+            When the classifier fails, naming the fold.
+        """
+        scored = self._scored(Xs, ys, groups)
+        self._tune(scored, *self._losses(scored))
+        return self
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any, groups: Any, n_clusters: Sequence[int | None]
+    ) -> tuple[list[NDArray[Any]], ...]:
+        """Fit, and label each recording by what was learned from others, without and with K given.
+
+        Both the classifier and the settings of the search are those that the other folds give.
+        """
+        scored = self._scored(Xs, ys, groups)
+        choices, losses = self._losses(scored)
+        self._tune(scored, choices, losses)
+        if scored.probabilities is None:
+            raise DataError(f"{type(self).__name__}: there are no two groups to hold one out")
+        without, recordings = {}, [part.recording for part in scored.known]
+        for k in np.unique(scored.fold).tolist():
+            others, without[k] = scored.fold[recordings] != k, copy(self)
+            without[k]._tune(scored.at(others), choices, losses[:, others])
+        pairs = list(zip(scored.fold.tolist(), scored.probabilities, strict=True))
+        priced = [without[k]._labels(p, None) for k, p in pairs]
+        counted = zip(pairs, n_clusters, strict=True)
+        return priced, [without[k]._labels(p, K) for (k, p), K in counted]
+
+    @abstractmethod
+    def _scored(self, Xs: Any, ys: Any, groups: Any) -> Scored:
+        """Learn from checked labels, and score the recordings by what has not seen them."""
+
+    @abstractmethod
+    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+        """Choices of settings, and the loss of each on each known stretch, (n_choices, n_known)."""
+
+    @abstractmethod
+    def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+        """Choose the settings; usual ones where nothing is known that was held out."""
+
+    @abstractmethod
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities at each sample of each recording."""
+
+    def _seen(self, Xs: Any) -> list[Floats]:
+        return self.predict_proba(Xs)
+
+    def _labels(self, p: Floats, K: int | None) -> NDArray[Any]:
+        """A number or name for each sample, (T,), given the probabilities of all classes."""
+        ends = self._ends(p, K)
+        return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+class NamedSegmenter(FrameSegmenter):
     """Finds segments and names them, by the probabilities of states at each sample."""
 
     classes_: NDArray[Any]
@@ -68,12 +145,16 @@ class NamedSegmenter(Segmenter):
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
         return probabilities_by(self, Xs)
 
-    _seen = predict_proba
-
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each; parameters of `predict`."""
-        found = with_counts(self.predict_proba(Xs), n_clusters)
-        return [self.classes_[self._path(p, K)] for p, K in found]
+        return self.names_by(self.predict_proba(Xs), n_clusters)
+
+    def names_by(self, probabilities: Sequence[Floats], n_clusters: Counts) -> list[NDArray[Any]]:
+        """As :meth:`predict_states`, of what :meth:`predict_proba` gave."""
+        return [self._labels(p, K) for p, K in with_counts(probabilities, n_clusters)]
+
+    def _labels(self, p: Floats, K: int | None) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._path(p, K)])
 
     def predict_segments(
         self, Xs: Sequence[Floats], n_clusters: Counts = None
@@ -115,7 +196,7 @@ def typical_length(sequences: Sequence[Ints]) -> float:
 def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
     """What a classifier sees beside a sample: boosting other samples, and the others windows."""
     typical = typical_length(sequences)
-    if estimator in (None, "boosting"):
+    if among(estimator, (None, "boosting", "fast-boosting")):
         return Lags(sorted({round(part * typical) for part in LAGS}))
     widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
     return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
@@ -129,10 +210,10 @@ def begins_of(code: Ints) -> Ints:
     return begins
 
 
-def mean_loss(truths: Sequence[EquivalenceMatrix], guesses: Sequence[list[int]]) -> float:
-    """Mean of ``|M - M_i|_F^2``, of the segment ends of guesses."""
-    pairs = zip(truths, map(EquivalenceMatrix.from_breakpoints, guesses), strict=True)
-    return float(np.mean([partition_loss(truth, guess) for truth, guess in pairs]))
+def losses_of(truths: Sequence[EquivalenceMatrix], found: Sequence[Sequence[list[int]]]) -> Floats:
+    """``|M - M_i|_F^2`` of the segment ends that each choice finds in each, (n_choices, n)."""
+    rows = [map(EquivalenceMatrix.from_breakpoints, ends) for ends in found]
+    return np.array([list(map(partition_loss, truths, guesses)) for guesses in rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +228,40 @@ class Stretch:
     def of(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """The part of what every recording has for its samples, (end - start, ...)."""
         return values[self.recording][self.start : self.end]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Training recordings, and what classifiers say of them that have not seen them."""
+
+    probabilities: Sequence[Floats] | None
+    """(T_i, C) each; None where no recording can be held out."""
+    known: Sequence[Stretch]
+    fold: Ints
+    """In which each recording was held out, (N,)."""
+    codes: Sequence[Ints]
+    """Numbers of the states of each recording, (T_i,)."""
+    units: Ints
+    """The group of each recording, or its own number, (N,)."""
+
+    def at(self, which: NDArray[np.bool_]) -> Scored:
+        """With some of the known stretches."""
+        kept = [part for part, take in zip(self.known, which.tolist(), strict=True) if take]
+        return replace(self, known=kept)
+
+    @property
+    def is_tunable(self) -> bool:
+        return self.probabilities is not None and bool(self.known)
+
+    @property
+    def sequences(self) -> list[Ints]:
+        """Numbers of the states of the known stretches."""
+        return [part.of(self.codes) for part in self.known]
+
+    def seen(self, smoothing: float) -> list[Floats]:
+        """Logarithms of the probabilities of the known stretches."""
+        assert self.probabilities is not None
+        return [np.log(part.of(self.probabilities) + smoothing) for part in self.known]
 
 
 def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from structsvm.baselines.blind import blind_to
+from structsvm.baselines.segmenter import NamedSegmenter
 from structsvm.data.copies import contents
 from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
@@ -542,8 +543,11 @@ def _found_by_all(
     found: Partitions = {}
     labels: States = {}
     for name in stage("metrics", [*metrics, *others]):
+        namer = learner.inputs_.namer
         if name in metrics:
             found[name] = decode_with(learner, metrics[name], samples, counts)
+        elif others[name] is namer and isinstance(namer, NamedSegmenter):
+            labels[name] = namer.names_by([np.asarray(x.states) for x in samples], counts)
         else:
             labels[name] = labels_by(others[name], name, problem, measured, counts)
     named = {name: names_in(each, samples, learner.classes_) for name, each in found.items()}

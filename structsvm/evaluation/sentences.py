@@ -20,7 +20,6 @@ WORDS = {
     "region-forest": "a classifier of regions (random forest)",
     "pixel-forest": "a classifier of pixels (random forest)",
     "states": "a segmenter of states",
-    "states-quick": "a segmenter of states (quick)",
     "frame-lda": "a frame classifier (LDA)",
     "lda-classifier": "a classifier of rows (LDA)",
     "nearest-centroid": "a classifier of rows (nearest centre)",

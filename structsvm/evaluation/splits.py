@@ -78,6 +78,8 @@ class Split:
     """A sentence that says what is answered by holding these out, and what is not."""
     pieces: Sequence[tuple[int, Ints]] = ()
     """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
+    whole: tuple[TrainingSet, Ints] | None = None
+    """All samples, and which of them are held out, (M,), where all can be learned from at once."""
 
     def __len__(self) -> int:
         return len(self.training)
@@ -158,7 +160,10 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         training.append(data.at(np.flatnonzero(learned)).told_apart)
     called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
     fold, apart, numbers = fold[full], apart[full], numbers[full]
-    return Split(data.at(which), fold, apart, training, called, numbers, groups is not None)
+    at_once = not data.is_deferred and data.weights.all()
+    whole = (data.told_apart, which) if at_once else None
+    test, grouped = data.at(which), groups is not None
+    return Split(test, fold, apart, training, called, numbers, grouped, whole=whole)
 
 
 def _held_out(

@@ -119,7 +119,7 @@ class NamedScores(CrossFitted):
             fold = recipe.draw(arrays, states, groups, every_state=True)
             found, models, self.model_ = recipe.cross_fit(arrays, states, fold, groups)
         elif recipe.averaged:
-            _, self.model_ = recipe.learn(arrays, states, groups)
+            *_, self.model_ = recipe.learn(arrays, states, groups)
         else:
             self.model_ = recipe.fit(arrays, states, groups)
         self.classes_ = states.classes

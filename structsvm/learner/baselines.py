@@ -39,6 +39,7 @@ from structsvm.partitions.problem import (
     names_states,
     read_samples,
 )
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import among
 from structsvm.support.contract import asked
 from structsvm.support.plain import some_of
@@ -203,6 +204,20 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
             return clone(baseline.estimator).fit(seen, labels, groups=part.groups)
 
     return learn_in_memory(data, baseline.name, fit)[1]
+
+
+def fit_held_out(
+    baseline: Baseline, data: TrainingSet, held_out: Sequence[Ints]
+) -> tuple[Any, tuple[list[NDArray[Any]], ...]]:
+    """Fit it, and label each sample by what others taught, without and with the true K of some."""
+    counts: list[int | None] = [None] * len(data)
+    which = np.concatenate(held_out)
+    for i, truth in zip(which.tolist(), data.at(which).truths, strict=True):
+        counts[i] = truth.n_clusters
+    model = clone(baseline.estimator)
+    with without_warnings(ConvergenceWarning):
+        seen = seen_by(model, data.samples)
+        return model, model.fit_held_out(seen, _item_labels(data), data.groups, counts)
 
 
 def _item_labels(data: TrainingSet) -> list[Any]:

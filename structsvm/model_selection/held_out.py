@@ -18,6 +18,7 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.trials import (
+    FEWEST_INNER,
     Fold,
     SavedTrials,
     Trial,
@@ -27,9 +28,6 @@ from structsvm.model_selection.trials import (
 )
 from structsvm.partitions.problem import Baseline, Candidate
 from structsvm.support.arrays import Floats, Ints
-
-FEWEST_INNER = 2
-"""Folds within folds that a classifier is cross-fitted in, at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +47,8 @@ class HeldOut:
     """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
     untried: Mapping[Candidate, float]
     """Candidates for which there was no time, and the seconds that each would take."""
+    models: Mapping[str, Any]
+    """Estimators that were learned from all samples meanwhile, by the name of the candidate."""
 
     @classmethod
     def run(
@@ -68,7 +68,12 @@ class HeldOut:
             for k, data in enumerate(split.training)
         ]
         asked = {c: settings(c) for c in candidates if c.estimator is None}
-        found, untried = trials_of(tasks_of(asked, candidates), folds, n_jobs, end, saved)
+        whole = None
+        if split.whole is not None:
+            data, which = split.whole
+            whole = data, [which[split.test(k)] for k in range(len(split))]
+        tasks = tasks_of(asked, candidates, whole)
+        found, untried, models = trials_of(tasks, folds, n_jobs, end, saved)
         tried = {c: found[c] for c in candidates if c in found}
         N, traits = len(split.held_out), split.held_out.problem.traits
         both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
@@ -83,7 +88,7 @@ class HeldOut:
                 (trial,) = try_baseline(Baseline(name, one), fold)
                 of_blind[name][test] = trial.losses[:, judged]
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
-        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
+        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried, models)
 
     @cached_property
     def candidates(self) -> list[Candidate]:

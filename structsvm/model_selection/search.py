@@ -42,8 +42,9 @@ from structsvm.learner.steps import (
     segment_table,
 )
 from structsvm.learner.training_set import ROWS, Inputs, TrainingSet, ask
-from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
+from structsvm.model_selection.held_out import HeldOut
 from structsvm.model_selection.trials import (
+    FEWEST_INNER,
     SEEING,
     SavedTrials,
     candidate_metric,
@@ -294,6 +295,7 @@ class MetricLearnerCV(ProblemParameters):
             self.untried_[candidate.name] = self.untried_.get(candidate.name, 0.0) + seconds
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
+        self._models = held_out.models
         self.__dict__.pop("best_estimator_", None)  # of another choice
         return MetricLearner(**self._parameters(learned))
 
@@ -400,6 +402,7 @@ class MetricLearnerCV(ProblemParameters):
         tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
         chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
         asked = {b.name: b for b in others if b.name not in self.untried_} | chosen
+        asked = {name: one for name, one in asked.items() if name not in self._models}
         learned = 0.5 if asked else 1.0
 
         def keep(learner: MetricLearner) -> None:
@@ -412,6 +415,7 @@ class MetricLearnerCV(ProblemParameters):
             cross_fitted(fit, self._folded(data, REUSED_FROM), data)
         if learner.interrupted_:
             raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
+        learner._compare_with(self._models)
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         named = not isinstance(which, str)
         with share("baselines", learned, 1.0):

@@ -23,7 +23,13 @@ from structsvm.errors import CheckpointError, DataError, DataWarning, LearningEr
 from structsvm.evaluation.confusion import share_right
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features.names import read_names
-from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
+from structsvm.learner.baselines import (
+    fit_baseline,
+    fit_held_out,
+    labels_by,
+    partitions_of,
+    tuned_metric,
+)
 from structsvm.learner.fitting import FitState
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import names_in
@@ -35,12 +41,15 @@ from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.fingerprint import fingerprint
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 from structsvm.support.quiet import without_warnings
 
+FEWEST_INNER = 2
+"""Folds within folds that a classifier is cross-fitted in, at least."""
+
 AGAIN = 1.5
-"""What learning a classifier from all takes, in units of what it takes in a fold."""
+"""What learning a classifier of a fold from all takes, in units of what it takes in the fold."""
 
 USUAL_RATE = 1.0
 """Seconds that a task of cost one takes in a fold, where nothing was tried yet."""
@@ -51,6 +60,13 @@ LESS = 4.0
 TRIALS = Archive("search", 1, CheckpointError)
 
 Learned = TypeVar("Learned")
+
+Whole = tuple[TrainingSet, Sequence[Ints]]
+"""All samples, and which of them each fold holds out."""
+
+Tried = tuple[list[list["Trial"]], Any]
+"""Trials of the candidates of a task in each of some folds, and what was learned from all, if it
+was."""
 
 SEEING = ("features", "standardize")
 """Settings of a candidate that say what its metric sees."""
@@ -173,26 +189,32 @@ class Task:
     """Candidates that are tried together: tuned metrics that see the same, a path, a classifier."""
 
     candidates: Sequence[Candidate]
-    work: Callable[[Fold], list[Trial]]
+    work: Callable[[Sequence[Fold]], Tried]
     cost: float = 1.0
     """As of a :class:`structsvm.partitions.Baseline`; that of metrics is about one."""
+    at_once: bool = False
+    """Whether all folds are tried at once, by an estimator that holds recordings out itself."""
 
     @property
-    def is_classifier(self) -> bool:
-        return self.candidates[0].estimator is not None
+    def is_learned_again(self) -> bool:
+        return self.candidates[0].estimator is not None and not self.at_once
 
-    def tried_in(self, fold: Fold, end: float) -> tuple[list[Trial] | None, float]:
-        """The trials of a fold, None if they did not end in time, and seconds."""
+    def tried_in(self, folds: Sequence[Fold], end: float) -> tuple[Tried | None, float]:
+        """What was found in these folds, None if it did not end in time, and seconds."""
         start = time.perf_counter()
         try:
             with until(end):
-                trials: list[Trial] | None = self.work(fold)
+                found: Tried | None = self.work(folds)
         except OutOfTimeError:
-            trials = None
-        return trials, time.perf_counter() - start
+            found = None
+        return found, time.perf_counter() - start
 
 
-def tasks_of(asked: Mapping[Candidate, Settings], candidates: Sequence[Candidate]) -> list[Task]:
+def tasks_of(
+    asked: Mapping[Candidate, Settings],
+    candidates: Sequence[Candidate],
+    whole: Whole | None,
+) -> list[Task]:
     """The tasks in order: what others have to beat, then by cost. ``asked`` are all metrics'."""
     alike: dict[Any, dict[Candidate, Settings]] = {}
     for c, settings in asked.items():
@@ -202,11 +224,13 @@ def tasks_of(asked: Mapping[Candidate, Settings], candidates: Sequence[Candidate
         Task(list(some), partial(_try_metrics, some), max(c.cost for c in some))
         for some in alike.values()
     ]
-    tasks += [
-        Task([c], partial(try_baseline, c.estimator), c.estimator.cost)
-        for c in candidates
-        if c.estimator is not None
-    ]
+    for c in candidates:
+        if (own := c.estimator) is None:
+            continue
+        if whole is not None and hasattr(own.estimator, "fit_held_out"):
+            tasks.append(Task([c], partial(_try_at_once, own, whole), own.cost, at_once=True))
+        else:
+            tasks.append(Task([c], partial(_try_classifier, own), own.cost))
     names = {task: [c.name for c in task.candidates] for task in tasks}
     return sorted(tasks, key=lambda task: ("untrained" not in names[task], task.cost))
 
@@ -218,24 +242,24 @@ class Clock:
         self.end, self.n_workers = end, n_workers
         self.start, self.told = time.monotonic(), 0.0
         self.seconds: dict[Task, float] = {}
-        """What each task took in the last fold: in the first one functions may be compiled."""
+        """What each task took when it was last asked: in a first fold functions may be compiled."""
 
     @property
     def end_of_trials(self) -> float:
-        """When there is just time left to learn what was tried from all recordings."""
-        tried = sum(s for task, s in self.seconds.items() if task.is_classifier)
+        """When there is just time left to learn what was tried in folds from all recordings."""
+        tried = sum(s for task, s in self.seconds.items() if task.is_learned_again)
         return self.end - AGAIN * tried
 
     def takes(self, task: Task) -> float:
-        """Seconds that a task takes in a fold, about."""
+        """Seconds that a task takes each time it is asked, about."""
         known = sum(other.cost for other in self.seconds)
         rate = sum(self.seconds.values()) / known if known else USUAL_RATE
         return self.seconds.get(task, task.cost * rate)
 
     def needs(self, task: Task, n_folds: int) -> float:
-        """Seconds that a task will take in so many folds, and once more."""
-        again = AGAIN if task.is_classifier and task not in self.seconds else 0.0
-        return self.takes(task) * (n_folds / self.n_workers + again)
+        """Seconds that a task will take for so many folds, and to be learned again."""
+        again = AGAIN if task.is_learned_again and task not in self.seconds else 0.0
+        return self.takes(task) * ((1 if task.at_once else n_folds / self.n_workers) + again)
 
     def share(self, task: Task, left: Sequence[Task]) -> AbstractContextManager[None]:
         """What is told meanwhile, as a part of the time for the tasks that are left."""
@@ -262,46 +286,53 @@ def trials_of(
     n_jobs: int | None,
     end: float = math.inf,
     saved: SavedTrials | None = None,
-) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float]]:
+) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float], dict[str, Any]]:
     """A trial in each fold of each candidate for which there is time, and what others would take.
 
-    The first task, and the first that learns a metric, are done whatever time they take.
+    The first task, and the first that learns a metric, are done whatever time they take. The models
+    of those that were tried at once are learned from all.
     """
     found: dict[tuple[Task, int], list[Trial]] = {}
+    models: dict[str, Any] = {}
     if saved is not None:
         pairs = [(task, fold.number) for task in tasks for fold in folds]
         found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
     n, clock = len(folds), Clock(end, effective_n_jobs(n_jobs))
     for (task, _), trials in found.items():
         clock.seconds[task] = sum(trial.seconds for trial in trials)
-    asked = [(task, fold) for task in tasks for fold in folds if (task, fold.number) not in found]
+    parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
+    asked = [(task, part) for task, part in parts if (task, part[0].number) not in found]
     learned = [task for task in tasks if task.candidates[0].is_learned]
     needed = {*tasks[:1], *learned[:1]}
-    begun: list[tuple[Task, int]] = []
+    begun: list[tuple[Task, Sequence[Fold]]] = []
     late: set[Task] = set()
 
     def jobs() -> Iterator[Any]:
-        for number, (task, fold) in enumerate(asked):
-            if task not in needed and not clock.allows(task, n - fold.number):
+        for number, (task, part) in enumerate(asked):
+            if task not in needed and not clock.allows(task, n - part[0].number):
                 late.add(task)
             if task not in late:
-                begun.append((task, fold.number))
+                begun.append((task, part))
                 with clock.share(task, [other for other, _ in asked[number:] if other not in late]):
                     yield delayed(task.tried_in)(
-                        fold, math.inf if task in needed else clock.end_of_trials
+                        part, math.inf if task in needed else clock.end_of_trials
                     )
 
     with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
-        for number, (trials, seconds) in enumerate(parallel(jobs())):
-            task, fold_number = begun[number]
-            if trials is None:
+        for number, (tried, seconds) in enumerate(parallel(jobs())):
+            task, part = begun[number]
+            if tried is None:
                 late.add(task)
                 continue
             clock.seconds[task] = seconds
-            found[task, fold_number] = trials
-            if saved is not None:
-                saved.keep(task, fold_number, trials)
-    return _tried_and_untried(tasks, found, clock, n)
+            of_folds, model = tried
+            if model is not None:
+                models[task.candidates[0].name] = model
+            for fold, trials in zip(part, of_folds, strict=True):
+                found[task, fold.number] = trials
+                if saved is not None:
+                    saved.keep(task, fold.number, trials)
+    return *_tried_and_untried(tasks, found, clock, n), models
 
 
 def _tried_and_untried(
@@ -349,7 +380,11 @@ class SavedTrials:
 # ---- how a task is done in a fold
 
 
-def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
+def _try_metrics(asked: Mapping[Candidate, Settings], folds: Sequence[Fold]) -> Tried:
+    return [_metrics_in(asked, fold) for fold in folds], None
+
+
+def _metrics_in(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
     """Metrics that see the same features: those that are tuned only, and those that are learned."""
     start, settings = time.perf_counter(), next(iter(asked.values()))
     try:
@@ -441,3 +476,30 @@ def try_baseline(baseline: Baseline, fold: Fold) -> list[Trial]:
         return [fold.failed(error, start)]
     accuracy = fold.accuracy(labels[0] if names_states(model) else None)
     return [fold.trial([partitions_of(y, problem) for y in labels], seconds, accuracy=accuracy)]
+
+
+def _try_classifier(baseline: Baseline, folds: Sequence[Fold]) -> Tried:
+    return [try_baseline(baseline, fold) for fold in folds], None
+
+
+def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tried:
+    """An estimator that is fitted once, and labels recordings by what it learned from others."""
+    start, (data, held_out) = time.perf_counter(), whole
+    fold_of = np.full(len(data), -1)
+    for k, which in enumerate(held_out):
+        fold_of[which] = k
+    if baseline.estimator.n_folds is not None and fold_of.min() == 0 and len(folds) > FEWEST_INNER:
+        data = replace(data, groups=fold_of.tolist())  # others learn in the same folds
+    try:
+        with without_warnings(DataWarning):
+            model, found = fit_held_out(baseline, data, held_out)
+    except (DataError, LearningError) as error:
+        return [[fold.failed(error, start)] for fold in folds], None
+    trials = []
+    for fold, which in zip(folds, held_out, strict=True):
+        labels = [[one[i] for i in which.tolist()] for one in found]
+        accuracy = fold.accuracy(labels[0] if names_states(model) else None)
+        guesses = [partitions_of(y, data.problem) for y in labels]
+        seconds = (time.perf_counter() - start) / len(folds)
+        trials.append([fold.trial(guesses, seconds, accuracy=accuracy)])
+    return trials, model

@@ -49,7 +49,7 @@ LEARNED: dict[str, dict[str, Any]] = {
 }
 """Settings of the learned candidates that every problem has."""
 
-QUICK_COST = 3.0
+QUICK_COST = 12.0
 """Up to which a baseline is quick."""
 
 
