@@ -168,8 +168,9 @@ classifiers of scikit-learn, optional
             rules.check(y, part, states.classes)
         units = units_of(groups, len(arrays))[1]
         few = units.max() < FEW
-        estimators = self.estimators or (ESTIMATORS if few else OF_MANY)
-        if isinstance(estimators, str):
+        usual = ESTIMATORS if few else OF_MANY
+        estimators = usual if self.estimators is None else self.estimators
+        if isinstance(estimators, str) or not len(estimators):
             raise SettingsError(f"estimators must be a list, such as ['lda'], got {estimators!r}")
         folds: dict[str, Any] = {"n_folds": self.n_folds or (5 if few else 3), "whole": few}
         held_out, models = [], []

@@ -94,7 +94,7 @@ def test_names_of_regions_are_counted_in_pixels(scenes):
     result = evaluate(learner, images[2:], masks[2:])
     head = state_table(result).splitlines()[0].split("  ")
     titles = [title.strip() for title in head if title]
-    assert titles == ["region (region-forest)", "pixels", "named right", "taken for"]
+    assert titles == ["region (learned)", "pixels", "named right", "taken for"]
     assert result.confusion["region-forest"].counts.sum() == masks[2].size
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from structsvm import EquivalenceMatrix, StructuredSVM
-from structsvm.baselines import FrameClassifier
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
 from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
 from structsvm.problems import StateSegmenter, StateSequence
@@ -234,3 +234,37 @@ def test_weights_of_long_segments_are_those_of_blocks(rng):
     found = segmenter.predict_states(Xs)
     assert np.mean([a == y for a in found]) > 0.97
     assert segmenter.solution_.status.converged
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [StateSegmenter(["lda"]), FrameClassifier("lda"), BoundaryClassifier("logistic")],
+    ids=["states", "frames", "boundaries"],
+)
+class TestHeldOut:
+    """What is said of training recordings comes from what has not seen them."""
+
+    def test_noise_is_named_by_chance(self, estimator, rng):
+        Xs = [rng.normal(size=(40, 3)) for _ in range(40)]
+        ys = [np.repeat(rng.choice(["a", "b"], 8), 5) for _ in Xs]
+        counts = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in ys]
+        priced, counted = clone(estimator).fit_held_out(Xs, ys, None, counts)
+        if isinstance(estimator, BoundaryClassifier):
+            hits = np.array([np.diff(found) > 0 for found in counted])
+            truths = np.array([y[1:] != y[:-1] for y in ys])
+            assert hits[truths].mean() < 0.25  # a tenth of all places are changes
+        else:
+            assert 0.4 < np.mean(np.array(priced) == np.array(ys)) < 0.6
+
+    def test_it_is_what_fit_learns_and_counts_are_kept(self, estimator, rng):
+        Xs, ys, groups = recordings(6, rng), [NAMES] * 6, list("aabbcc")
+        first, second = clone(estimator).fit(Xs, ys, groups), clone(estimator)
+        _, counted = second.fit_held_out(Xs, ys, groups, [3, None, 2, 3, 3, 1])
+        for a, b in zip(first.predict_breakpoints(Xs), second.predict_breakpoints(Xs), strict=True):
+            assert a == b
+        n = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in counted]
+        assert n[0] == n[3] == n[4] == 3
+        assert n[2] == 2
+        assert n[5] == 1
+        with pytest.raises(DataError, match="no two groups"):
+            clone(estimator).fit_held_out(Xs, ys, ["a"] * 6, [3] * 6)
