@@ -16,6 +16,7 @@ from structsvm.baselines.segmenter import (
     context_of,
     ends_of,
     losses_of,
+    numbers_of,
     read_named,
     stretches_to_tune_on,
 )
@@ -225,8 +226,8 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each."""
         return [p[:, 1] for p in probabilities_by(self, Xs)]
 
-    def _seen(self, Xs: Any) -> list[Floats]:
-        return probabilities_by(self, Xs)
+    def _labels(self, p: Floats, K: int | None) -> Ints:
+        return numbers_of(self._ends(p, K))
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
         sums = sums_of(seen[:, 1], self.spread_)

@@ -41,8 +41,7 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             Exactly so many segments in each recording, in place of as many as are found.
         """
-        found = self.predict_breakpoints(Xs, n_clusters)
-        return [np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)) for ends in found]
+        return [numbers_of(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
@@ -124,12 +123,11 @@ class FrameSegmenter(Segmenter):
         """Probabilities at each sample of each recording."""
 
     def _seen(self, Xs: Any) -> list[Floats]:
-        return self.predict_proba(Xs)
+        return probabilities_by(self, Xs)
 
+    @abstractmethod
     def _labels(self, p: Floats, K: int | None) -> NDArray[Any]:
         """A number or name for each sample, (T,), given the probabilities of all classes."""
-        ends = self._ends(p, K)
-        return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
 class NamedSegmenter(FrameSegmenter):
@@ -181,6 +179,11 @@ def with_counts(
     """Pair the values of each recording with its number of segments or None."""
     counts = cluster_counts(n_clusters, [len(one) for one in values])
     return zip(values, counts, strict=True)
+
+
+def numbers_of(ends: Sequence[int]) -> Ints:
+    """The number of the segment of each sample, (T,)."""
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
 def ends_of(codes: Ints) -> list[int]:
