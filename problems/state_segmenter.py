@@ -47,9 +47,9 @@ CHOICES = list(product(SAMPLES, LENGTHS, PRICES))
 USUAL = (0.3, 1.0, 1.0)
 """Where nothing can be held out to choose by."""
 
-FEW = 10
-"""Groups up to which slow boosting, more folds, and a model of all are worth their time: with 95
-recordings of har_spsw fast boosting and three folds did no worse, and with two they did."""
+FEW = 8
+"""With fewer groups slow boosting, more folds, and a model of all are worth their time: with ten
+groups of har_spsw fast boosting and three folds did no worse, and with two they did."""
 
 TUNED_ON = 3e8
 """Operations of the search, about, that go into choosing where to start."""
@@ -85,14 +85,14 @@ class StateSegmenter(NamedSegmenter):
     estimators : sequence of "fast-boosting", "boosting", "kernel", "lda", "logistic", "forest" or \
 classifiers of scikit-learn, optional
         Of whose probabilities the mean is taken; by default boosting, which is fast where there are
-        more than ten groups, and the kernel.
+        eight groups or more, and the kernel.
     features : RecordingTransformer, optional
         Context that the classifiers see; by default each sample, and the means and standard
         deviations of windows of a quarter, a half and one typical segment about it; "boosting" sees
         samples up to a quarter of a typical segment away instead.
     n_folds : int, optional
-        By default 5, or 3 for more than ten groups, or recordings where there are no groups. The
-        mean of the models of the folds predicts, with one of all where there are up to ten.
+        By default 5, or 3 for eight groups or more, or recordings where there are no groups. The
+        mean of the models of the folds predicts, with one of all where there are fewer.
     smoothing : float
         Added to a probability before its logarithm is taken.
     standardize : {"both", "recording", "training", None}
@@ -167,7 +167,7 @@ classifiers of scikit-learn, optional
         for part, y in zip(known, sequences, strict=True):
             rules.check(y, part, states.classes)
         units = units_of(groups, len(arrays))[1]
-        few = units.max() < FEW
+        few = np.unique(units).size < FEW
         usual = ESTIMATORS if few else OF_MANY
         estimators = usual if self.estimators is None else self.estimators
         if isinstance(estimators, str) or not len(estimators):
