@@ -168,7 +168,8 @@ class Clustering(PartitionProblem):
         if kind == "auto":
             kind = "relaxed" if truth.n_clusters <= FEW else "rounded"
         if kind == "relaxed":
-            return CompressedSample(compress(sample.X, truth)[0])
+            data, _ = compress(sample.X, truth)
+            return CompressedSample(data, CompressedProjector(data, data.U))
         if kind == "rounded":
             search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
             return SearchedSample(sample.data, truth, search)
@@ -308,25 +309,20 @@ class CompressedSample(LabelledSample):
     """A table rotated into as few rows as it has directions, separated by the relaxation."""
 
     data: CompressedData
-
-    @property
-    def truth(self) -> CompressedProjector:
-        return CompressedProjector(self.data, self.data.U)
-
-    @property
-    def n_samples(self) -> int:
-        return self.data.n_samples
+    truth: CompressedProjector
 
     def gram(self, y: CompressedProjector) -> Floats:
-        return y.gram()
+        projected = y.V.T @ self.data.X
+        return np.asarray(projected.T @ projected)
 
     def gram_diagonal(self, y: CompressedProjector) -> Floats:
-        return y.gram_diagonal()
+        projected = y.V.T @ self.data.X
+        return np.asarray(np.einsum("kp,kp->p", projected, projected))
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Find the most violated relaxed labelling by one small eigendecomposition, whatever T."""
         K = self.truth.n_clusters if given_k else None
-        terms = scoring.B, scoring.truth_weight, scoring.shift
+        terms = scoring.B, 2 * scoring.kappa, scoring.kappa - scoring.price
         M, _ = SpectralOracle().maximize_compressed(self.data, *terms, K)
         return Separation(M, 0.0, Quality.RELAXATION)
 

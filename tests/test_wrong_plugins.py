@@ -465,9 +465,9 @@ class ZeroOneSample(SearchedSample):
     def separate(self, scoring, given_k):
         def worth(M):
             score = M.gram_diagonal(scoring.in_metric(self.X)).sum() - scoring.price * M.n_clusters
-            return score + scoring.kappa * zero_one(self.M, M)
+            return score + scoring.kappa * zero_one(self.truth, M)
 
-        rows = all_segmentations(self.n_samples)
+        rows = all_segmentations(self.truth.n_samples)
         best = max(map(EquivalenceMatrix.from_labels, rows), key=worth)
         return Separation(best, 0.0, Quality.EXACT)
 

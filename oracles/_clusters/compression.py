@@ -80,14 +80,6 @@ class CompressedProjector:
     def n_samples(self) -> int:
         return self.data.n_samples
 
-    def gram(self) -> Floats:
-        projected = self.V.T @ self.data.X
-        return np.asarray(projected.T @ projected)
-
-    def gram_diagonal(self) -> Floats:
-        projected = self.V.T @ self.data.X
-        return np.asarray(np.einsum("kp,kp->p", projected, projected))
-
     def inner(self, other: CompressedProjector) -> float:
         """``Tr(M M')`` for another projector of the same data, one of them without null part."""
         return float(np.sum((self.V.T @ other.V) ** 2))

@@ -80,6 +80,21 @@ class Clusters(NamedTuple):
     """``h`` of each cluster, (K,)."""
 
 
+class _Slots(NamedTuple):
+    """The same in columns, so that all clusters are judged at once."""
+
+    sums: Floats
+    """(r, K), with rows of zeros at the end."""
+    table: Floats
+    """(K_i, K)."""
+    sizes: Floats
+    h: Floats
+    share: Floats
+    """``1 / (size + 1)``, (K,)."""
+    worth: Floats
+    """``h / size``; ``-d`` for an empty slot, what opening it brings, (K,)."""
+
+
 def improve(
     objective: GroupedObjective, labels: Ints, fixed: bool, order: Ints, max_sweeps: int
 ) -> Ints:
@@ -123,12 +138,18 @@ def _sweep(
 ) -> int:
     """Visit every sample once; how many moved. ``labels`` change in place, the first slots used."""
     r, K = o.signs.size, c.sizes.size
-    # A column for each cluster, so that all are judged at once, and rows of zeros at the end.
-    sums, table = np.zeros((-(-r // UNROLLED) * UNROLLED, K)), c.table.T.copy()
+    slots = _Slots(
+        np.zeros((-(-r // UNROLLED) * UNROLLED, K)),
+        c.table.T.copy(),
+        c.sizes.copy(),
+        c.h.copy(),
+        np.empty(K),
+        np.empty(K),
+    )
+    sums, table, sizes, h, share, worth = slots
     sums[:r] = c.sums.T
-    h, sizes, share, worth = c.h.copy(), c.sizes.copy(), np.empty(K), np.empty(K)
     for b in range(K):
-        _weigh(h, sizes, o.shift, b, share, worth)
+        _weigh(slots, o.shift, b)
     rounding = 1e-13 * (np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(o.shift))
     joined, gain, z = np.empty(K), np.empty(K), np.zeros(sums.shape[0])
     moves = 0
@@ -155,8 +176,8 @@ def _sweep(
                 best, most = b, gain[b]
         if best != a:
             h[a], h[best] = left, joined[best]
-            _add(o, t, -1.0, a, sums, table, h, sizes, share, worth)
-            _add(o, t, 1.0, best, sums, table, h, sizes, share, worth)
+            _add(o, t, -1.0, a, slots)
+            _add(o, t, 1.0, best, slots)
             labels[t] = best
             used = max(used, best + 1)
             moves += 1
@@ -164,34 +185,22 @@ def _sweep(
 
 
 @inner()
-def _add(
-    o: GroupedObjective,
-    t: int,
-    sign: float,
-    b: int,
-    sums: Floats,
-    table: Floats,
-    h: Floats,
-    sizes: Floats,
-    share: Floats,
-    worth: Floats,
-) -> None:
+def _add(o: GroupedObjective, t: int, sign: float, b: int, slots: _Slots) -> None:
     """Put a sample into a cluster, or take it out of it, whose ``h`` is right already."""
     for j in range(o.signs.size):
-        sums[j, b] += sign * o.Z[t, j]
-    table[o.truth[t], b] += sign
-    sizes[b] += sign
-    if sizes[b] == 0.0:
-        sums[:, b] = 0.0
-        h[b] = 0.0
-    _weigh(h, sizes, o.shift, b, share, worth)
+        slots.sums[j, b] += sign * o.Z[t, j]
+    slots.table[o.truth[t], b] += sign
+    slots.sizes[b] += sign
+    if slots.sizes[b] == 0.0:
+        slots.sums[:, b] = 0.0
+        slots.h[b] = 0.0
+    _weigh(slots, o.shift, b)
 
 
 @inner()
-def _weigh(h: Floats, sizes: Floats, shift: float, b: int, share: Floats, worth: Floats) -> None:
-    """``1 / (size + 1)`` and ``h / size``; ``-d`` for an empty slot, what opening it brings."""
-    share[b] = 1.0 / (sizes[b] + 1.0)
-    worth[b] = h[b] / sizes[b] if sizes[b] > 0.0 else -shift
+def _weigh(slots: _Slots, shift: float, b: int) -> None:
+    slots.share[b] = 1.0 / (slots.sizes[b] + 1.0)
+    slots.worth[b] = slots.h[b] / slots.sizes[b] if slots.sizes[b] > 0.0 else -shift
 
 
 @inner(fastmath={"reassoc", "contract", "nsz"})

@@ -81,11 +81,6 @@ class Recordings(NamedTuple):
             first_bound=offsets([b.size for b in bounds]),
         )
 
-    def most_work(self) -> float:
-        """The number of operations that the search of one of them may take."""
-        sizes = np.diff(self.first) + OVERHEAD * self.lengths
-        return float((self.lengths * sizes.astype(np.float64)).max())
-
 
 class Found(NamedTuple):
     """The best segmentation of a recording."""
@@ -108,7 +103,9 @@ def segment_all(recordings: Recordings, c: float, shifts: Floats) -> list[Found 
     paths = np.empty(n_samples + N, np.int64)
     counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
     at = offsets(recordings.lengths)
-    for begin, end in pieces(0, N, recordings.most_work()):
+    numbers_read = np.diff(recordings.first) + OVERHEAD * recordings.lengths
+    most = float((recordings.lengths * numbers_read.astype(np.float64)).max())
+    for begin, end in pieces(0, N, most):
         _segment_all(recordings, at, c, shifts, paths, counts, numbers, begin, end)
     found: list[Found | None] = []
     for i, (n, row) in enumerate(zip(counts.tolist(), numbers.tolist(), strict=True)):
@@ -132,26 +129,22 @@ def _segment_all(
 ) -> None:
     """Fill ``paths`` and ``numbers`` in; ``counts`` stay 0 where PELT is slow."""
     for i in range(begin, end):
-        Z, bounds = _recording(recordings, i)
-        T, r = Z.shape
+        T = recordings.lengths[i]
+        samples = recordings.samples[recordings.first[i] : recordings.first[i + 1]]
+        bounds = recordings.bounds[recordings.first_bound[i] : recordings.first_bound[i + 1]]
+        r = samples.size // T
+        Z = samples.reshape((T, r))
         mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
         table = free_table(Z, bounds, c, shifts[i], mean, total)
         scatter = scatter_of(Z, mean)
         kappa = (c if bounds.size > 0 else 0.0) - shifts[i]
-        rounding = rounding_at(r, scatter, (abs(shifts[i]) + abs(kappa)) * T)
+        prices = (abs(shifts[i]) + abs(kappa)) * T
+        rounding = ROUNDING * (r + OVERHEAD) * (scatter + prices)
         numbers[i, SCATTER] = scatter
         # In the null metric one segment is best.
         if r == 0 or pelt_scan(table, kappa, rounding, previous):
             path = paths[at[i] + i : at[i + 1] + i + 1]
             counts[i] = _finish(table, previous, mean, total, path, numbers[i])
-
-
-@inner()
-def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
-    T = recordings.lengths[i]
-    samples = recordings.samples[recordings.first[i] : recordings.first[i + 1]]
-    bounds = recordings.bounds[recordings.first_bound[i] : recordings.first_bound[i + 1]]
-    return samples.reshape((T, samples.size // T)), bounds
 
 
 @inner()
@@ -171,11 +164,6 @@ def _finish(
     for j in range(mean.size):
         numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
     return n
-
-
-@inner()
-def rounding_at(r: int, scatter: float, prices: float) -> float:
-    return ROUNDING * (r + OVERHEAD) * (scatter + prices)
 
 
 @inner()

@@ -45,32 +45,24 @@ BEYOND_ROUNDING = 1e-9
 
 def price_path(Z: Floats, prices: Floats) -> list[Ints]:
     """The boundaries, from 0 to T, of the best segmentation of a recording at every price."""
-    ends, counts = _boundaries(Z, prices)
+    ends, counts = _every_price(Z, NO_TRUTH, prices)
     return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
 
 
 def loss_curve(Z: Floats, bounds: Ints, prices: Floats) -> Floats:
     """``|M - M_i|_F^2`` of a recording's best segmentation at every price, (n,)."""
-    losses = np.empty(prices.size)
-    _write_losses(bounds, *_boundaries(Z, prices), losses)
-    return losses
-
-
-def _boundaries(Z: Floats, prices: Floats) -> tuple[Ints, Ints]:
-    ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
-    counts = np.empty(prices.size, np.int64)
-    _every_price(Z, NO_TRUTH, prices, ends, counts)
-    return ends, counts
+    return np.asarray(_losses(bounds, *_every_price(Z, NO_TRUTH, prices)))
 
 
 @compiled()
-def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
-    """Fill the boundaries of the best segmentation at every price in, and their numbers."""
+def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
+    """The boundaries of the best segmentation at every price, and their numbers."""
     T, r = Z.shape
+    ends, counts = np.empty((prices.size, T + 1), np.int64), np.empty(prices.size, np.int64)
     if r == 0:
         for k in range(prices.size):
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
-        return
+        return ends, counts
     mean = np.zeros(r)
     table = free_table(Z, nothing, 0.0, 0.0, mean, np.zeros(r))
     n_groups = table.first_group[1]
@@ -84,7 +76,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
     all_below, one_above = 0.0, np.inf  # prices at which every boundary pays, and none does
     n = 0
     for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
-        k = _outwards(prices.size, step)
+        k = prices.size // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
         if prices[k] <= 0.0 or ENOUGH * prices[k] <= all_below:
             for t in range(T + 1):
                 ends[k, t] = t
@@ -104,12 +96,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
                 elif counts[places[j]] == T and batch[j] >= least:
                     all_below = max(all_below, batch[j])
             n = 0
-
-
-@inner()
-def _outwards(n: int, step: int) -> int:
-    """The places from 0 to n - 1, beginning in the middle: n // 2, n // 2 - 1, n // 2 + 1, ..."""
-    return n // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
+    return ends, counts
 
 
 @inner()
@@ -188,24 +175,21 @@ def _fill_starts(
         t = previous[k, t]
 
 
-@compiled()
-def _write_losses(truth: Ints, ends: Ints, counts: Ints, losses: Floats) -> None:
-    for k in range(losses.size):
-        losses[k] = _loss(truth, ends[k, : counts[k] + 1])
-
-
-@inner(error_model="numpy")
-def _loss(truth: Ints, path: Ints) -> float:
-    """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of two segmentations' boundaries."""
-    k, m, shared = 0, 0, 0.0
-    while k < truth.size - 1 and m < path.size - 1:
-        low = truth[k] if truth[k] > path[m] else path[m]
-        high = truth[k + 1] if truth[k + 1] < path[m + 1] else path[m + 1]
-        common = float(high - low)
-        sizes = float(truth[k + 1] - truth[k]) * float(path[m + 1] - path[m])
-        shared += common * common / sizes
-        if truth[k + 1] == high:
-            k += 1
-        if path[m + 1] == high:
-            m += 1
-    return truth.size - 1 + path.size - 1 - 2.0 * shared
+@compiled(error_model="numpy")
+def _losses(truth: Ints, ends: Ints, counts: Ints) -> Floats:
+    """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of the truth and of each path."""
+    losses = np.empty(counts.size)
+    for i in range(losses.size):
+        k, m, shared, path = 0, 0, 0.0, ends[i, : counts[i] + 1]
+        while k < truth.size - 1 and m < path.size - 1:
+            low = truth[k] if truth[k] > path[m] else path[m]
+            high = truth[k + 1] if truth[k + 1] < path[m + 1] else path[m + 1]
+            common = float(high - low)
+            sizes = float(truth[k + 1] - truth[k]) * float(path[m + 1] - path[m])
+            shared += common * common / sizes
+            if truth[k + 1] == high:
+                k += 1
+            if path[m + 1] == high:
+                m += 1
+        losses[i] = truth.size - 1 + path.size - 1 - 2.0 * shared
+    return losses

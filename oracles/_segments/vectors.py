@@ -38,6 +38,7 @@ if getattr(config, "DISABLE_JIT", 0):
 _typing: Any = templates
 _intrinsic: Callable[[Callable[..., Any]], Any] = intrinsic
 _extending: Any = extending
+_function: Any = types.Function
 _FREE = tuple(sorted(FAST))
 _DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
 _DOUBLES = ir.VectorType(_DOUBLE, LANES)
@@ -58,30 +59,42 @@ _kind: Any = _Vector
 VECTOR = _kind("Vector")
 
 
+def _register(symbol: Any, build: Any, result: Any, *operands: Any) -> None:
+    """Let compiled functions call ``symbol``, whose instructions ``build`` writes."""
+
+    class Template(templates.ConcreteTemplate):
+        key, cases = symbol, (_typing.signature(result, *operands),)
+
+    def lower(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return build(builder, *args)
+
+    _typing.infer_global(symbol, _function(Template))
+    _extending.lower_builtin(symbol, *operands)(lower)
+
+
+def _instruction(result: Any, *operands: Any) -> Callable[[Any], Any]:
+    """Let compiled functions call a function, without its builder, of operands of these types."""
+
+    def register(build: Any) -> Any:
+        _register(build, build, result, *operands)
+        return build
+
+    return register
+
+
 def _operator(symbol: Any, instruction: str) -> None:
     """Join two vectors entry by entry."""
 
-    class Template(templates.ConcreteTemplate):
-        cases = (_typing.signature(VECTOR, VECTOR, VECTOR),)
+    def build(builder: Any, *operands: Any) -> Any:
+        return getattr(builder, instruction)(*operands, flags=_FREE)
 
-    def lower(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return getattr(builder, instruction)(*args, flags=_FREE)
-
-    _typing.infer_global(symbol)(Template)
-    _extending.lower_builtin(symbol, VECTOR, VECTOR)(lower)
+    _register(symbol, build, VECTOR, VECTOR, VECTOR)
 
 
 _operator(operator.add, "fadd")
 _operator(operator.sub, "fsub")
 _operator(operator.mul, "fmul")
 _operator(operator.truediv, "fdiv")
-
-
-def _spread(builder: Any, number: Any) -> Any:
-    undefined = ir.Constant(_DOUBLES, ir.Undefined)
-    single = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(single, undefined, everywhere)
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, number: Any) -> Any:
@@ -96,18 +109,13 @@ def _require_contiguous(array: Any) -> None:
         raise TypeError(f"vectors are read from contiguous float64 arrays, got {array}")
 
 
-def _larger(builder: Any, left: Any, right: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", left, right, flags=_FREE), left, right)
-
-
-@_intrinsic
-def spread(_typing: Any, number: Any) -> Any:
+@_instruction(VECTOR, types.float64)
+def spread(builder: Any, number: Any) -> Any:
     """Sixteen times a number."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return _spread(builder, args[0])
-
-    return VECTOR(types.float64), codegen
+    undefined = ir.Constant(_DOUBLES, ir.Undefined)
+    single = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(single, undefined, everywhere)
 
 
 @_intrinsic
@@ -135,84 +143,55 @@ def write(_typing: Any, vector: Any, array: Any, number: Any) -> Any:
     return types.void(VECTOR, array, types.intp), codegen
 
 
-@_intrinsic
-def add_product(_typing: Any, total: Any, x: Any, y: Any) -> Any:
+@_instruction(VECTOR, VECTOR, VECTOR, VECTOR)
+def add_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
     """``total + x y``, in one operation where the processor has it."""
-
-    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(_DOUBLES, [_DOUBLES] * 3)
-        name = f"llvm.fmuladd.v{LANES}f64"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        return builder.call(function, (args[1], args[2], args[0]))
-
-    return VECTOR(VECTOR, VECTOR, VECTOR), codegen
+    kind = ir.FunctionType(_DOUBLES, [_DOUBLES] * 3)
+    name = f"llvm.fmuladd.v{LANES}f64"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, (x, y, total))
 
 
-@_intrinsic
-def larger(_typing: Any, x: Any, y: Any) -> Any:
+@_instruction(VECTOR, VECTOR, VECTOR)
+def larger(builder: Any, x: Any, y: Any) -> Any:
     """The larger of two entries, in each place."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return _larger(builder, *args)
-
-    return VECTOR(VECTOR, VECTOR), codegen
+    return where_larger(builder, x, y, x, y)
 
 
-@_intrinsic
-def where_larger(_typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> Any:
+@_instruction(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
+def where_larger(builder: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> Any:
     """``chosen`` in the places where ``x > y``."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered(">", *args[:2], flags=_FREE), *args[2:])
-
-    return VECTOR(VECTOR, VECTOR, VECTOR, VECTOR), codegen
+    return builder.select(builder.fcmp_ordered(">", x, y, flags=_FREE), chosen, otherwise)
 
 
-@_intrinsic
-def largest(_typing: Any, vector: Any) -> Any:
+@_instruction(types.float64, VECTOR)
+def largest(builder: Any, vector: Any) -> Any:
     """The largest entry."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        vector, width = args[0], LANES
-        while width > 1:
-            width //= 2
-            undefined = ir.Constant(vector.type, ir.Undefined)
-            halves = [
-                builder.shuffle_vector(
-                    vector,
-                    undefined,
-                    ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(i, i + width))),
-                )
-                for i in (0, width)
-            ]
-            vector = _larger(builder, *halves)
-        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
-
-    return types.float64(VECTOR), codegen
+    width = LANES
+    while width > 1:
+        width //= 2
+        undefined, halves = ir.Constant(vector.type, ir.Undefined), []
+        for i in (0, width):
+            lanes = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(i, i + width)))
+            halves.append(builder.shuffle_vector(vector, undefined, lanes))
+        vector = larger(builder, *halves)
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
 
-@_intrinsic
-def entry(_typing: Any, vector: Any, lane: Any) -> Any:
+@_instruction(types.float64, VECTOR, types.intp)
+def entry(builder: Any, vector: Any, lane: Any) -> Any:
     """One of the numbers."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.extract_element(*args)
-
-    return types.float64(VECTOR, types.intp), codegen
+    return builder.extract_element(vector, lane)
 
 
-@_intrinsic
-def first_reaching(_typing: Any, vector: Any, number: Any, begin: Any) -> Any:
+@_instruction(types.int64, VECTOR, types.float64, types.intp)
+def first_reaching(builder: Any, vector: Any, number: Any, begin: Any) -> Any:
     """The first lane, from ``begin`` on, whose entry is at least a number; 16 if there is none."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        reached = builder.fcmp_ordered(">=", args[0], _spread(builder, args[1]))
-        bits = builder.zext(builder.bitcast(reached, ir.IntType(LANES)), _WORD)
-        bits = builder.and_(bits, builder.shl(ir.Constant(_WORD, -1), args[2]))
-        beyond = builder.or_(bits, ir.Constant(_WORD, 1 << LANES))
-        return builder.cttz(beyond, ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(VECTOR, types.float64, types.intp), codegen
+    reached = builder.fcmp_ordered(">=", vector, spread(builder, number))
+    bits = builder.zext(builder.bitcast(reached, ir.IntType(LANES)), _WORD)
+    bits = builder.and_(bits, builder.shl(ir.Constant(_WORD, -1), begin))
+    beyond = builder.or_(bits, ir.Constant(_WORD, 1 << LANES))
+    return builder.cttz(beyond, ir.Constant(ir.IntType(1), 1))
 
 
 kernel = inner(fastmath=FAST, error_model="numpy", _nrt=False)

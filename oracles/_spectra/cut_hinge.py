@@ -13,7 +13,7 @@ linearised, which is convex.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,20 +44,24 @@ class _LabelledGraph:
     """True clusters of the nodes, (T, K)."""
     margin: float
     """``kappa``."""
-
-
-class NormalizedHinge(_LabelledGraph):
-    """The hinge loss of a labelled graph for the normalized cut."""
+    forced: ClassVar[int] = 0
+    """How many eigenvectors are forced into the maximiser, each with the score 1."""
 
     @property
     def count(self) -> int:
-        """How many eigenvectors the maximiser has besides ``sqrt(d)``."""
-        return int(self.Y.shape[1]) - 1
+        """How many eigenvectors the maximiser has besides."""
+        return int(self.Y.shape[1]) - self.forced
 
     @property
     def constant(self) -> float:
-        """What the loss has besides: ``sqrt(d)`` has the score 1, and overlaps with the truth."""
-        return self.margin * 2.0 * self.count + 1.0
+        """What the loss has besides their eigenvalues."""
+        return self.margin * 2.0 * self.count + self.forced
+
+
+class NormalizedHinge(_LabelledGraph):
+    """The hinge loss of a labelled graph for the normalized cut, in which sqrt(d) is forced."""
+
+    forced = 1
 
     def at(self, L: Floats) -> Point:
         """At ``B = L L^T``, ``C = S - 2 kappa M_i`` less a multiple of the projector on sqrt(d)."""
@@ -92,7 +96,7 @@ class NormalizedHinge(_LabelledGraph):
         moved = np.asarray(dW.sum(axis=1)).ravel()
         relative = 0.5 * moved / d
         S = point.operator.matrix
-        matrix = scaled(dW, r) + S - _rows(relative, S) - _columns(S, relative)
+        matrix = scaled(dW, r) + S - _times(S, relative[:, None]) - _times(S, relative)
         U, u0 = point.operator.vectors[:, :K], point.operator.vectors[:, K]
         dU = U * (relative[:, None] - 0.5 * (Y.T @ moved) / (Y.T @ d))
         du0 = u0 * (relative - 0.5 * moved.sum() / d.sum())
@@ -117,14 +121,6 @@ class NormalizedHinge(_LabelledGraph):
 
 class PlainHinge(_LabelledGraph):
     """That of the paper: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
-
-    @property
-    def count(self) -> int:
-        return int(self.Y.shape[1])
-
-    @property
-    def constant(self) -> float:
-        return 2.0 * self.margin * self.count
 
     def at(self, L: Floats) -> Point:
         """``C = W / T - 2 kappa M_i``."""
@@ -170,12 +166,9 @@ def _overlap_gradient(Y: Floats, V: Floats, d: Floats) -> Floats:
     return np.asarray(np.einsum("tk,tk->t", Y, V @ q) / s - Y @ share)
 
 
-def _rows(r: Floats, matrix: Any) -> Any:
-    return matrix.multiply(r[:, None]).tocsr() if hasattr(matrix, "tocsr") else matrix * r[:, None]
-
-
-def _columns(matrix: Any, r: Floats) -> Any:
-    return matrix.multiply(r[None, :]).tocsr() if hasattr(matrix, "tocsr") else matrix * r
+def _times(matrix: Any, r: Floats) -> Any:
+    """Entries times those of ``r``, repeated along rows or columns."""
+    return matrix.multiply(r).tocsr() if hasattr(matrix, "tocsr") else matrix * r
 
 
 def _indicators(M: EquivalenceMatrix) -> Floats:

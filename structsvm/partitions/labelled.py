@@ -58,20 +58,10 @@ class Scoring:
     """A diagonal (P,), or a matrix (P, P)."""
     in_metric: InMetric
     """Transforms samples (T, P) to ``X L``, where ``B = L L^T``."""
-    truth_weight: float
-    """``c``."""
-    shift: float
-    """``d``."""
-
-    @property
-    def kappa(self) -> float:
-        """The weight of the loss."""
-        return self.truth_weight / 2
-
-    @property
-    def price(self) -> float:
-        """``beta``, the price of a cluster."""
-        return self.kappa - self.shift
+    kappa: float
+    """The weight of the loss."""
+    price: float
+    """``beta``, the price of a cluster."""
 
 
 class LabelledSample(Contract):
@@ -92,15 +82,8 @@ class LabelledSample(Contract):
     feature_maps: ClassVar[tuple[FeatureMap, ...]] = (SECOND_MOMENT,)
     """Feature maps of the score; a problem with another one is refused."""
 
-    @property
-    @abstractmethod
-    def truth(self) -> Any:
-        """The true labelling ``M_i``."""
-
-    @property
-    @abstractmethod
-    def n_samples(self) -> int:
-        """The number of samples, T."""
+    truth: Any
+    """The true labelling ``M_i``."""
 
     @abstractmethod
     def gram(self, y: Any) -> Floats:
@@ -112,7 +95,7 @@ class LabelledSample(Contract):
 
     @abstractmethod
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
-        """Maximise ``Tr(A M)``, ``A = X B X^T - c M_i + d I``; the slack is that of ``Tr(A M)``.
+        """Maximise ``Tr(A M)``, ``A = X B X^T - 2 kappa M_i + (kappa - beta) I``, with its slack.
 
         ``given_k``: over labellings with as many clusters as the truth. One that declares another
         loss or feature map maximises ``T (<w, phi(x, M)> + loss)``.
@@ -135,8 +118,7 @@ class SearchedSample(LabelledSample):
 
     data: Data
     """``X``, in memory or not."""
-    M: EquivalenceMatrix
-    """The truth."""
+    truth: EquivalenceMatrix
     oracle: Oracle
 
     @property
@@ -148,14 +130,6 @@ class SearchedSample(LabelledSample):
         """A copy whose samples are in memory."""
         return replace(self, data=self.X) if isinstance(self.data, Deferred) else self
 
-    @property
-    def truth(self) -> EquivalenceMatrix:
-        return self.M
-
-    @property
-    def n_samples(self) -> int:
-        return self.M.n_samples
-
     def gram(self, y: EquivalenceMatrix) -> Floats:
         return y.gram(self.X)
 
@@ -164,7 +138,7 @@ class SearchedSample(LabelledSample):
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Ask the oracle for the most violated labelling."""
-        constraint = Constraint(self.M.n_clusters) if given_k else UNCONSTRAINED
+        constraint = Constraint(self.truth.n_clusters) if given_k else UNCONSTRAINED
         answer = self.oracle.ask(self.scored(scoring), constraint)
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
 
@@ -172,9 +146,9 @@ class SearchedSample(LabelledSample):
         """The objective that :meth:`separate` maximises."""
         return TraceObjective(
             Z=scoring.in_metric(self.X),
-            truth=self.M,
-            truth_weight=scoring.truth_weight,
-            shift=scoring.shift,
+            truth=self.truth,
+            truth_weight=2 * scoring.kappa,
+            shift=scoring.kappa - scoring.price,
             gaps=True,
         )
 

@@ -31,7 +31,7 @@ from structsvm.partitions.metric import (
     in_metric,
     metric_factor,
 )
-from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.oracle import Oracle
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats, Ints
@@ -167,7 +167,7 @@ class MetricObjective(Objective, Problem):
         """``(X^T M X, -Tr M) / T``; a feature map of the problem takes the place of ``X^T M X``."""
         phi = self.partition.feature_map
         slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
-        return self.join(slope, -y.n_clusters) / x.n_samples
+        return self.join(slope, -y.n_clusters) / y.n_samples
 
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa`` times the loss, plus the fixed price of more clusters than the truth has."""
@@ -190,26 +190,24 @@ class MetricObjective(Objective, Problem):
         """
         B, beta = self.split(w)
         traits = self.partition.traits
-        scoring = Scoring(B, InMetric(metric_factor(B)), 2 * traits.kappa, traits.kappa - beta)
+        scoring = Scoring(B, InMetric(metric_factor(B)), traits.kappa, beta)
+        is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
         for oracle, xs in _neighbours((x for x, _ in samples), traits.given_k):
             at_once, found = AtOnce(), []
             if oracle is not None:
                 with at_once, asked(self, "separate"):
                     xs = [x.read() for x in xs]
                     answers = oracle.ask_all([x.scored(scoring) for x in xs])
-                    found = [self._separation(x, a) for x, a in zip(xs, answers, strict=True)]
+                    for x, answer in zip(xs, answers, strict=True):
+                        y, slack = answer.y, max(0.0, answer.upper_bound - answer.value)
+                        phi = self.joint_feature(x, y) if is_usual and y.is_contiguous else None
+                        slack /= y.n_samples
+                        found.append(Separation(y, slack, answer.quality, phi))
             yield from found
             for x in [] if found else xs:
                 answer = x.separate(scoring, traits.given_k)
-                yield replace(answer, slack=answer.slack / x.n_samples)
+                yield replace(answer, slack=answer.slack / x.truth.n_samples)
             at_once.raise_fault()
-
-    def _separation(self, x: SearchedSample, answer: Argmax) -> Separation:
-        """The answer of an oracle to a sample that is in memory."""
-        slack = max(0.0, answer.upper_bound - answer.value) / x.n_samples
-        is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
-        feature = self.joint_feature(x, answer.y) if is_usual and answer.y.is_contiguous else None
-        return Separation(answer.y, slack, answer.quality, feature)
 
     def predict(self, w: Floats, x: Any) -> Any:
         """The best partition of a Sample in the metric, the number of clusters being priced."""
@@ -301,7 +299,7 @@ def _neighbours(
         if own is None:
             yield None, [x]
         else:
-            some, oracle, n_items = [*some, x], own, n_items + x.n_samples
+            some, oracle, n_items = [*some, x], own, n_items + x.truth.n_samples
     if some:
         yield oracle, some
 

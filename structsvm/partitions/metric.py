@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -69,9 +69,6 @@ class Metric:
     def _in_metric(self) -> InMetric:
         """Its factor, looked at once."""
         return InMetric(self.factor)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __str__(self) -> str:
         P, price = self.factor.shape[0], "" if self.price is None else f", price {self.price:.4g}"
