@@ -10,8 +10,7 @@ a segment then still adds a square: the sum of a part without any value is 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -71,13 +70,7 @@ class AllowedSegmentsOracle(Oracle):
     rule: Rule
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Maximise ``Tr(A M)`` over the segmentations that rule and ``constraint`` allow.
-
-        Raises
-        ------
-        OracleError
-            When nothing is allowed, or when the truth is no segmentation.
-        """
+        """Maximise over the segmentations that rule and ``constraint`` allow."""
         T = objective.n_samples
         K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
         found = best_path(objective, boundaries, K, _allowed(self.rule, T))
@@ -145,8 +138,14 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
     owner = getattr(rule, "__self__", None)
     called = getattr(rule, "__name__", type(rule).__name__)
     named = called if owner is None else f"{type(owner).__name__}.{called}"
-    with asked(rule if owner is None else owner, called), _advised():
-        given = rule(starts, end, n_samples)
+    with asked(rule if owner is None else owner, called):
+        try:
+            given = rule(starts, end, n_samples)
+        except ValueError as error:
+            advice = [said for sign, said in ADVICE.items() if sign in str(error)]
+            if advice:
+                error.args = (f"{error}; {advice[0]}",)
+            raise
     found = np.asarray(given)
     if found.dtype != np.bool_ or found.shape not in ((), starts.shape):
         raise PluginError(
@@ -154,18 +153,6 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
             "value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
         )
     return np.broadcast_to(found, starts.shape)
-
-
-@contextmanager
-def _advised() -> Iterator[None]:
-    """Say what to do about the errors of those who take the array of starts for a number."""
-    try:
-        yield
-    except ValueError as error:
-        advice = [said for sign, said in ADVICE.items() if sign in str(error)]
-        if advice:
-            error.args = (f"{error}; {advice[0]}",)
-        raise
 
 
 def _check_one_by_one(rule: Rule, every: Ints) -> None:

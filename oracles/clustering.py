@@ -75,13 +75,7 @@ class ClusteringOracle(Oracle):
         refuse_below(0, "max_sweeps", self.max_sweeps)
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Look for a partition with a large ``Tr(A M)``; with K given, into K non-empty clusters.
-
-        Raises
-        ------
-        OracleError
-            When the constraint cannot be satisfied.
-        """
+        """Look for a partition of large value; with K given, into K non-empty clusters."""
         return self.maximize_from(objective, (), constraint)
 
     def maximize_from(
@@ -90,18 +84,7 @@ class ClusteringOracle(Oracle):
         starts: Sequence[Ints],
         constraint: Constraint = UNCONSTRAINED,
     ) -> Argmax:
-        """As :meth:`maximize`, with further partitions to start from (say, the previous answer).
-
-        Parameters
-        ----------
-        starts : sequence of integer arrays of shape (T,)
-            Labels; partitions into another number of clusters than K are merged or split first.
-
-        Raises
-        ------
-        OracleError
-            When a start labels another number of samples, and as :meth:`maximize`.
-        """
+        """As :meth:`maximize`, also from other labels (T,), first merged or split into K."""
         T = objective.n_samples
         K = constraint.n_clusters
         grouped = GroupedObjective.of(objective)
@@ -142,7 +125,7 @@ class ClusteringOracle(Oracle):
         points = grouped.points
         if K is not None:
             yield kmeans(points, K, self.n_init, self.random_state)
-        if K is None or grouped.n_samples <= WARD_BESIDE_KMEANS:
+        if K is None or len(points) <= WARD_BESIDE_KMEANS:
             yield ward(grouped, K, self.random_state)
         if objective.has_truth and objective.truth is not None:
             k = objective.truth.n_clusters if K is None else K
@@ -150,7 +133,7 @@ class ClusteringOracle(Oracle):
             yield with_exactly(points, grouped.truth, K)
             rng = np.random.default_rng(self.random_state)
             for _ in range((self.n_init + 1) // 2):
-                yield rng.permutation(np.arange(grouped.n_samples) % k)
+                yield rng.permutation(np.arange(len(points)) % k)
 
     def _relaxed(self, objective: TraceObjective, K: int | None) -> tuple[float, tuple[Ints, ...]]:
         """The value of the spectral relaxation, and its solution rounded by K-means."""

@@ -48,13 +48,7 @@ class ExhaustiveOracle(Oracle):
     contiguous: bool = False
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Maximise ``Tr(A M)`` over every partition that ``constraint`` allows.
-
-        Raises
-        ------
-        OracleError
-            When there are too many samples, or the constraint cannot be satisfied.
-        """
+        """Maximise over every partition that ``constraint`` allows."""
         T = objective.n_samples
         most = MOST_SAMPLES[self.contiguous]
         if T > most:

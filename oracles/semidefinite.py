@@ -79,15 +79,7 @@ class SemidefiniteOracle(Oracle):
     random_state: int = 0
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Return a true partition of large ``Tr(A M)`` and a certified upper bound.
-
-        The quality is exact when they meet, and otherwise that of a relaxation.
-
-        Raises
-        ------
-        OracleError
-            When there are too many samples, the constraint cannot be satisfied or the solver fails.
-        """
+        """Return a partition of large value and a certified bound; exact if they meet."""
         search = ClusteringOracle(random_state=self.random_state)
         first = search.maximize(objective, constraint)
         if _is_tight(first.value, first.upper_bound, objective):
@@ -106,13 +98,7 @@ class SemidefiniteOracle(Oracle):
     def relax(
         self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
     ) -> SemidefiniteSolution:
-        """Solve the program itself and certify its bound.
-
-        Raises
-        ------
-        OracleError
-            When there are too many samples, and as :meth:`maximize`.
-        """
+        """Solve the program itself and certify its bound."""
         import cvxpy as cp
 
         T, K = objective.n_samples, constraint.n_clusters

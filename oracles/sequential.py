@@ -77,7 +77,7 @@ class SequentialOracle(Oracle):
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise over the segmentations that ``constraint`` allows."""
         if constraint.says_nothing:
-            return self.maximize_all([objective])[0]
+            return SequentialOracle.maximize_all(self, [objective])[0]  # whatever a subclass does
         return self._maximize_alone(_without_null_columns(objective), constraint)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:

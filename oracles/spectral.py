@@ -60,16 +60,7 @@ class SpectralOracle(Oracle):
     centered: bool = True
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        """Maximise ``Tr(A M)`` over the projectors whose rank ``constraint`` allows.
-
-        Compresses the samples on every call, ``O(T (r + K)^2)``.
-
-        Raises
-        ------
-        OracleError
-            When the constraint cannot be satisfied, or when the maximiser has so many null
-            directions that its factor would not fit into memory (a positive shift with unknown K).
-        """
+        """Maximise over the projectors whose rank ``constraint`` allows."""
         M, bound, basis = self.relaxed(objective, constraint.n_clusters)
         if M.n_clusters * M.n_samples > LARGEST_FACTOR:
             raise OracleError(
@@ -112,7 +103,7 @@ class SpectralOracle(Oracle):
             rank = None if K is None else K - fixed
             values, vectors = _eigenpairs(S[fixed:, fixed:], rank)
             kept, n_null = _select(values, shift, data.n_null, rank, least=1 - fixed)
-            V = np.zeros((data.n_rows, fixed + kept))
+            V = np.zeros((len(S), fixed + kept))
             V[:fixed, :fixed] = 1.0
             V[fixed:, fixed:] = vectors[:, :kept]
             value = float(np.trace(S[:fixed, :fixed]) + values[:kept].sum())

@@ -15,7 +15,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import Traits, refuse_kappa
+from structsvm.partitions.labelled import Samples, Traits, Truths, refuse_kappa
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
@@ -96,7 +96,7 @@ class SegmentComparison(Comparison):
     """Comparisons of recordings."""
 
     def baselines(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+        self, samples: Samples, labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
         from structsvm.problems.menu import baselines_of_recordings
 
@@ -104,11 +104,7 @@ class SegmentComparison(Comparison):
 
     @hook
     def candidates(
-        self,
-        samples: Sequence[Sample],
-        labels: Sequence[Any],
-        features: Any = None,
-        parts: bool = False,
+        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
     ) -> Sequence[Candidate]:
         """Metrics and classifiers; of ``parts``, those that see most of what labels tell."""
         from structsvm.problems.menu import candidates_of_recordings
@@ -250,7 +246,7 @@ class ChangePoint(SegmentProblem):
 class ChangeLearning(Learning):
     """Learning of recordings with changes."""
 
-    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
+    def check(self, truths: Truths) -> None:
         super().check(truths)
         if len(truths) == 1:
             warn(

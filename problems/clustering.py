@@ -29,9 +29,11 @@ from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
     LabelledSample,
+    Samples,
     Scoring,
     SearchedSample,
     Traits,
+    Truths,
     refuse_kappa,
 )
 from structsvm.partitions.learning import Learning
@@ -207,12 +209,7 @@ class TableLearning(Learning):
 
     problem: Clustering
 
-    def unit(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> float | None:
+    def unit(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> float | None:
         """With K known, the scatter within the true clusters for each change of cluster."""
         if self.problem.traits.given_k:
             changes = [(M.n_clusters - 1) / M.n_samples for M in truths]
@@ -223,11 +220,7 @@ class TableLearning(Learning):
         return None
 
     def calibrate(
-        self,
-        factor: Floats,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
+        self, factor: Floats, samples: Samples, truths: Truths, weights: Floats | None = None
     ) -> Calibration:
         """One Ward tree for each table, cut at every price; the best by adjusted Rand index.
 
@@ -242,7 +235,7 @@ class TableLearning(Learning):
         losses, agreements = np.average(curves, axis=0, weights=weights)
         return Calibration(penalties, losses, criterion=-agreements)
 
-    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
+    def check(self, truths: Truths) -> None:
         if self.problem.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
                 "every row has its own label, and any metric clusters them correctly: labels "
@@ -258,16 +251,12 @@ class TableComparison(Comparison):
     problem: Clustering
 
     def baselines(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+        self, samples: Samples, labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
         return baselines_of_tables(labels)
 
     def candidates(
-        self,
-        samples: Sequence[Sample],
-        labels: Sequence[Any],
-        features: Any = None,
-        parts: bool = False,
+        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
     ) -> Sequence[Candidate]:
         """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
 

@@ -32,7 +32,7 @@ from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, Plai
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import Traits, refuse_kappa
+from structsvm.partitions.labelled import Samples, Traits, Truths, refuse_kappa
 from structsvm.partitions.learning import Learning, LearningUnits, Objective, metric_space
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
@@ -151,13 +151,7 @@ class NormalizedCut(PartitionProblem):
         )
 
     def decoder(self, sample: Sample) -> Oracle:
-        """Raise OracleError: a normalized cut is no maximum of ``Tr(A M)``.
-
-        Raises
-        ------
-        OracleError
-            Always.
-        """
+        """There is none: a normalized cut is no maximum of ``Tr(A M)``."""
         raise OracleError("a normalized cut is no maximum of Tr(A M): see NormalizedCut.partition")
 
     # ---- what comes in and goes out
@@ -265,21 +259,21 @@ class CutLearning(Learning):
         """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
         return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
 
-    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
+    def check(self, truths: Truths) -> None:
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(NOTHING_TO_CUT)
         if limit := self.problem.comparison.limit(truths):
             warn(limit, DataWarning)
 
-    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
+    def untrained_factor(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Return the scale of each feature at which learning starts, (P, P)."""
         weights = np.ones(len(samples)) if weights is None else weights
         return np.diag(start_scale([_graph(sample) for sample in samples], weights))
 
     def units(
         self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
+        samples: Samples,
+        truths: Truths,
         untrained: Metric,
         shrinkage: float | None,
         weights: Floats | None = None,
@@ -292,11 +286,7 @@ class CutLearning(Learning):
 
     @single_threaded()
     def calibrate(
-        self,
-        factor: Floats,
-        samples: Sequence[Sample],
-        truths: Sequence[Any],
-        weights: Floats | None = None,
+        self, factor: Floats, samples: Samples, truths: Sequence[Any], weights: Floats | None = None
     ) -> Calibration:
         """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand.
 
@@ -336,11 +326,7 @@ class CutComparison(Comparison):
     problem: NormalizedCut
 
     def baseline(
-        self,
-        name: str,
-        samples: Sequence[Sample],
-        truths: Sequence[Any],
-        weights: Floats | None = None,
+        self, name: str, samples: Samples, truths: Sequence[Any], weights: Floats | None = None
     ) -> Metric | None:
         """The paper's baseline "grid": one scale of appearance and one of position."""
         if name != "grid":
@@ -349,16 +335,12 @@ class CutComparison(Comparison):
         return self.problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
 
     def baselines(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+        self, samples: Samples, labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
         return baselines_of_graphs(samples, labels)
 
     def candidates(
-        self,
-        samples: Sequence[Sample],
-        labels: Sequence[Any],
-        features: Any = None,
-        parts: bool = False,
+        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
     ) -> Sequence[Candidate]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
         return candidates_of_graphs(samples, labels, features, self.problem.traits.candidates)
@@ -386,7 +368,7 @@ class CutComparison(Comparison):
 
     @single_threaded()
     def _best_scales(
-        self, samples: Sequence[Sample], truths: Sequence[Any], weights: Floats | None
+        self, samples: Samples, truths: Sequence[Any], weights: Floats | None
     ) -> Floats:
         """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
         pairs = [(x, _node_labels(y, x)) for x, y in zip(samples, truths, strict=True)]
@@ -426,7 +408,7 @@ class CutObjective(Objective):
 
     def risk(
         self,
-        samples: Sequence[Sample],
+        samples: Samples,
         truths: Sequence[Any],
         regularizer: Regularizer,
         constraints: Callable[[Any], list[Any]] | None = None,

@@ -73,7 +73,7 @@ def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
 def test_other_oracles_say_that_they_cannot() -> None:
     objective = TraceObjective(np.arange(8.0).reshape(4, 2))
     with pytest.raises(OracleError, match="does not take links"):
-        SpectralOracle().maximize(objective, Constraint(2, apart=((0, 1),)))
+        SpectralOracle().ask(objective, Constraint(2, apart=((0, 1),)))
     with pytest.raises(OracleError, match="into 2 clusters that keeps 3 pairs"):
         ClusteringOracle(relaxation=False).maximize(
             objective, Constraint(2, apart=((0, 1), (1, 2), (0, 2)))

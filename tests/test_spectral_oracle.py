@@ -108,7 +108,11 @@ def test_compressed_answer_is_consistent(centered: bool) -> None:
                 data, metric, weight, shift, case.K
             )
             overlap = M.inner(CompressedProjector(data, data.U))
-            value = np.sum(B * M.gram()) - weight * overlap + shift * M.n_clusters
+            value = (
+                np.sum(B * ((M.V.T @ data.X).T @ (M.V.T @ data.X)))
+                - weight * overlap
+                + shift * M.n_clusters
+            )
             scale = case.scale * max(1.0, float(np.abs(metric).sum()))
             assert abs(value - bound) <= 1e-12 * scale, seed
             assert np.allclose(np.diag(M.gram()), M.gram_diagonal(), atol=1e-12 * scale)
@@ -141,16 +145,16 @@ def test_compression_is_a_rotation() -> None:
         X, truth = case.objective.Z, case.objective.truth
         T = X.shape[0]
         data, basis = compress(X, truth)
-        Q = basis.lift(np.eye(data.n_rows))
-        assert np.allclose(Q.T @ Q, np.eye(data.n_rows), atol=1e-12)
+        Q = basis.lift(np.eye(len(data.X)))
+        assert np.allclose(Q.T @ Q, np.eye(len(data.X)), atol=1e-12)
         assert np.allclose(Q[:, 0], 1 / np.sqrt(T), atol=1e-12)
         assert np.allclose(Q @ data.X, X, atol=1e-12 * case.scale)
-        assert data.n_rows + data.n_null == T
+        assert len(data.X) + data.n_null == T
         null = basis.complement(data.n_null)
-        assert np.allclose(np.hstack((Q, null)).T @ null, np.eye(T)[:, data.n_rows :], atol=1e-12)
+        assert np.allclose(np.hstack((Q, null)).T @ null, np.eye(T)[:, len(data.X) :], atol=1e-12)
         if truth is not None:
             assert np.allclose(Q @ data.U, truth.factor(), atol=1e-12)
-            assert data.n_rows <= X.shape[1] + truth.n_clusters
+            assert len(data.X) <= X.shape[1] + truth.n_clusters
 
 
 def test_compression_goes_through_several_blocks() -> None:
@@ -159,9 +163,9 @@ def test_compression_goes_through_several_blocks() -> None:
     X = rng.standard_normal((2 * 16_384 + 3, 6)) + 50.0
     truth = EquivalenceMatrix.from_labels(rng.integers(0, 4, X.shape[0]))
     data, basis = compress(X, truth)
-    V = np.linalg.qr(rng.standard_normal((data.n_rows, 3)))[0]
+    V = np.linalg.qr(rng.standard_normal((len(data.X), 3)))[0]
     lifted = EquivalenceMatrix.from_factor(basis.lift(V))
-    assert data.n_rows == 10
+    assert len(data.X) == 10
     assert np.allclose(lifted.gram(X), (V.T @ data.X).T @ (V.T @ data.X), rtol=1e-10)
     assert np.isclose(lifted.inner(truth), np.sum((V.T @ data.U) ** 2), rtol=1e-10)
 

@@ -484,7 +484,7 @@ def test_another_loss_is_learned_by_a_training_sample_that_declares_it():
     risk, w = risk_of(learner, Xs, ys), learner.solution_.w
     objective = risk.penalty(w)
     for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
-        family = [EquivalenceMatrix.from_labels(row) for row in all_segmentations(x.n_samples)]
+        family = [EquivalenceMatrix.from_labels(row) for row in all_segmentations(y.n_samples)]
         truth = risk.problem.joint_feature(x, y)
         worth = [
             risk.problem.loss(y, M) + (risk.problem.joint_feature(x, M) - truth) @ w for M in family

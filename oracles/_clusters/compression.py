@@ -43,14 +43,9 @@ class CompressedData:
     """T."""
 
     @property
-    def n_rows(self) -> int:
-        """At most ``min(T, P + K + 1)``."""
-        return int(self.X.shape[0])
-
-    @property
     def n_null(self) -> int:
         """T - m: dimension of the complement, on which the objective is ``d I``."""
-        return self.n_samples - self.n_rows
+        return self.n_samples - len(self.X)
 
     def matrix(self, metric: Floats, truth_weight: float = 0.0) -> Floats:
         """``Xc B Xc^T - c Uc Uc^T``, (m, m), for a metric (P,) or (P, P)."""

@@ -53,10 +53,6 @@ class GroupedObjective(NamedTuple):
         return cls(np.ascontiguousarray(Z), signs, labels, price, objective.shift)
 
     @property
-    def n_samples(self) -> int:
-        return int(self.Z.shape[0])
-
-    @property
     def points(self) -> Floats:
         """The columns of ``Z`` with a positive sign: between them there are distances, (T, r')."""
         return np.ascontiguousarray(self.Z[:, self.signs > 0])
@@ -102,7 +98,7 @@ def improve(
     labels, work = np.array(labels, dtype=np.int64), 0.0
     for _ in range(max_sweeps):
         K = int(labels.max()) + 1
-        room = 0 if fixed else min(objective.n_samples - K, K + 16)
+        room = 0 if fixed else min(len(labels) - K, K + 16)
         clusters = clusters_of(objective, labels, room)
         moves = _sweep(objective, clusters, order, labels, fixed, K)
         if not fixed:

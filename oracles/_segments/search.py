@@ -160,10 +160,7 @@ def rounding_of(
         price += objective.truth_weight
     if price == 0.0 and T > 1:
         price = float(np.median(np.nansum(np.square(np.diff(Z, axis=0)), axis=1)))
-    if price == 0.0 or is_negligible(scatter, T, price, negligible):
+    rounding = ERROR * math.sqrt(T) * scatter
+    if price == 0.0 or rounding <= negligible * price:
         return 0.0
-    return ERROR * math.sqrt(T) * scatter + float(np.spacing(abs(value)))
-
-
-def is_negligible(scatter: float, T: int, price: float, part: float = NEGLIGIBLE) -> bool:
-    return ERROR * math.sqrt(T) * scatter <= part * price
+    return rounding + float(np.spacing(abs(value)))

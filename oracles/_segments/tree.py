@@ -91,7 +91,9 @@ def _scan(
         if latest[t] < earliest[t]:
             continue
         while ready <= latest[t]:
-            _begin(table, positions, value, ready, F[ready], row)
+            value[ready >> BITS, ready % LANES] = F[ready]
+            if ready % LANES == 0 and ready > 0:
+                _close_runs(table, positions, value, ready, row)
             ready += 1
         if earliest[t] > gone:
             _forget(value, first_group, gone, earliest[t])
@@ -143,16 +145,6 @@ def trace_back(previous: Ints, path: Ints) -> int:
     for k in range(n, -1, -1):
         path[k], t = t, previous[t]
     return n
-
-
-@kernel
-def _begin(
-    table: SegmentTable, positions: Floats, value: Floats, s: int, best: float, row: Floats
-) -> None:
-    """From now on segments may begin at ``s``, of this value up to there."""
-    value[s >> BITS, s % LANES] = best
-    if s % LANES == 0 and s > 0:
-        _close_runs(table, positions, value, s, row)
 
 
 @kernel

@@ -219,7 +219,8 @@ def calibrated(
             "learned with the metric",
             ConvergenceWarning,
         )
-        return Calibration.none(unit * (price if price > 0 else 1.0))
+        penalty = unit * (price if price > 0 else 1.0)
+        return Calibration(np.array([penalty]), np.array([np.nan]))
 
 
 def is_zero(L: Floats) -> bool:

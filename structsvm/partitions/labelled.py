@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -21,6 +21,10 @@ from structsvm.problem import Separation
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, refuse_unlisted
 from structsvm.support.contract import Contract, raise_wrong
+
+Samples = Sequence[Sample]
+Truths = Sequence[EquivalenceMatrix]
+"""The true partitions of as many samples."""
 
 Loss = Callable[[Projector, Projector], float]
 """Cost of predicting the second partition when the first is true: 0 if they are equal, and never

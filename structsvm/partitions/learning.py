@@ -19,8 +19,10 @@ from structsvm.partitions.labelled import (
     SECOND_MOMENT,
     Family,
     LabelledSample,
+    Samples,
     Scoring,
     SearchedSample,
+    Truths,
     loss_of,
 )
 from structsvm.partitions.losses import Projector, partition_loss
@@ -75,8 +77,8 @@ class Objective(Contract):
     @abstractmethod
     def risk(
         self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
+        samples: Samples,
+        truths: Truths,
         regularizer: Regularizer,
         constraints: Callable[[Any], list[Any]] | None = None,
         weights: Floats | None = None,
@@ -229,8 +231,8 @@ class MetricObjective(Objective, Problem):
 
     def risk(
         self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
+        samples: Samples,
+        truths: Truths,
         regularizer: Regularizer,
         constraints: Callable[[Any], list[Any]] | None = None,
         weights: Floats | None = None,
@@ -374,7 +376,7 @@ class Learning(Contract):
         return sample.at(rows), truth
 
     @hook
-    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
+    def check(self, truths: Truths) -> None:
         """Refuse training labels that teach nothing, and warn if they teach little.
 
         Raises
@@ -389,27 +391,17 @@ class Learning(Contract):
             )
 
     @promises(np.ndarray)
-    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
+    def untrained_factor(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """The metric without learning, ``L`` (P, r); the identity by default."""
         return np.eye(samples[0].n_features)
 
-    def untrained(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> Metric:
+    def untrained(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> Metric:
         """The metric without learning, with the price that suits the labels."""
         factor = self.untrained_factor(samples, weights)
         return self.calibrate(factor, samples, truths, weights).metric(factor)
 
     @promises(_is_unit)
-    def unit(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> float | None:
+    def unit(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> float | None:
         """The price in whose units learning sees the metric; None for the calibrated one.
 
         A sample of weight 2 counts as if it were there twice; ``weights`` (N,), None for all alike.
@@ -419,8 +411,8 @@ class Learning(Contract):
     @promises(LearningUnits)
     def units(
         self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
+        samples: Samples,
+        truths: Truths,
         untrained: Metric,
         shrinkage: float | None,
         weights: Floats | None = None,
@@ -449,11 +441,7 @@ class Learning(Contract):
 
     @promises(Calibration)
     def calibrate(
-        self,
-        factor: Floats,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
+        self, factor: Floats, samples: Samples, truths: Truths, weights: Floats | None = None
     ) -> Calibration:
         """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
         problem, oracles = self.problem, []

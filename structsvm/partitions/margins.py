@@ -71,11 +71,9 @@ def boundary_margins(
 
 
 def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
-    at = np.array(found.breakpoints[:-1], dtype=np.int64)
-    true = np.array(truth.breakpoints[:-1], dtype=np.int64)
-    if true.size == 0:
-        return np.zeros(at.size, dtype=np.bool_)
-    return np.asarray(np.abs(at[:, None] - true).min(axis=1) <= tolerance)
+    """Which changes are within so many samples of a true one, (n,)."""
+    at, true = found.boundaries[1:-1], truth.boundaries[1:-1]
+    return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
 
 
 @dataclass(frozen=True)

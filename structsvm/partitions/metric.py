@@ -91,11 +91,6 @@ class Calibration:
     """The usual number of clusters, where there is no price of one."""
 
     @classmethod
-    def none(cls, penalty: float) -> Calibration:
-        """A penalty that was not calibrated: its loss is not known, NaN."""
-        return cls(np.array([penalty]), np.array([np.nan]))
-
-    @classmethod
     def of_counts(cls, counts: Iterable[int | None]) -> Calibration:
         """A calibration without a price: the number of clusters of all samples, if known."""
         known = set(counts)

@@ -22,8 +22,10 @@ from structsvm.partitions.labelled import (
     FeatureMap,
     LabelledSample,
     Loss,
+    Samples,
     SearchedSample,
     Traits,
+    Truths,
     loss_of,
 )
 from structsvm.partitions.learning import Learning
@@ -165,18 +167,14 @@ class Comparison(Contract):
 
     @hook
     def baseline(
-        self,
-        name: str,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
+        self, name: str, samples: Samples, truths: Truths, weights: Floats | None = None
     ) -> Metric | None:
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
 
     @hook
     def baselines(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+        self, samples: Samples, labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
         """Estimators to compare with that are no metrics, as far as they apply to these labels.
 
@@ -187,11 +185,7 @@ class Comparison(Contract):
 
     @hook
     def candidates(
-        self,
-        samples: Sequence[Sample],
-        labels: Sequence[Any],
-        features: Any = None,
-        parts: bool = False,
+        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
     ) -> Sequence[Candidate]:
         """Candidates of model selection: by default those that the traits name.
 
@@ -210,7 +204,7 @@ class Comparison(Contract):
         return float(self.agreement(truth, truth) - self.agreement(truth, guess))
 
     @hook
-    def limit(self, truths: Sequence[EquivalenceMatrix]) -> str:
+    def limit(self, truths: Truths) -> str:
         """What no partition of the items can do, and the way out, in a sentence; "" for nothing."""
         return ""
 
@@ -363,9 +357,7 @@ class PartitionProblem(Contract):
             warn_of_rounding(answer, objective)
         return answer.y
 
-    def partitions_at_once(
-        self, samples: Sequence[Sample], metric: Metric
-    ) -> dict[int, EquivalenceMatrix]:
+    def partitions_at_once(self, samples: Samples, metric: Metric) -> dict[int, EquivalenceMatrix]:
         """Partitions by the price of the short samples that decoders take at once, by number."""
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
             return {}

@@ -195,7 +195,7 @@ def check_solver(solver: Solver) -> None:
     every = WorkingSet(len(truths), risk.space.dim)
     for i, (x, y, omega) in enumerate(zip(risk.xs, risk.ys, risk.sample_weight, strict=True)):
         truth = risk.problem.joint_feature(x, y)
-        for M in map(EquivalenceMatrix.from_labels, all_segmentations(x.n_samples)):
+        for M in map(EquivalenceMatrix.from_labels, all_segmentations(x.truth.n_samples)):
             slope = omega * (risk.problem.joint_feature(x, M) - truth)
             every.add([Cut(i, omega * risk.problem.loss(y, M), slope)])
     least = _minimum(risk, every)

@@ -357,7 +357,7 @@ class _Kit(Checked):
             sample = self.call_about(i, "training_sample", given, M)
             y, diagonal = sample.truth, M.gram_diagonal(given.X)
             self.require(
-                sample.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
+                y.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
                 f"sample {i} has another truth than it was given",
             )
             scale = TOLERANCE * (1.0 + float(np.abs(diagonal).max()))
