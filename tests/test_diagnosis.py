@@ -21,7 +21,7 @@ from structsvm import (
     save,
 )
 from structsvm.datasets import relevant_changes
-from structsvm.diagnosis.checks import path
+from structsvm.diagnosis import path
 from structsvm.errors import DataWarning
 from structsvm.features import BoundaryScores, HermiteMoments, Lags
 from structsvm.io import arrays_and_labels

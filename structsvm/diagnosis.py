@@ -1,4 +1,7 @@
-"""What makes a fit poor: a function for each kind of finding, by which it is called."""
+"""What makes a fit poor, and what to do about it.
+
+A function for each kind of finding, which is called as the function is.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.copies import contents
@@ -39,32 +43,19 @@ from structsvm.support.plain import counted, finite, some_of
 
 __all__ = ["Diagnosis", "Finding"]
 
-WIDTH = 80
-"""Of a table of findings."""
-OPEN = 0.05
-"""A certified gap that is worth a word, as a share of the best possible gain."""
-DOMINATES = 0.5
-"""A share of the squared distances, of one feature out of several."""
-TIMES = 10.0
-"""And how much larger it is than that of the median feature."""
-SPIKY = 0.5
-"""A share of the variance of a feature that is due to its few largest values."""
-FEW_VALUES = 5e-3
-"""How many of the values are few."""
-SAME = 1 - 1e-4
-"""A correlation from which on two features say the same."""
-ROTATIONS = 39
-"""Labels at other places, to compare the labelled places with."""
-BY_CHANCE = 0.05
-"""A share of these that do as well from which on labels explain nothing."""
-FEWEST_TO_EXCHANGE = 4
-"""Different labellings that can be exchanged often enough to compare with."""
-WINDOW = 8
-"""Consecutive items that two samples must share to have a stretch in common."""
-SHARED = 0.1
-"""A part of the shorter sample from which on an overlap is one."""
-FINE = 100
-"""Samples to which recordings are scaled to see whether their labels differ."""
+WIDTH = 80  # of a table of findings
+OPEN = 0.05  # a certified gap that is worth a word, as a share of the best possible gain
+DOMINATES = 0.5  # a share of the squared distances, of one feature out of several,
+TIMES = 10.0  # and how much larger it is than that of the median feature
+SPIKY = 0.5  # a share of the variance of a feature that is due to its few largest values,
+FEW_VALUES = 5e-3  # and how many of the values are few
+SAME = 1 - 1e-4  # a correlation from which on two features say the same
+ROTATIONS = 39  # labels at other places, to compare the labelled places with
+BY_CHANCE = 0.05  # a share of these that do as well from which on labels explain nothing
+FEWEST_TO_EXCHANGE = 4  # different labellings that can be exchanged often enough to compare with
+WINDOW = 8  # consecutive items that two samples must share to have a stretch in common
+SHARED = 0.1  # a part of the shorter sample from which on an overlap is one
+FINE = 100  # samples to which recordings are scaled to see whether their labels differ
 
 WAYS_OUT = {
     Status.MAX_ITER: "allow more iterations, max_iter= of the solver's Stopping",
@@ -93,10 +84,6 @@ class Finding:
     values: Mapping[str, Any] = field(default_factory=dict)
     """The numbers and names behind the sentence."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: kind, found, remedy and the values."""
-        return dict(finite(asdict(self)))
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -120,10 +107,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the findings, and what was looked for."""
-        return {
-            "findings": [finding.to_dict() for finding in self.findings],
-            "checked": list(self.checked),
-        }
+        return dict(finite(asdict(self)))
 
     def __str__(self) -> str:
         """A table: what was found, and below each what to do."""
@@ -233,16 +217,9 @@ class Examined:
     known: Sequence[tuple[int, EquivalenceMatrix]]
     """Numbers and partitions of samples whose partition is known and has several parts."""
     groups: Sequence[Any] | None
-
-    @property
-    def numbers(self) -> Ints:
-        """A number for each sample, the same for copies."""
-        return contents([sample.data for sample in self.measured])
-
-    def called(self, columns: Any) -> list[str]:
-        """The names of some columns."""
-        names = column_names(self.learner)
-        return [names[j] for j in np.asarray(columns).tolist()]
+    numbers: Ints
+    """A number for each sample, the same for copies, (N,)."""
+    column_names: NDArray[np.object_]
 
 
 def scale(given: Examined) -> Found:
@@ -279,7 +256,7 @@ def spikes(given: Examined) -> Found:
     share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     found = np.flatnonzero(share > SPIKY)
     if found.size:
-        names = given.called(found)
+        names = given.column_names[found].tolist()
         yield (
             f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
             f"the variance of feature {some_of(names)}: standardised, all other values are small",
@@ -292,7 +269,7 @@ def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
     said, values, item = [], defaultdict(list), given.words.item
     for code in codes_in([sample.data for sample in given.measured]):
-        (name,) = given.called([code.column])
+        name = given.column_names[code.column]
         values[name].append(code.value)
         said.append(
             f"{name} is {code.value:.6g} in {code.times} {item}s (the first is "
@@ -313,7 +290,7 @@ def constant(given: Examined) -> Found:
     N, times = len(flat), flat.sum(axis=0)
     often = np.flatnonzero(2 * times >= N)
     if often.size:
-        counts = dict(zip(given.called(often), times[often].tolist(), strict=True))
+        counts = dict(zip(given.column_names[often].tolist(), times[often].tolist(), strict=True))
         said = [f"{name} in {n} of {given.words.wholes(N)}" for name, n in counts.items()]
         yield (
             f"constant: feature {some_of(said)}",
@@ -334,7 +311,7 @@ def copied_features(given: Examined) -> Found:
     deviation = np.sqrt(np.diag(second))
     scaled = np.outer(deviation, deviation)
     correlation = np.divide(second, scaled, out=np.zeros_like(second), where=scaled > 0)
-    pairs = [given.called(pair) for pair in np.argwhere(np.triu(np.abs(correlation) > SAME, 1))]
+    pairs = given.column_names[np.argwhere(np.triu(np.abs(correlation) > SAME, 1))].tolist()
     # two categories of one column cannot do otherwise
     pairs = [pair for pair in pairs if len({name.partition("=")[:2] for name in pair}) > 1]
     if pairs:
@@ -405,36 +382,25 @@ def leakage(given: Examined) -> Found:
 def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     """The part of the shorter of two samples that is in the other, if it is large."""
     window = WINDOW if given.learner.problem_.traits.contiguous else 1
-    numbers = given.numbers
-    runs = _runs([sample.X for sample in given.measured], window)
-    owners = defaultdict(list)
-    for i, own in enumerate(runs):
-        values, counts = np.unique(own, return_counts=True)
-        for value in values[counts == 1].tolist():
-            owners[value].append(i)
-    shared: dict[tuple[int, int], int] = defaultdict(int)
-    for places in owners.values():
-        for a, b in combinations(places, 2):
-            if numbers[a] != numbers[b] or given.groups is not None:
-                shared[a, b] += 1
-    found = {
-        (a, b): n / max(1, min(runs[a].size, runs[b].size)) for (a, b), n in sorted(shared.items())
-    }
-    return {pair: share for pair, share in found.items() if share >= SHARED}
-
-
-def _runs(Xs: list[Floats], window: int) -> list[Ints]:
-    """A number for each ``window`` consecutive rows of each, the same for the same values."""
-    ends = np.cumsum([len(X) for X in Xs])[:-1]
+    Xs, N = [sample.X for sample in given.measured], len(given.measured)
+    owners = np.repeat(np.arange(N), [len(X) for X in Xs])
+    last = owners[window - 1 :]
+    first = owners[: last.size]
+    whole = first == last  # stretches of one sample
+    if not whole.any():
+        return {}
     rows = np.unique(np.vstack(Xs), axis=0, return_inverse=True)[1].reshape(-1)
-    views = [
-        np.lib.stride_tricks.sliding_window_view(own, window)
-        if own.size >= window
-        else np.empty((0, window), dtype=np.int64)
-        for own in np.split(rows.astype(np.int64), ends)
-    ]
-    numbers = np.unique(np.vstack(views), axis=0, return_inverse=True)[1].reshape(-1)
-    return np.split(numbers.astype(np.int64), np.cumsum([len(view) for view in views])[:-1])
+    views = np.lib.stride_tricks.sliding_window_view(rows, window)[whole]
+    numbers = np.unique(views, axis=0, return_inverse=True)[1].reshape(-1)
+    times = coo_array((np.ones(numbers.size), (first[whole], numbers))).tocsr()
+    once = (times == 1).astype(np.int64)  # what repeats itself says nothing
+    pairs, n = (once @ once.T).tocoo(), np.bincount(first[whole], minlength=N)
+    found = {
+        (a, b): shared / min(n[a], n[b])
+        for a, b, shared in zip(*map(np.ndarray.tolist, (*pairs.coords, pairs.data)), strict=True)
+        if a < b and (given.numbers[a] != given.numbers[b] or given.groups is not None)
+    }
+    return {pair: float(found[pair]) for pair in sorted(found) if found[pair] >= SHARED}
 
 
 def unrelated_labels(given: Examined) -> Found:
@@ -448,7 +414,7 @@ def unrelated_labels(given: Examined) -> Found:
     def moved() -> list[Any]:
         if not contiguous:
             return [rng.permutation(y) for y in labels]
-        return [_segments(np.roll(y, int(rng.integers(1, y.size)))) for y in labels]
+        return [_scaled(np.roll(y, int(rng.integers(1, y.size))), y.size) for y in labels]
 
     def exchanged() -> list[Any]:
         order = rng.permutation(len(labels))
@@ -484,13 +450,10 @@ def _shares(arrays: Sequence[Floats], labels: Sequence[Any]) -> Floats:
     return np.asarray(np.mean(shares, axis=0))
 
 
-def _segments(labels: Any) -> Any:
-    return np.cumsum(np.r_[0, labels[1:] != labels[:-1]])
-
-
 def _scaled(labels: Any, T: int) -> Any:
-    """Segments of a recording, scaled to T samples."""
-    return _segments(labels[np.arange(T) * labels.size // T])
+    """Segments of a recording, numbered in their order and scaled to T samples."""
+    labels = labels[np.arange(T) * labels.size // T]
+    return np.cumsum(np.r_[0, labels[1:] != labels[:-1]])
 
 
 def labels_among_features(given: Examined) -> Found:
@@ -498,7 +461,7 @@ def labels_among_features(given: Examined) -> Found:
     columns = [given.columns[i] for i, _ in given.known]
     found = labels_in(columns, [truth for _, truth in given.known])
     if found.size:
-        names = given.called(found)
+        names = given.column_names[found].tolist()
         yield (
             f"constant within every labelled {given.words.part} and changing between them: "
             f"feature {some_of(names)}",
@@ -633,4 +596,6 @@ def _examined(
             if M is not None and M.labels is not None and 1 < M.n_clusters < M.n_samples
         ],
         groups=None if groups is None else list(groups),
+        numbers=contents([sample.data for sample in measured]),
+        column_names=np.array(column_names(learner), dtype=object),
     )
