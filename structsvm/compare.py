@@ -21,6 +21,7 @@ from structsvm.solvers.certificate import ADMISSIBLE
 from structsvm.support.lazy import require
 from structsvm.support.plain import finite
 from structsvm.support.progress import stage
+from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,9 @@ __all__ = [
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")
 """The same for objectives that are not convex."""
-COLUMNS = ("solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts")
+ENDS = ("lower", "upper", "gap", "seconds", "oracle_calls")
+"""What is told of each iteration, and of the end."""
+PRINTED = ("seconds", "oracle_calls", "iterations", "status")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,29 +52,26 @@ class Comparison:
     """Solvers that do not suit the problem, and why."""
 
     def __repr__(self) -> str:
-        """Where each solver ended, a line each."""
-        reached = "gap {gap:.1e}" if self.is_convex else "objective {upper:.6g}"
-        line = f"{{solver}}: {reached} after {{seconds:.2f}} s, {{oracle_calls}} calls, {{status}}"
-        ends = [line.format(**row) for row in self.summary()]
-        return "\n".join([*ends, *(f"{name}: {why}" for name, why in self.refused.items())])
-
-    @property
-    def is_convex(self) -> bool:
-        """Whether gaps are certified; otherwise there is nothing but the objective to compare."""
-        return all(solution.stationarity is None for solution in self.solutions.values())
+        """A table of where each solver ended, without a gap where none is certified."""
+        convex = all(solution.stationarity is None for solution in self.solutions.values())
+        titles = {"gap": "gap"} if convex else {"upper": "objective"}
+        titles = {"solver": "solver"} | titles | {name: name for name in PRINTED}
+        rows = [[row[name] for name in titles] for row in self.summary()]
+        shown = [[f"{v:.3g}" if isinstance(v, float) else v for v in row] for row in rows]
+        notes = [f"{name} left out: {why}" for name, why in self.refused.items()]
+        return str(ShortTable("", tuple(titles.values()), tuple(map(tuple, shown)), tuple(notes)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each iteration of each solver: solver, iteration, seconds, ..., gap, n_cuts."""
+        """A row for each iteration of each solver: solver, iteration, lower, ..., n_cuts."""
         return [
-            {"solver": name, **{column: getattr(entry, column) for column in COLUMNS[1:]}}
+            {"solver": name, **{of: getattr(entry, of) for of in ("iteration", *ENDS, "n_cuts")}}
             for name, solution in self.solutions.items()
             for entry in solution.history.entries
         ]
 
     def frame(self) -> Any:
         """The rows as a tidy ``pandas.DataFrame``."""
-        pandas = require("pandas", "files", "a data frame")
-        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+        return require("pandas", "files", "a data frame").DataFrame(self.rows())
 
     def summary(self) -> list[dict[str, Any]]:
         """A row for each solver: where it ended."""
@@ -79,29 +79,16 @@ class Comparison:
             {
                 "solver": name,
                 "status": solution.status.name.lower().replace("_", " "),
-                "lower": solution.lower,
-                "upper": solution.upper,
-                "gap": solution.gap,
-                "seconds": solution.seconds,
-                "oracle_calls": solution.oracle_calls,
+                **{of: getattr(solution, of) for of in ENDS},
                 "iterations": solution.n_iter,
             }
             for name, solution in self.solutions.items()
         ]
 
     def plot(self, against: str | None = None, ax: Axes | None = None) -> Any:
-        """Draw the certified relative gap.
+        """Draw the gaps with :func:`structsvm.plotting.plot_gap`, and return the axes.
 
-        Parameters
-        ----------
-        against : {"iteration", "seconds", "oracle_calls", None}
-            None draws the last two, side by side, in a new figure.
-        ax : matplotlib Axes, optional
-            Where to draw against one of them.
-
-        Returns
-        -------
-        Axes, or an array of two
+        Without ``against``, those against seconds and oracle calls, side by side in a new figure.
         """
         if against is not None or ax is not None:
             return plot_gap(self.solutions, against=str(against), ax=ax)

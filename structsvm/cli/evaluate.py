@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structsvm.cli.held_out import refuse_groups
 from structsvm.cli.inputs import (
     InputData,
@@ -28,10 +30,11 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import has_rows
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
-from structsvm.plotting.words import confused_states
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.codec import Unstored
 from structsvm.support.tables import ShortTable
+
+TAKEN_FOR = 3  # other names of a state that are listed
 
 
 def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -134,8 +137,11 @@ def state_table(result: Evaluation) -> str:
     found, words = result.confusion, result.verdict.words
     who = LEARNED if LEARNED in found else max(found, key=lambda name: found[name].accuracy or 0.0)
     columns = (f"{words.named} ({who})", f"{words.item}s", "named right", "taken for")
-    rows = tuple(
-        (state, n, f"{share:.1%}", others)
-        for state, n, share, others in confused_states(found[who])
-    )
-    return f"{ShortTable('', columns, rows)}\n"
+    rows = []
+    for k, (state, counts) in enumerate(zip(found[who].states, found[who].counts, strict=True)):
+        others = [j for j in np.argsort(-counts, kind="stable") if j != k and counts[j]]
+        taken = [f"{found[who].states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
+        taken += [f"{len(others) - TAKEN_FOR} more"] if len(others) > TAKEN_FOR else []
+        if n := int(counts.sum()):
+            rows.append((str(state), n, f"{counts[k] / n:.1%}", ", ".join(taken)))
+    return f"{ShortTable('', columns, tuple(rows))}\n"

@@ -50,13 +50,12 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap_twice
-from structsvm.plotting.words import question_in_words, training_in_words
+from structsvm.plotting.words import QUESTIONS, training_in_words
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted
-from structsvm.support.tables import ShortTable
 
 INTERRUPTED = 130
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
@@ -219,8 +218,8 @@ def _learn(
         terminal.note(learner.alternated_.summary)
     called = words_of_training(learner)
     terminal.note(f"learned from {training_in_words(learner.training_data_, called)}")
-    if question := question_in_words(learner):
-        terminal.note(question)
+    if learner.question_ in QUESTIONS:
+        terminal.note(QUESTIONS[learner.question_])
     terminal.note(
         f"{learner.solution_.summary()}\n"
         f"saved in {args.output}; to evaluate it on {words.whole}s it was not learned from\n"
@@ -329,20 +328,10 @@ def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
     with inputs.named(), terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
         found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
-    for name, reason in found.refused.items():
-        terminal.note(f"{name} left out: {reason}")
-    reached = "gap" if found.is_convex else "upper"
-    columns = ("solver", reached, "seconds", "oracle_calls", "iterations", "status")
-    rows = tuple(tuple(_short(row[k]) for k in columns) for row in found.summary())
-    titles = tuple({"upper": "objective"}.get(column, column) for column in columns)
-    terminal.report(found.to_dict(), str(ShortTable("", titles, rows)))
+    terminal.report(found.to_dict(), repr(found))
     if args.output is not None:
         figure = new_figure()
         plot_gap_twice(found.solutions, figure)
         save_figure(figure, args.output)
         terminal.note(f"the figure is in {args.output}")
     return 0
-
-
-def _short(value: Any) -> Any:
-    return f"{value:.3g}" if isinstance(value, float) else value

@@ -40,7 +40,7 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.plotting.words import question_in_words, spectrum_in_words, training_in_words
+from structsvm.plotting.words import QUESTIONS, spectrum_in_words, training_in_words
 from structsvm.status import Status
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
@@ -145,7 +145,7 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
         f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
         "learned on": training,
         "baselines": ", ".join(plain["baselines"]),
-        "question": question_in_words(learner),
+        "question": QUESTIONS.get(learner.question_),
         "solution": learner.solution_.summary(),
     }
     return facts([(name, value) for name, value in rows.items() if value])

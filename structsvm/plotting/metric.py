@@ -11,13 +11,13 @@ import numpy as np
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.stability import WeightStability
 from structsvm.plotting.style import (
+    AT_UNTRAINED,
     LEARNED,
     LONGEST,
     UNTRAINED,
     new_axes,
     plain,
-    plain_text,
-    shortened,
+    written,
 )
 from structsvm.plotting.words import (
     eigenvalues,
@@ -26,19 +26,16 @@ from structsvm.plotting.words import (
     scaled_metric,
     unit_in_words,
 )
-from structsvm.support.arrays import Ints
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-READABLE = 40
-"""Features beyond which a heat map has no names."""
-BOTH_SIDES = 12
-"""Features up to which the columns of the heat map have their names, too."""
-IN_MATRIX = 26
-"""Letters of a name beside it."""
+READABLE = 40  # features beyond which a heat map has no names
+BOTH_SIDES = 12  # features up to which its columns have their names, too
+IN_MATRIX = 26  # letters of a name beside it
 
 
 def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
@@ -46,8 +43,7 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted.
+    learner : fitted MetricLearner
     n_features : int
         How many at most.
 
@@ -61,16 +57,12 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     >>> plot_weights(learner, n_features=3).has_data()
     True
     """
-    refuse_below(1, "n_features", n_features)
-    weights, names = feature_weights(learner), learner.metric_feature_names_
-    top = np.argsort(-weights, kind="stable")[:n_features]
-    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
+    weights = feature_weights(learner)
+    ax, top = _with_rows(ax, weights, learner.metric_feature_names_, n_features)
     ax.barh(range(top.size), weights[top], height=0.7, color=LEARNED)
-    ax.axvline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
-    ax.text(
-        1.0, top.size - 0.4, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small"
-    )
-    _write_names(ax, names, top)
+    ax.axvline(1.0, **AT_UNTRAINED)
+    place = (1.0, top.size - 0.4)
+    ax.text(*place, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small")
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
@@ -78,11 +70,16 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     return ax
 
 
-def _write_names(ax: Axes, names: Sequence[str], which: Ints) -> None:
-    """The names of features, a row each."""
-    shown = shortened((names[j] for j in which), LONGEST)
-    ax.set_yticks(range(which.size), list(map(plain_text, shown)))
+def _with_rows(
+    ax: Axes | None, values: Floats, names: Sequence[str], n_features: int
+) -> tuple[Axes, Ints]:
+    """Axes with a row for each of the features of the largest values, and which these are."""
+    refuse_below(1, "n_features", n_features)
+    top = np.argsort(-values, kind="stable")[:n_features]
+    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
+    ax.set_yticks(range(top.size), written((names[j] for j in top), LONGEST))
     ax.tick_params(axis="y", length=0)
+    return ax, top
 
 
 def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
@@ -96,8 +93,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted.
+    learner : fitted MetricLearner
     n_features : int
         How many at most.
 
@@ -132,7 +128,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
-        labels = list(map(plain_text, shortened((names[j] for j in top), IN_MATRIX)))
+        labels = written((names[j] for j in top), IN_MATRIX)
         ax.set_yticks(range(top.size), labels, fontsize=size)
         if top.size <= BOTH_SIDES:
             ax.set_xticks(range(top.size), labels, rotation=90, fontsize=size)
@@ -150,8 +146,7 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted.
+    learner : fitted MetricLearner
 
     Examples
     --------
@@ -168,14 +163,12 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     ax = plain(new_axes(ax, width=6.4, height=3.2))
     ax.vlines(places, 0.0, values, color=LEARNED, linewidth=1.2)
     ax.plot(places, values, "o", color=LEARNED, markersize=4)
-    ax.axhline(1.0, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
-    ax.text(
-        places[-1], 1.0, "untrained", color=UNTRAINED, ha="right", va="bottom", fontsize="small"
-    )
+    ax.axhline(1.0, **AT_UNTRAINED)
+    place = (places[-1], 1.0)
+    ax.text(*place, "untrained", color=UNTRAINED, ha="right", va="bottom", fontsize="small")
     ax.set_xlim(0.5, values.size + 0.5)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel("direction, heaviest first")
-    ax.set_ylabel("eigenvalue")
+    ax.set(xlabel="direction, heaviest first", ylabel="eigenvalue")
     ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     return ax
 
@@ -205,16 +198,12 @@ def plot_weight_stability(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['a', 'b']
     """
-    refuse_below(1, "n_features", n_features)
-    P, table = len(stability.features), stability.to_dict()
-    top = np.argsort(-stability.share, kind="stable")[:n_features]
-    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
-    rows = np.arange(top.size)
+    ax, top = _with_rows(ax, stability.share, stability.features, n_features)
+    P, rows, table = len(stability.features), range(top.size), stability.to_dict()
     low, high = table["low"][: top.size], table["high"][: top.size]
     ax.hlines(rows, low, high, color=LEARNED, linewidth=5, alpha=0.35)
     ax.plot(stability.share[top], rows, "o", color=LEARNED)
-    ax.axvline(1.0 / P, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
-    _write_names(ax, stability.features, top)
+    ax.axvline(1.0 / P, **AT_UNTRAINED)
     ax.set_ylim(top.size - 0.4, -0.6)
     ax.set_xlim(left=0.0)
     more = "" if top.size == P else f", {top.size} of {P}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from structsvm.plotting.style import (
     LONGEST,
     MARKERS,
     NO_STATE,
-    TRACE,
     UNTRAINED,
     StateMark,
     legend_text,
@@ -38,6 +37,7 @@ from structsvm.plotting.style import (
     shortened,
     state_marks,
     text_color,
+    written,
 )
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats
@@ -52,16 +52,12 @@ if TYPE_CHECKING:
 
 WIDEST, LINES = 26, 2
 """Letters in a line of the features that name a lane, and lines that it has room for."""
-SHADES = (0.8, 0.35)
-"""Opacity of every other segment of a strip."""
-LANE = 0.8
-"""Height of what is drawn in a lane of height 1."""
-LETTER = 0.066
-"""Inches that a small letter takes, about."""
-LONGEST_STATE = 80
-"""Letters of a state in the legend, which is no wider than the axes then."""
-IN_LEGEND = 24
-"""States that are listed at most."""
+TRACE = 0.75  # opacity of a trace, which has the colour of text
+SHADES = (0.8, 0.35)  # opacity of every other segment of a strip
+LANE = 0.8  # height of what is drawn in a lane of height 1
+LETTER = 0.066  # inches that a small letter takes, about
+LONGEST_STATE = 80  # letters of a state in the legend, which is no wider than the axes then
+IN_LEGEND = 24  # states that are listed at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,19 +65,11 @@ class _Strip:
     """A row of coloured segments."""
 
     name: str
-    breakpoints: list[int]
+    ends: list[int]
     color: str
-    states: Sequence[Any] | None = None
-    """The name of the state of each segment, None for one without; None where there are none."""
-    labels: Sequence[Any] = ()
-    """What is written on each segment if these are no states."""
-
-    @classmethod
-    def of(cls, name: str, M: EquivalenceMatrix, color: str, states: Any, labels: Any = ()) -> Self:
-        """Segments, given the state, or the label, of each sample."""
-        last = [end - 1 for end in M.breakpoints]
-        named = None if states is None else [states[t] for t in last]
-        return cls(name, M.breakpoints, color, named, [labels[t] for t in last if len(labels)])
+    names: Sequence[Any]
+    """What is written on each segment: its state, or else its label; None on one without."""
+    has_states: bool
 
 
 def plot_segmentation(
@@ -104,8 +92,7 @@ def plot_segmentation(
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted.
+    learner : fitted MetricLearner
     X : array or data frame of shape (T, P)
     y : labels (T,) or breakpoints, optional
         The truth; its changes are the dashed lines.
@@ -147,16 +134,14 @@ def plot_segmentation(
     axis = None if times is None else time_axis(times, sample.n_samples)
     edges = _drawn(axis.edges if axis else np.arange(sample.n_samples + 1) - 0.5)
     places = _drawn(axis.values if axis else np.arange(sample.n_samples))
-    labels = _in_lines(names) + [
-        f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
-    ]
+    labels = _in_lines(names) + [f"{s.name}\n{counted(len(s.ends), 'segment')}" for s in strips]
     if margins:
         known = getattr(learner, "margin_rates_", None) is not None
         labels.append("how often right" if known else "margin")
 
     ax = new_axes(ax, height=0.55 * len(labels) + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
-        _draw_trace(ax, places, _in_lane(lane, trace))
+        _draw_trace(ax, lane, places, trace)
     for lane, strip in enumerate(strips, start=len(names)):
         _draw_strip(ax, lane, strip, marks, edges)
     for change in () if truth is None else truth.breakpoints[:-1]:
@@ -181,17 +166,22 @@ def _strips(
     learner: MetricLearner, sample: Sample, truth: EquivalenceMatrix | None, y: Any, K: Counts
 ) -> list[_Strip]:
     """The true, the learned and the untrained segments, with their states if these are known."""
-    strips, states = [], learner.classes_
+    strips, classes = [], learner.classes_
+
+    def add(name: str, M: EquivalenceMatrix, color: str, states: Any, labels: Any = None) -> None:
+        of_items = labels if states is None else states[0]
+        names = [None if of_items is None else of_items[end - 1] for end in M.breakpoints]
+        strips.append(_Strip(name, M.breakpoints, color, names, states is not None))
+
     if truth is not None:
         whole, labels = learner.problem_.traits.words.whole, np.asarray(y)
-        named = None if states is None else read_names([y], [truth.n_samples], whole)
-        own = labels if labels.size == truth.n_samples and named is None else ()
-        strips.append(_Strip.of("true", truth, text_color(), named and named[0], own))
+        named = None if classes is None else read_names([y], [truth.n_samples], whole)
+        own = labels if labels.size == truth.n_samples else None
+        add("true", truth, text_color(), named, own)
     metrics = {"learned": learner.metric_, "untrained": learner.baselines_["untrained"]}
     for (name, metric), color in zip(metrics.items(), (LEARNED, UNTRAINED), strict=True):
         found = decode_with(learner, metric, [sample], K)
-        of_items = names_in(found, [sample], states)
-        strips.append(_Strip.of(name, found[0], color, of_items and of_items[0]))
+        add(name, found[0], color, names_in(found, [sample], classes))
     return strips
 
 
@@ -228,22 +218,18 @@ def _drawn(values: NDArray[Any]) -> Floats:
     return np.asarray(dates.date2num(values))
 
 
-def _draw_trace(ax: Axes, places: NDArray[Any], values: Floats) -> None:
+def _draw_trace(ax: Axes, lane: int, places: NDArray[Any], values: Floats) -> None:
     """A line, and dots where a value is between two missing ones, through which no line goes."""
-    ink = text_color()
-    ax.plot(places, values, color=ink, alpha=TRACE, linewidth=0.9)
-    missing = np.isnan(np.concatenate([[np.nan], values, [np.nan]]))
-    alone = ~missing[1:-1] & missing[:-2] & missing[2:]
-    if alone.any():
-        ax.plot(places[alone], values[alone], ".", color=ink, alpha=TRACE, markersize=2)
-
-
-def _in_lane(lane: int, values: Floats) -> Floats:
-    """Values scaled to the height of a lane; the axis points downwards."""
-    there = values[~np.isnan(values)]
-    low, high = float(there.min(initial=np.inf)), float(there.max(initial=-np.inf))
+    there, ink = ~np.isnan(values), text_color()
+    low = float(values.min(initial=np.inf, where=there))
+    high = float(values.max(initial=-np.inf, where=there))
     middle = (values - (low + high) / 2) / (high - low if high > low else 1.0)
-    return np.asarray(lane - LANE * middle)
+    heights = lane - LANE * middle  # the axis points downwards
+    ax.plot(places, heights, color=ink, alpha=TRACE, linewidth=0.9)
+    beside = np.concatenate([[False], there, [False]])
+    alone = there & ~beside[:-2] & ~beside[2:]
+    if alone.any():
+        ax.plot(places[alone], heights[alone], ".", color=ink, alpha=TRACE, markersize=2)
 
 
 def _inches(ax: Axes, edges: Floats) -> float:
@@ -257,21 +243,19 @@ def _draw_strip(
 ) -> None:
     """Segments, in the colours of their states if they have some, with names if there is room."""
     paper, inch, start = ax.get_facecolor(), _inches(ax, edges), 0
-    for k, end in enumerate(strip.breakpoints):
+    for k, (end, name) in enumerate(zip(strip.ends, strip.names, strict=True)):
         left, wide, shade = edges[start], edges[end] - edges[start], SHADES[k % 2]
         look: dict[str, Any] = {"color": strip.color, "alpha": shade, "linewidth": 0}
-        name = strip.labels[k] if strip.labels else None
         ink, box = paper if shade > 0.5 else text_color(), None
-        if strip.states is not None:
-            name = strip.states[k]
+        if strip.has_states:
             mark = marks.get(name, NO_STATE)
             look = {"color": mark.color, "hatch": mark.hatch, "linewidth": 0.8, "edgecolor": paper}
             ink, box = mark.ink, {"facecolor": mark.color, "edgecolor": "none", "pad": 0.5}
         ax.barh(lane, wide, left=left, height=LANE / 1.6, **look)
-        written, start = "" if name is None else plain_text(name), end
-        if written and inch * wide >= LETTER * (len(written) + 2):
+        title, start = "" if name is None else plain_text(name), end
+        if title and inch * wide >= LETTER * (len(title) + 2):
             place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
-            ax.text(left + wide / 2, lane, written, color=ink, bbox=box, **place)
+            ax.text(left + wide / 2, lane, title, color=ink, bbox=box, **place)
 
 
 def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
@@ -283,20 +267,20 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
     ax.plot(edges[[0, -1]], [foot, foot], color=ink, linewidth=0.6, alpha=TRACE)
     for change in changes:
         place, margin = edges[change["start"]], change["margin"]
-        height, written = 1.0 - 1.0 / (1.0 + margin), f"{margin:.2g}"
+        height, number = 1.0 - 1.0 / (1.0 + margin), f"{margin:.2g}"
         if change.get("rate") is not None:
-            height, written = change["rate"], f"{100 * change['rate']:.0f} %"
+            height, number = change["rate"], f"{100 * change['rate']:.0f} %"
         ax.plot([place] * 2, [foot, foot - LANE * height], color=LEARNED, linewidth=3)
-        if inch * (place - before) > LETTER * (len(written) + 3):
+        if inch * (place - before) > LETTER * (len(number) + 3):
             text: dict[str, Any] = {"fontsize": "small", "va": "bottom", "color": ink}
-            ax.annotate(written, (place, foot), (4, 1), textcoords="offset points", **text)
+            ax.annotate(number, (place, foot), (4, 1), textcoords="offset points", **text)
             before = place
 
 
 def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMark]) -> None:
     """The states that are shown, in the order in which the learner has them, below the axes."""
     patches = require("matplotlib.patches", "plot", "plotting")
-    seen = {name for strip in strips for name in strip.states or () if name is not None}
+    seen = {name for strip in strips if strip.has_states for name in strip.names} - {None}
     names = [*(name for name in marks if name in seen), *sorted(seen - marks.keys(), key=str)]
     if not names:
         return
@@ -322,10 +306,8 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
 # ---- a table, or a graph, in the two heaviest directions of the metric, with its clusters
 
 
-LEGEND = 20
-"""Clusters that a legend has room for."""
-NAME_IN_LEGEND = 26
-"""Letters of a name in it."""
+LEGEND = 20  # clusters that a legend has room for
+NAME_IN_LEGEND = 26  # letters of a name in it
 
 
 def plot_clusters(
@@ -343,8 +325,7 @@ def plot_clusters(
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted.
+    learner : fitted MetricLearner
     X : array or data frame of shape (T, P), or whatever the problem reads, such as a graph
     y : labels (T,), optional
         The truth: items that are in another cluster there are ringed, clusters being matched so
@@ -387,9 +368,8 @@ def plot_clusters(
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
         color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
-        dots.append(
-            ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
-        )
+        look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
+        dots.append(ax.scatter(x, height, s=18, **look))
     title = counted(found.n_clusters, learner.problem_.traits.words.part)
     if truth is not None:
         wrong = misplaced(truth, found)
@@ -397,9 +377,8 @@ def plot_clusters(
         ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
-    sides = list(map(plain_text, shortened(names[:2], LONGEST)))
-    ax.set_xlabel(sides[0])
-    ax.set_ylabel(sides[1] if len(sides) > 1 else "")
+    sides = [*written(names, LONGEST), ""]
+    ax.set(xlabel=sides[0], ylabel=sides[1])
     listed = _listed(titles[: found.n_clusters], found, truth)
     ax.legend(
         [dots[k] for k in listed],
@@ -455,20 +434,15 @@ def traces(
 def check_drawable(
     learner: MetricLearner, X: Any, picture: str, *, in_order: bool
 ) -> tuple[Sample, Sample]:
-    """The sample as it was measured and as the metric sees it, if the picture can be drawn of
-    it.
-    """
+    """The sample as measured and as the metric sees it, if the picture can be drawn of it."""
     (sample,) = as_measured(learner, [X])
+    traits, other = learner.problem_.traits, ""
     if is_image(sample):
-        raise SettingsError(
-            f"{picture} draws recordings, tables and graphs: plot_cut draws an image with its parts"
+        other = "images: plot_cut draws an image with its parts"
+    elif in_order and not traits.contiguous:
+        other = (
+            f"{traits.words.whole}s, whose {traits.words.part}s are in no order: plot_clusters does"
         )
-    traits = learner.problem_.traits
-    if in_order and not traits.contiguous:
-        raise SettingsError(
-            f"{picture} draws one segment after the other, and {type(learner.problem_).__name__} "
-            f"gives {traits.words.part}s without such an order: plot_clusters draws a "
-            f"{traits.words.whole}"
-        )
-    (prepared,) = learner.inputs_([sample])
-    return sample, prepared
+    if other:
+        raise SettingsError(f"{picture} does not draw {other}")
+    return sample, learner.inputs_([sample])[0]

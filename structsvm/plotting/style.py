@@ -16,17 +16,16 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 """Okabe and Ito's colours, which colour-blind readers tell apart."""
 
 LEARNED, UNTRAINED = "#0072B2", "#D55E00"
-TRACE = 0.75
-"""Opacity of a trace, which has the colour of text."""
-
-LONGEST = 40
-"""Letters of a name beside a row."""
-
+AT_UNTRAINED: dict[str, Any] = {"color": UNTRAINED, "linewidth": 1.5, "linestyle": (0, (3, 2))}
+"""The line at what the untrained metric has."""
+LONGEST = 40  # letters of a name beside a row
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442")
 """Okabe and Ito's colours but black, neighbours far apart in hue and in lightness."""
+DARK = ("#0072B2",)
+"""Those on which white is read better than black."""
 
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 """What tells states apart once the colours are used up, as matplotlib spells it."""
@@ -82,6 +81,11 @@ def legend_text(name: Any) -> str:
     return f" {written}" if written.startswith("_") else written
 
 
+def written(names: Iterable[Any], most: int) -> list[str]:
+    """Names as matplotlib writes them beside an axis, long ones shortened."""
+    return [plain_text(name) for name in shortened(names, most)]
+
+
 def shortened(names: Iterable[Any], most: int) -> list[str]:
     """Long names without their middle, with numbers if these would look alike."""
     whole = [str(name) for name in names]
@@ -120,13 +124,5 @@ def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
     marks = {}
     for k, name in enumerate(states):
         color, hatch = COLORS[k % len(COLORS)], HATCHES[k // len(COLORS) % len(HATCHES)]
-        marks[name] = StateMark(color, hatch, _ink(color))
+        marks[name] = StateMark(color, hatch, "#FFFFFF" if color in DARK else "#000000")
     return marks
-
-
-def _ink(color: str) -> str:
-    """Black or white, whichever is read better on a colour."""
-    channels = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#FFFFFF"

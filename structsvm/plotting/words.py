@@ -9,15 +9,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import RECORDINGS, Words
-from structsvm.evaluation.confusion import Confusion
 from structsvm.learner.columns import column_names, price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSummary
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
-TAKEN_FOR = 3
-"""Other names of a state that are listed."""
+QUESTIONS: dict[str | None, str] = {
+    "rows": "made for further rows of the clusters it was learned from, not for new clusters",
+    "clusters": "made for new clusters: chosen on held-out clusters",
+    "tables": "made for further tables: chosen on held-out tables",
+}
+"""What the settings of a metric of tables were chosen for."""
 
 MADE = {
     r" psi1$": "psi1 of a column says whether it is above or below its median",
@@ -75,10 +78,8 @@ def is_diagonal(metric: Floats) -> bool:
 def eigenvalues(learner: MetricLearner) -> Floats:
     """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first."""
     components, unit = scaled_factor(learner)
-    values = np.zeros(len(learner.metric_.factor))
-    found = np.linalg.svd(components, compute_uv=False) ** 2
-    values[: found.size] = found * unit
-    return values
+    found = unit * np.linalg.svd(components, compute_uv=False) ** 2
+    return np.pad(found, (0, len(learner.metric_.factor) - found.size))
 
 
 def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
@@ -131,18 +132,6 @@ def spectrum_in_words(learner: MetricLearner) -> str:
     )
 
 
-def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
-    rows = []
-    for k, (state, counts) in enumerate(zip(confusion.states, confusion.counts, strict=True)):
-        n = int(counts.sum())
-        others = [j for j in np.argsort(-counts, kind="stable") if j != k and counts[j]]
-        taken = [f"{confusion.states[j]} {counts[j]}" for j in others[:TAKEN_FOR]]
-        more = [f"{len(others) - TAKEN_FOR} more"] if len(others) > TAKEN_FOR else []
-        if n:
-            rows.append((str(state), n, float(counts[k] / n), ", ".join(taken + more)))
-    return rows
-
-
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     """Describe the training data: recordings with segments, or tables with clusters."""
 
@@ -153,16 +142,6 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
 
     sizes, parts = span(data.n_samples, words.item), span(data.n_clusters, words.part)
     return f"{words.wholes(len(data))} of {sizes} and {parts}"
-
-
-def question_in_words(learner: MetricLearner) -> str:
-    """Say what the settings of a metric of tables were chosen for; "" for other problems."""
-    return {
-        "rows": "made for further rows of the clusters it was learned from, not for new clusters",
-        "clusters": "made for new clusters: chosen on held-out clusters",
-        "tables": "made for further tables: chosen on held-out tables",
-        None: "",
-    }[learner.question_]
 
 
 def unit_in_words(learner: MetricLearner) -> str:

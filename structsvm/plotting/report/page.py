@@ -31,11 +31,11 @@ from structsvm.partitions.plugins import problem_name
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.words import (
+    QUESTIONS,
     eigenvalues,
     heaviest_directions,
     is_diagonal,
     made_in_words,
-    question_in_words,
     scaled_metric,
     spectrum_in_words,
     training_in_words,
@@ -260,8 +260,8 @@ def notes(held_out: HeldOut) -> list[str]:
         found.append(
             f"The metric was learned from {seen} of these: the figures are better than on new ones."
         )
-    if question := question_in_words(learner):
-        found.append(f"The metric was {question}.")
+    if learner.question_ in QUESTIONS:
+        found.append(f"The metric was {QUESTIONS[learner.question_]}.")
     baselines = learner.problem_.traits.baselines
     if missing := [baseline_in_words(k) for k in baselines if k not in learner.baselines_]:
         found.append(
