@@ -28,7 +28,6 @@ from structsvm.cli.inputs import (
     takes_images,
     unlabelled_samples,
     with_counts,
-    words_of_training,
 )
 from structsvm.cli.predict import check_output
 from structsvm.cli.show import describe, new_figure, save_figure
@@ -50,7 +49,7 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap_twice
-from structsvm.plotting.words import QUESTIONS, training_in_words
+from structsvm.plotting.words import QUESTIONS, training_in_words, words_of_training
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.interrupts import Interrupts

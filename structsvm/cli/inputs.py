@@ -237,15 +237,6 @@ def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
     return solver_from(solver, Stopping(**stopping), **settings, convex=convex)
 
 
-def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by name, those of a group (a dataclass) as ``image.radius``."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        inner = settings_in(value)
-        found |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
-    return found
-
-
 @dataclass(frozen=True)
 class Reading:
     """Options of reading that were typed now, or when the model was learned."""
@@ -447,13 +438,6 @@ def takes_images(problem: PartitionProblem) -> bool:
 
 def words_for(problem: PartitionProblem) -> Words:
     return IMAGES if takes_images(problem) else problem.traits.words
-
-
-def words_of_training(learner: MetricLearner) -> Words:
-    if takes_images(learner.problem_):
-        return replace(IMAGES, item=GRAPHS.item)
-    words, window = learner.problem_.traits.words, getattr(learner, "columns_", {}).get("window", 1)
-    return words if window == 1 else replace(words, item="window")
 
 
 def checking(problem: PartitionProblem) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
-from structsvm.cli.inputs import flat
-from structsvm.cli.terminal import Terminal, facts
+from structsvm.cli.terminal import Terminal, table_of
 from structsvm.errors import SettingsError
 from structsvm.partitions.plugins import (
     ORACLES,
@@ -25,6 +24,7 @@ from structsvm.partitions.plugins import (
 )
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.plain import finite
+from structsvm.support.settings import flat
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 TEMPLATES = {
@@ -48,7 +48,7 @@ def run_problems(args: argparse.Namespace, terminal: Terminal) -> int:
         ]
         if name == "structured_problems" and found:
             shown.append(Text("\nfor structsvm.StructuredSVM, in Python:\n"))
-        shown.append(facts([(plugin.name, _described(plugin)) for plugin in found], "bold"))
+        shown.append(table_of([(plugin.name, _described(plugin)) for plugin in found], "bold"))
     terminal.report(plain, *shown)
     for found in groups.values():
         for plugin in found:

@@ -9,20 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from structsvm.cli.inputs import (
     InputData,
     as_typed,
-    flat,
     measured,
     read_for,
     takes_images,
-    words_for,
-    words_of_training,
 )
 from structsvm.cli.predict import check_output
-from structsvm.cli.terminal import Terminal, facts
+from structsvm.cli.terminal import Terminal, table_of
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose, diagnose_measured
@@ -40,12 +36,12 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.plotting.words import QUESTIONS, spectrum_in_words, training_in_words
+from structsvm.plotting.words import facts
 from structsvm.status import Status
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted, finite, some_of
-from structsvm.support.settings import settings_in
+from structsvm.support.plain import finite
+from structsvm.support.settings import flat, settings_in
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
@@ -53,7 +49,6 @@ if TYPE_CHECKING:
 
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
-LISTED = 12  # names of states that are printed
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
 BOUNDS = ("lower", "gap", "bound")
 """What is known of a solution with a certified gap."""
@@ -75,7 +70,8 @@ def run_show(args: argparse.Namespace, terminal: Terminal) -> int:
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
     findings = [str(found)] if len(found) else []
-    terminal.report(plain, _facts(learner, plain), _weights(learner), *findings)
+    rows = table_of([*facts(learner).items()])
+    terminal.report(plain, rows, _weights(learner), *findings)
     return 0
 
 
@@ -116,39 +112,6 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
             **finite({name: getattr(solution, name) for name in known}),
         },
     }
-
-
-def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
-    words, problem = words_for(learner.problem_), plain["problem"]
-    size, channels, price = plain["n_metric_features"], plain["n_features"], plain["penalty"]
-    scale = {
-        "recording": f"scaled on each {words.whole}",
-        "training": "scaled on the training set",
-        None: "not scaled",
-    }
-    metric = [
-        plain["metric"],
-        counted(size, "feature")
-        + ("" if size == channels else f" of {counted(channels, 'channel')}"),
-        scale[plain["standardize"]],
-    ]
-    if plain["lam"] is not None:
-        metric += [f"regularizer {plain['regularizer']}", f"lam {plain['lam']:g}"]
-    training = training_in_words(learner.training_data_, words_of_training(learner))
-    settings = ", ".join(f"{k} {v}" for k, v in problem["settings"].items())
-    rows = {
-        "problem": f"{problem['name']} ({settings})",
-        "features": plain["features"],
-        "metric": ", ".join(metric),
-        "spectrum": spectrum_in_words(learner),
-        "states": some_of(plain.get("states", ()), LISTED),
-        f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
-        "learned on": training,
-        "baselines": ", ".join(plain["baselines"]),
-        "question": QUESTIONS.get(learner.question_),
-        "solution": learner.solution_.summary(),
-    }
-    return facts([(name, value) for name, value in rows.items() if value])
 
 
 def _weights(learner: MetricLearner) -> str:

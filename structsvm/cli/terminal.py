@@ -132,7 +132,7 @@ def time_in_words(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def facts(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
+def table_of(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
     """Names, and beside them what is said of them, which may take several lines."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style=style, no_wrap=True)

@@ -31,7 +31,6 @@ from structsvm.cli.inputs import (
     read_layers,
     refuse_settings,
     typed_problem,
-    words_of_training,
 )
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.cli.terminal import Terminal
@@ -52,7 +51,7 @@ from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import BLIND
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
-from structsvm.plotting.words import training_in_words
+from structsvm.plotting.words import training_in_words, words_of_training
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.storage.atomic import write_atomically

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import RECORDINGS, Words
+from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Words
+from structsvm.errors import PluginError
 from structsvm.learner.columns import column_names, price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSummary
+from structsvm.partitions.plugins import problem_name
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, finite, some_of
+from structsvm.support.settings import flat, settings_in
+
+LISTED = 12  # names of states that are listed
 
 QUESTIONS: dict[str | None, str] = {
     "rows": "made for further rows of the clusters it was learned from, not for new clusters",
@@ -130,6 +138,55 @@ def spectrum_in_words(learner: MetricLearner) -> str:
         f"rank {learner.metric_.rank} of {values.size}; half of the metric is in "
         f"{counted(half, 'direction')}, 90 % in {most}"
     )
+
+
+SCALED = {
+    "recording": "scaled on each {0}",
+    "training": "scaled on the training set",
+    None: "not scaled",
+}
+
+
+def words_of_training(learner: MetricLearner) -> Words:
+    """What is partitioned, called as in the files that were learned from."""
+    words, window = learner.problem_.traits.words, getattr(learner, "columns_", {}).get("window", 1)
+    if words in (GRAPHS, IMAGES):
+        return replace(IMAGES, item=GRAPHS.item)
+    return words if window == 1 else replace(words, item="window")
+
+
+def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
+    """What a learner is made of and has learned, a line for each, by what it is called."""
+    words, problem, inputs = words_of_training(learner), learner.problem_, learner.inputs_
+    words = replace(words, whole=whole or words.whole)
+    name, settings = type(problem).__name__, flat(settings_in(problem))
+    with suppress(PluginError):  # a problem without an entry point
+        name = problem_name(problem)
+    size, columns, price = (
+        len(learner.metric_.factor),
+        learner.n_features_in_,
+        learner.metric_.price,
+    )
+    made = "" if size == columns else f" of {counted(columns, 'channel')}"
+    scaled = SCALED[inputs.standardizer.kind].format(words.whole)
+    metric = [learner.metric, counted(size, "feature") + made, scaled]
+    if learner.solution_.status is not Status.CLOSED_FORM:
+        lam = problem.traits.lam if learner.lam is None else learner.lam
+        metric += [f"regularizer {learner.regularizer}", f"lam {lam:g}"]
+    price, states = learner.metric_.price, learner.classes_
+    found = {
+        "problem": f"{name} ({', '.join(f'{k} {v}' for k, v in finite(settings).items())})",
+        "features": "" if inputs.features is None else " ".join(repr(inputs.features).split()),
+        "metric": ", ".join(metric),
+        "spectrum": spectrum_in_words(learner),
+        "states": "" if states is None else some_of(states.tolist(), LISTED),
+        f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
+        "learned on": training_in_words(learner.training_data_, words),
+        "baselines": ", ".join(learner.baselines_),
+        "question": QUESTIONS.get(learner.question_, ""),
+        "solution": learner.solution_.summary(),
+    }
+    return {called: fact for called, fact in found.items() if fact}
 
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:

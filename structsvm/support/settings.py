@@ -20,3 +20,12 @@ def without_remembered(value: object, state: Mapping[str, Any]) -> dict[str, Any
     cls = type(value)
     remembered = {name for name in state if isinstance(getattr(cls, name, 0), cached_property)}
     return {name: held for name, held in state.items() if name not in remembered}
+
+
+def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, those of a group (a dataclass) as ``image.radius``."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        inner = settings_in(value)
+        found |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
+    return found

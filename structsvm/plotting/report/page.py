@@ -6,16 +6,14 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample, Words
+from structsvm.data.sample import Sample
 from structsvm.diagnosis import Diagnosis
-from structsvm.errors import PluginError
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import (
     SCORES,
@@ -26,22 +24,19 @@ from structsvm.evaluation.evaluate import (
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.plugins import problem_name
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.words import (
     QUESTIONS,
     eigenvalues,
+    facts,
     heaviest_directions,
     is_diagonal,
     made_in_words,
     scaled_metric,
     spectrum_in_words,
-    training_in_words,
     unit_in_words,
 )
-from structsvm.solution import SupportLabelling
 from structsvm.status import Status
 from structsvm.support.lazy import __version__
 from structsvm.support.plain import counted, finite
@@ -166,7 +161,6 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
         "data": data,
         "state": state,
         "notes": "\n".join(said),
-        "support": support_section(learner),
         "findings": _findings(held_out.diagnosis),
     }
     filled = {name: html.escape(text) for name, text in texts.items()} | parts
@@ -232,7 +226,8 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
                 for name, of in evaluation.confusion.items()
             },
             "metric": _metric(learner),
-            "facts": _facts(learner, words.whole),
+            "facts": [*facts(learner, words.whole).items(), ("solver", _solver(learner))],
+            "support": support_of(learner),
             "history": [
                 {"lower": entry.lower, "upper": entry.upper}
                 for entry in learner.solution_.history.entries
@@ -290,29 +285,10 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
     }
 
 
-def _facts(learner: MetricLearner, whole: str) -> list[tuple[str, str]]:
-    traits = learner.problem_.traits
-    words = replace(traits.words, whole=whole)  # an image, of which a graph was made
-    solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
-    lam = traits.lam if learner.lam is None else learner.lam
-    how = f", regularizer {learner.regularizer}, lam {lam:g}"
+def _solver(learner: MetricLearner) -> str:
     if learner.solution_.status is Status.CLOSED_FORM:
-        solver, how = "none", ""
-    name = type(learner.problem_).__name__
-    with suppress(PluginError):  # a problem without an entry point
-        name = problem_name(learner.problem_)
-    facts = [
-        ("solution", learner.solution_.summary()),
-        ("solver", solver),
-        ("problem", name),
-        ("metric", learner.metric + how),
-        ("learned on", training_in_words(learner.training_data_, words)),
-    ]
-    if learner.metric_.price is not None:
-        facts.append((f"price of a {traits.words.part}", f"{learner.metric_.price:.6g}"))
-    if learner.inputs_.features is not None:
-        facts.append(("features", str(learner.inputs_.features)))
-    return facts
+        return "none"
+    return learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
 
 
 def _short(value: float) -> float:
@@ -320,78 +296,31 @@ def _short(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-# ---- the wrong labellings that weigh most in a metric, each next to the true one
+SHOWN = 3  # wrong labellings, of those that weigh most
 
 
-SHOWN = 3
-"""Labellings on a page."""
-WIDTH, STRIP, NAMES = 640, 22, 60
-"""Of a picture, of the segments of a labelling in it, and of what they are called, in pixels."""
-MOST_SEGMENTS = 400
-"""Segments that are drawn; of more, none would be wider than two pixels."""
-
-
-def support_section(learner: MetricLearner) -> str:
-    """The labellings that weigh most, as a part of a page; nothing where none is known."""
+def support_of(learner: MetricLearner) -> dict[str, Any] | None:
+    """The wrong labellings that weigh most, each with the true one; None where none is known."""
     support = learner.solution_.support or ()
-    known = [found for found in support if found.labelling is not None]
+    known = [found for found in support if found.labelling is not None][:SHOWN]
     if not known:
-        return ""
-    traits, total = learner.problem_.traits, sum(found.multiplier for found in support)
+        return None
+    traits, names = learner.problem_.traits, learner.training_data_.names
     words, one = traits.words, "segmentation" if traits.contiguous else "partition"
-    names = learner.training_data_.names
-    figures = [_figure(found, total, words, names) for found in known[:SHOWN]]
-    number = counted(len(support), f"wrong {one}")
-    return (
-        '<section id="support" aria-labelledby="supporting">\n'
-        f'<h2 id="supporting">Which {one}s define it</h2>\n'
-        f"<p>Learning keeps the true {one} of each {words.whole} ahead of all others. "
-        f"{number[0].upper()}{number[1:]} {'holds' if len(support) == 1 else 'hold'} the metric "
-        "where it is, and every other one could be left out. Those that weigh most:</p>\n"
-        + "\n".join(figures)
-        + "\n</section>"
+    total, figures = sum(found.multiplier for found in support), []
+    for found in known:
+        i, pair = found.sample, {"true": found.truth, "wrong": found.labelling}
+        called = names[i] if names and i is not None else f"Training {words.whole} {i}"
+        parts = counted(found.labelling.n_clusters, words.part)
+        weighs = f"{100.0 * found.multiplier / total:.1f} % of the weight of all"
+        caption = f"{called}: {parts} where {found.truth.n_clusters} are true, {weighs}."
+        in_order = all(M.is_contiguous for M in pair.values())
+        ends = {name: M.breakpoints for name, M in pair.items()} if in_order else None
+        figures.append({"caption": caption, "ends": ends})
+    holds = f"wrong {one} holds" if len(support) == 1 else f"wrong {one}s hold"
+    said = (
+        f"Learning keeps the true {one} of each {words.whole} ahead of all others. {len(support)} "
+        f"{holds} the metric where it is, and every other one could be left out. Those that weigh "
+        "most:"
     )
-
-
-def _figure(found: SupportLabelling, total: float, words: Words, names: Sequence[str]) -> str:
-    """One labelling next to the truth, with what it weighs."""
-    share, i = 100.0 * found.multiplier / total, found.sample
-    called = names[i] if names and i is not None else f"Training {words.whole} {i}"
-    parts = counted(found.labelling.n_clusters, words.part)
-    weighs = f"{share:.1f} % of the weight of all"
-    caption = f"{called}: {parts} where {found.truth.n_clusters} are true, {weighs}."
-    segments = found.labelling.is_contiguous and found.truth.is_contiguous
-    drawn = _strips(found, caption) if segments else ""
-    return f"<figure>{drawn}<figcaption>{html.escape(caption)}</figcaption></figure>"
-
-
-def _strips(found: SupportLabelling, caption: str) -> str:
-    """The segments of the truth above those of the wrong labelling."""
-    rows = (("true", found.truth, "true"), ("wrong", found.labelling, "untrained"))
-    parts = [
-        f'<text x="0" y="{STRIP * row + STRIP / 2:g}" dominant-baseline="middle">{name}</text>'
-        + "".join(_segments(partition, STRIP * row, f"var(--{color})", name))
-        for row, (name, partition, color) in enumerate(rows)
-    ]
-    label = html.escape(caption, quote=True)
-    return (
-        f'<svg width="{WIDTH}" height="{2 * STRIP}" viewBox="0 0 {WIDTH} {2 * STRIP}" role="img" '
-        f'aria-label="{label}">{"".join(parts)}</svg>'
-    )
-
-
-def _segments(partition: EquivalenceMatrix, top: int, color: str, name: str) -> list[str]:
-    """Rectangles, every other one paler, so that neighbours differ."""
-    ends = partition.breakpoints
-    if len(ends) > MOST_SEGMENTS:
-        return [f'<text x="{NAMES}" y="{top + STRIP / 2:g}">{len(ends)} segments</text>']
-    scale, start, found = (WIDTH - NAMES) / ends[-1], 0, []
-    for k, end in enumerate(ends):
-        x, width = NAMES + scale * start, max(scale * (end - start), 0.5)
-        found.append(
-            f'<rect x="{x:.1f}" y="{top + 3}" width="{width:.1f}" height="{STRIP - 6}" '
-            f'fill="{color}" opacity="{0.45 if k % 2 else 1}">'
-            f"<title>{name}: samples {start} to {end - 1}</title></rect>"
-        )
-        start = end
-    return found
+    return {"title": f"Which {one}s define it", "words": said, "figures": figures}

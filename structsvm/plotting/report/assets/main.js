@@ -7,6 +7,7 @@ drawLegend();
 drawWeights();
 drawMatrix();
 drawSpectrum();
+drawSupport();
 drawCertificate();
 sayWhatIsOutOfSight();
 openRecording(table.rows[0]);

@@ -56,6 +56,34 @@ function drawSpectrum() {
   byId("spectrum").append(drawn);
 }
 
+// The wrong labellings that weigh most, each below the true one.
+function drawSupport() {
+  if (!DATA.support) return;
+  byId("support").hidden = false;
+  byId("supporting").textContent = DATA.support.title;
+  byId("support-words").textContent = DATA.support.words;
+  for (const { caption, ends } of DATA.support.figures) {
+    const drawn = ends ? [labellings(ends, caption)] : [];
+    byId("support-figures").append(make("figure", {}, ...drawn, make("figcaption", {}, caption)));
+  }
+}
+
+function labellings(ends, label) {
+  const width = 640, names = 60, strip = 22, drawn = picture(width, 2 * strip, label);
+  Object.entries(ends).forEach(([name, own], row) => {
+    const x = scale(0, own.at(-1), names, width), top = strip * row;
+    drawn.append(text(0, top + strip / 2, name));
+    if (own.length > 400) drawn.append(text(names, top + strip / 2, `${own.length} segments`));
+    else own.forEach((end, k) => {
+      const start = k ? own[k - 1] : 0, wide = Math.max(x(end) - x(start), 0.5);
+      drawn.append(svg("rect", { x: x(start).toFixed(1), y: top + 3, width: wide.toFixed(1), height: strip - 6,
+        fill: color(name === "true" ? "true" : "untrained"), opacity: k % 2 ? 0.45 : 1 },
+      svg("title", {}, `${name}: samples ${start} to ${end - 1}`)));
+    });
+  });
+  return drawn;
+}
+
 function drawCertificate() {
   for (const [name, value] of DATA.facts) byId("facts").append(make("dt", {}, name), make("dd", {}, value));
   const history = DATA.history, width = 420, height = 200;
