@@ -16,16 +16,18 @@ import numpy as np
 from structsvm.cli.held_out import refuse_split
 from structsvm.cli.inputs import (
     InputData,
-    Reading,
     assigned,
     checking,
+    file_options,
     groups_of,
     labelled_in_part,
     learner_of,
     read,
     refuse_foreign_options,
+    remembered,
     solver_of,
     takes_images,
+    typed_files,
     unlabelled_samples,
     with_counts,
 )
@@ -81,7 +83,7 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     problem: PartitionProblem = learner.problem
     if learner.metric != "closed-form" or assigned(args, "solver"):
         learner.set_params(solver=solver_of(args, problem))
-    refuse_foreign_options(Reading.of(args), problem)
+    refuse_foreign_options(args, problem)
     if args.split is not None:
         _check_split(args, problem)
     if args.rates and not problem.traits.contiguous:
@@ -121,9 +123,10 @@ def _is_resumed(args: argparse.Namespace) -> bool:
 
 def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
-    typed = {*Reading.of(args).typed, *(name for name in IN_MEMORY if getattr(args, name, None))}
+    files = typed_files(args)
+    typed = {*files, *(name for name in IN_MEMORY if getattr(args, name, None))}
     whole = next((name for name in IN_MEMORY if name in typed), None)
-    if Reading.of(args).typed.get("missing") == "impute":
+    if files.get("missing") == "impute":
         whole = "missing"
     if args.lazy or args.scheduler is not None:
         option = "--lazy" if args.lazy else "--scheduler"
@@ -137,8 +140,7 @@ def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
         return True
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
         return False
-    files = find_recordings(args.paths).files
-    return sum(path.stat().st_size for path in files) > memory_bytes()
+    return sum(path.stat().st_size for path in find_recordings(args.paths).files) > memory_bytes()
 
 
 def memory_bytes() -> int:
@@ -164,7 +166,7 @@ def _cluster(args: argparse.Namespace) -> Iterator[None]:
 
 def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
     """The labelled files that ``args.paths`` name, none of which is read here."""
-    options = Reading.of(args).options(in_order=problem.traits.contiguous)
+    options = file_options(args, {}, in_order=problem.traits.contiguous)
     files = RecordingFiles(args.paths, **vars(options))
     terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     items = [
@@ -175,7 +177,7 @@ def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProbl
 
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
-    some = args.regions is not None or "chunk_column" in Reading.of(args).typed
+    some = args.regions is not None or "chunk_column" in typed_files(args)
     inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
     return labelled_in_part(inputs, args, terminal)
 
@@ -240,7 +242,7 @@ def _fit(
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
 
     def keep(learned: MetricLearner) -> None:
-        learned.columns_ = Reading.of(args).to_remember | inputs.learned
+        learned.columns_ = remembered(args) | inputs.learned
         learned.steps_ = usual_steps(inputs.times)
         save(learned, args.output)
 

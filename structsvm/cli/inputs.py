@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -57,8 +57,6 @@ from structsvm.support.checks import meant
 from structsvm.support.plain import counted, some_of
 from structsvm.support.settings import settings_in
 
-GROUPS = ("problem", "solver", "features", "files")
-"""Groups of settings, ``--set problem.NAME=VALUE``."""
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = (
@@ -84,12 +82,9 @@ PHRASES = {
     "features=HermiteMoments()": "--context moments",
     "features=StateScores(), or a Union that contains them,": "--context scores",
     "use Lags() or no features": "use --context lags, or none",
-    "resume=": "checkpoint=",
-    "n_jobs=": "jobs=",
     " (with need_labels=False they are read without, for with_labels)": "",
     "Name among the features what was measured": "features= names what is learned from, all of it",
-    "learn without them (blanks=True)": "learn without them, as fit does",
-    "learn from partial labels (blanks=True)": "learn from some, as fit does",
+    " (blanks=True)": ", as fit does",
     "give names, y.astype(str); PartialLabels(labels=y) says that it is none": "write names",
     "give np.cumsum(y) (labels_are='changes' where files are read)": "give labels_are='changes'",
 }
@@ -98,24 +93,22 @@ LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""
 
 
-def texts_of(args: argparse.Namespace, group: str) -> dict[str, str]:
-    """Return the texts of the settings of a group."""
-    found = {}
-    for name, text in args.set:
-        owner, setting = name.split(".", 1) if "." in name else ("", name)
-        if owner not in ("", *GROUPS):
+def assigned(
+    args: argparse.Namespace, group: str = "", known: Iterable[str] = (), whose: str = ""
+) -> dict[str, Any]:
+    """The settings of a group; without one, of the learner; all of them known, if these are told.
+
+    Those of files are texts.
+    """
+    found = {name: text for owner, name, text in args.set if owner == group}
+    for name in found:
+        if whose and name not in known:
+            typed = f"{group}.{name}".removeprefix(".")
             raise SettingsError(
-                f"--set {name}: a setting is called NAME, or GROUP.NAME of one of the groups "
-                f"{', '.join(GROUPS)}{meant(owner, GROUPS)}"
+                f"--set {typed}: {whose} has no such parameter, it has "
+                f"{', '.join(known)}{meant(name, known)}"
             )
-        if owner == group:
-            found[setting] = text
-    return found
-
-
-def assigned(args: argparse.Namespace, group: str = "") -> dict[str, Any]:
-    """Return the values of the settings of a group; without one, of the learner."""
-    return {name: value_of(text) for name, text in texts_of(args, group).items()}
+    return found if group == "files" else {name: value_of(text) for name, text in found.items()}
 
 
 def value_of(text: str) -> Any:
@@ -131,10 +124,11 @@ def value_of(text: str) -> Any:
 
 def refuse_settings(args: argparse.Namespace, *groups: str) -> None:
     """Refuse settings of any other group than these."""
-    for name, _ in args.set:
-        if "." not in name or name.partition(".")[0] not in groups:
+    for group, name, _ in args.set:
+        if group not in groups:
             known = " and ".join(f"{group}.NAME" for group in groups)
-            raise SettingsError(f"--set {name} is not for {args.command}, which takes {known}")
+            typed = f"{group}.{name}".removeprefix(".")
+            raise SettingsError(f"--set {typed} is not for {args.command}, which takes {known}")
 
 
 def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
@@ -149,21 +143,16 @@ def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
         random_state=getattr(problem, "random_state", 0),  # folds are the same every time
         **parameters,
     )
-    typed, known = assigned(args), learner.get_params(deep=False)
-    for name in typed:
-        if name not in known:
-            raise SettingsError(
-                f"--set {name}: a learner has no such parameter, it has {', '.join(known)}"
-                f"{meant(name, known)}; settings of a problem are problem.NAME"
-            )
-    return learner.set_params(**typed)
+    own = learner.get_params(deep=False)
+    whose = "(a setting of the problem is called problem.NAME) a learner"
+    return learner.set_params(**assigned(args, "", own, whose))
 
 
 def typed_problem(args: argparse.Namespace) -> PartitionProblem:
     """The problem that was named, with its settings; one of an image is ``image.radius``."""
     name, given = args.problem, assigned(args, "problem")
     cls: Any = problem_class(name)
-    if Reading.of(args).typed.get("missing") == "mask":
+    if typed_files(args).get("missing") == "mask":
         if "missing" not in cls.__dataclass_fields__:
             raise SettingsError(
                 f"--missing mask is not for {name}: rows with missing values are left out there, "
@@ -189,17 +178,13 @@ def typed_features(
     args: argparse.Namespace, problem: PartitionProblem
 ) -> RecordingTransformer | None:
     """The features of ``--context``, side by side, with their settings."""
-    images = problem.traits.words in (GRAPHS, IMAGES)
-    if args.context and not (problem.traits.contiguous or images):
-        raise SettingsError("--context is for recordings and images: leave it out")
-    classes = CONTEXT_OF_IMAGES if images else CONTEXT
+    classes = CONTEXT if problem.traits.contiguous else {}
+    classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
     stages: dict[str, RecordingTransformer] = {}
     for name in args.context or ():
         if name not in classes:
-            known = ", ".join(classes)
-            raise SettingsError(
-                f"--context of {args.problem} is one or more of {known}, got {name!r}"
-            )
+            known = f"of {', '.join(classes)}" if classes else "of recordings and images alone"
+            raise SettingsError(f"--context of {args.problem} is {known}, got {name!r}")
         stages[name] = getattr(structsvm.features, classes[name])()
     for setting, value in assigned(args, "features").items():
         of, _, parameter = setting.rpartition(".")
@@ -222,65 +207,37 @@ def typed_features(
 
 def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
     """The solver that was typed, with its stopping rule."""
-    settings, convex = assigned(args, "solver"), problem.traits.convex
-    limits = {field.name for field in fields(Stopping)}
-    known = [*limits, *(("master", "slack") if convex else ())]
-    for name in settings:
-        if name not in known:
-            raise SettingsError(
-                f"--set solver.{name}: the solvers of {args.problem} have "
-                f"{', '.join(sorted(known))}{meant(name, known)}"
-            )
+    convex, limits = problem.traits.convex, {field.name for field in fields(Stopping)}
+    known = sorted([*limits, *(("master", "slack") if convex else ())])
+    settings = assigned(args, "solver", known, f"a solver of {args.problem}")
     stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
     stopping |= {name: settings.pop(name) for name in limits & settings.keys()}
     solver = assigned(args).get("solver", "auto")
     return solver_from(solver, Stopping(**stopping), **settings, convex=convex)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Options of reading that were typed now, or when the model was learned."""
+def typed_files(args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of reading that were typed, as options or settings."""
+    typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
+    for name, text in assigned(args, "files", FILES, "reading").items():
+        typed[name] = value_of(text) if name in ("window", "max_bytes") else text
+        if name in SEQUENCES:
+            parts = text.strip("[]()").split(",")
+            typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
+    return {name: value for name, value in typed.items() if value is not None}
 
-    typed: Mapping[str, Any]
-    learned: Mapping[str, Any]
 
-    @classmethod
-    def of(cls, args: argparse.Namespace, learner: Any = None) -> Reading:
-        typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
-        for name, text in texts_of(args, "files").items():
-            if name not in FILES:
-                raise SettingsError(
-                    f"--set files.{name}: reading has no such parameter, it has "
-                    f"{', '.join(FILES)}{meant(name, FILES)}"
-                )
-            typed[name] = value_of(text) if name in ("window", "max_bytes") else text
-            if name in SEQUENCES:
-                parts = text.strip("[]()").split(",")
-                typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
-        typed = {name: value for name, value in typed.items() if value is not None}
-        return cls(typed, getattr(learner, "columns_", {}))
+def remembered(args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of reading that were typed, and that a model remembers."""
+    return {name: value for name, value in typed_files(args).items() if name not in ONCE}
 
-    @property
-    def to_remember(self) -> dict[str, Any]:
-        return {name: value for name, value in self.typed.items() if name not in ONCE}
 
-    @property
-    def of_labels(self) -> dict[str, Any]:
-        return {k: v for k, v in {**self.learned, **self.typed}.items() if k in OF_LABELS}
-
-    def options(
-        self, *, need_labels: bool = True, blanks: bool = False, in_order: bool = True
-    ) -> FileOptions:
-        known = {one.name for one in fields(FileOptions)}
-        given = {k: v for k, v in {**self.learned, **self.typed}.items() if k in known}
-        optional = {self.learned.get(name) for name in COLUMNS if name not in self.typed}
-        return FileOptions(
-            **given,
-            need_labels=need_labels,
-            blanks=blanks,
-            in_order=in_order,
-            optional=frozenset(filter(None, optional)),
-        )
+def file_options(args: argparse.Namespace, learned: Mapping[str, Any], **asked: Any) -> FileOptions:
+    """How files are read, as typed or else as the model has learned; of the latter none must be."""
+    typed, known = typed_files(args), {one.name for one in fields(FileOptions)}
+    given = {name: value for name, value in {**learned, **typed}.items() if name in known}
+    optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
+    return FileOptions(**given, **asked, optional=frozenset(optional))
 
 
 def as_typed(text: str, args: argparse.Namespace) -> str:
@@ -290,8 +247,7 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
     """
     learns = args.command in ("fit", "compare")
     lead, typed = "" if learns else "fit ", getattr(args, "problem", None)
-    of_learner = {*MetricLearner().get_params(deep=False)}
-    options = {name: f"{lead}--set {name}=" for name in of_learner}
+    options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}
     options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}
     for name in problem_names() if typed is None else [typed]:
         with suppress(Exception):  # a plugin that cannot be loaded has said so
@@ -305,6 +261,8 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
     options |= {name: f"--set files.{name}=" for name in FILES}
     found = args.parser.options_of(args.command).items()
     options |= {name: f"{option} " for name, option in found}
+    aliases = {"resume": "checkpoint", "n_jobs": "jobs"}
+    options |= {name: options[alias] for name, alias in aliases.items() if alias in options}
 
     def option(match: re.Match[str]) -> str:
         name, value = match[1], value_of(match[2] or "VALUE")
@@ -468,8 +426,7 @@ def read_layers(
 
     Layers of labels have the same arrays, and the recordings in which they were looked for.
     """
-    reading = Reading.of(args, learner)
-    refuse_foreign_options(reading, problem)
+    refuse_foreign_options(args, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
@@ -477,9 +434,9 @@ def read_layers(
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
-    options = reading.options(
-        need_labels=need_labels and not apart, blanks=blanks or apart, in_order=in_order
-    )
+    asked = {"need_labels": need_labels and not apart, "blanks": blanks or apart}
+    learned = getattr(learner, "columns_", {})
+    options = file_options(args, learned, in_order=in_order, **asked)
     measured = columns_of(features) if options.window not in (None, 1) else features
     files = find_recordings(args.paths, labels=args.labels)
     if files.skipped:
@@ -490,27 +447,23 @@ def read_layers(
         terminal.note(note)
     layers = {"": recordings}
     if apart:
-        layers = labelled(recordings, args.labels, blanks=blanks, **reading.of_labels)
-    labels_matter, choosing = need_labels or blanks, learner is None and in_order
-    choosing = choosing and not _counts_samples(args)
-    learned = getattr(learner, "steps_", {}), bool(features)
+        given = {k: v for k, v in {**learned, **typed_files(args)}.items() if k in OF_LABELS}
+        layers = labelled(recordings, args.labels, blanks=blanks, **given)
+    # Samples are left as they are where something that was typed counts them.
+    counts = [assigned(args, "problem"), *(getattr(args, k, None) for k in ("context", "regions"))]
+    counting = "window" in typed_files(args) or any(counts)
+    labels_matter, steps = need_labels or blanks, (getattr(learner, "steps_", {}), bool(features))
     found = {}
     for name, some in layers.items():
         if not labels_matter and not looks_like_changes(some):
             # labels that nobody asks for are no reason to refuse anything
             options = replace(options, labels_are=None)
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
-        whole = cleaned(sought, options, ask=labels_matter and in_order, learned=learned)
-        if choosing:
+        whole = cleaned(sought, options, ask=labels_matter and in_order, learned=steps)
+        if learner is None and in_order and not counting:
             whole = _chosen_windows(whole, terminal)
         found[name] = InputData.of(whole, problem, options.label_column or "label")
     return found
-
-
-def _counts_samples(args: argparse.Namespace) -> bool:
-    """Whether something that was typed counts the samples as they are."""
-    typed = "window" in Reading.of(args).typed or texts_of(args, "problem")
-    return bool(typed or getattr(args, "context", None) or getattr(args, "regions", None))
 
 
 def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:
@@ -533,7 +486,25 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
 def labelled_in_part(inputs: InputData, args: argparse.Namespace, terminal: Terminal) -> InputData:
     """The same with labels of which some may be missing, and a note of how many are."""
     inputs = replace(inputs, ys=labels_with(inputs, getattr(args, "regions", None)))
-    tell_unlabelled(inputs, terminal)
+    labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
+    if n := unlabelled_samples(inputs):
+        terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(_sizes(inputs)))}")
+        known = [~unlabelled(y) for y in labels]
+        several = any(there.sum() > 1 for there in known)
+        beside = any((there[1:] & there[:-1]).any() for there in known)
+        if inputs.problem.traits.contiguous and several and not beside:
+            terminal.warn(
+                "every label stands alone among unlabelled samples: if a label holds until the "
+                "next one, fill it in, as ffill of pandas does; here the samples between are "
+                "unlabelled"
+            )
+    names = {str(label) for y in labels for label in set(y.tolist())}
+    if doubtful := sorted(name for name in names if name.lower() in LIKE_MISSING):
+        warn(
+            f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
+            f"give missing_labels={doubtful[0]!r}",
+            DataWarning,
+        )
     return inputs
 
 
@@ -547,7 +518,7 @@ def read_for(
 ) -> InputData:
     """Read the files of a command, with the features of its model."""
     refuse_settings(args, "files")
-    problem, missing = learner.problem_, Reading.of(args).typed.get("missing")
+    problem, missing = learner.problem_, typed_files(args).get("missing")
     knows = getattr(problem, "missing", None) == "mask" or missing != "mask"
     if not knows or (missing == "impute" and "medians" not in learner.columns_):
         raise SettingsError(
@@ -584,12 +555,12 @@ def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> l
         return inputs.scored(as_measured(learner, inputs.Xs))
 
 
-def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
+def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
     """Refuse options of tables for images, and options of labels without a file of labels."""
-    for name in reading.typed:
+    for name in typed_files(args):
         if name != "labels" and takes_images(problem):
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
-        if name in OF_LABELS and "labels" not in reading.typed:
+        if name in OF_LABELS and args.labels is None:
             raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
 
 
@@ -679,34 +650,8 @@ def unlabelled_samples(inputs: InputData) -> int:
     # What is read later has labels, if it is known by now.
     sizes = [0] * len(inputs.ys) if inputs.files is not None else _sizes(inputs)
     ys = [y.labels if isinstance(y, PartialLabels) else y for y in inputs.ys]
-    counts = [
-        n if y is None else unlabelled(np.ravel(y)).sum() for n, y in zip(sizes, ys, strict=True)
-    ]
-    return int(sum(counts))
-
-
-def tell_unlabelled(inputs: InputData, terminal: Terminal) -> None:
-    n = unlabelled_samples(inputs)
-    labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
-    if n:
-        terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(_sizes(inputs)))}")
-        known = [~unlabelled(y) for y in labels]
-        several = any(there.sum() > 1 for there in known)
-        beside = any((there[1:] & there[:-1]).any() for there in known)
-        if inputs.problem.traits.contiguous and several and not beside:
-            terminal.warn(
-                "every label stands alone among unlabelled samples: if a label holds until the "
-                "next one, fill it in, as ffill of pandas does; here the samples between are "
-                "unlabelled"
-            )
-    names = {str(label) for y in labels for label in set(y.tolist())}
-    doubtful = sorted(name for name in names if name.lower() in LIKE_MISSING)
-    if doubtful:
-        warn(
-            f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
-            f"give missing_labels={doubtful[0]!r}",
-            DataWarning,
-        )
+    pairs = zip(sizes, ys, strict=True)
+    return int(sum(n if y is None else unlabelled(np.ravel(y)).sum() for n, y in pairs))
 
 
 def _sizes(inputs: InputData) -> list[int]:

@@ -23,13 +23,13 @@ from structsvm.cli.evaluate import called, readable
 from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
 from structsvm.cli.inputs import (
     InputData,
-    Reading,
     as_typed,
     checking,
     groups_of,
     labelled_in_part,
     read_layers,
     refuse_settings,
+    remembered,
     typed_problem,
 )
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
@@ -375,7 +375,7 @@ def _verdict(
 
 
 def _save(learner: MetricLearner, part: Part, path: Path, args: argparse.Namespace) -> None:
-    learner.columns_ = Reading.of(args).to_remember | part.inputs.learned
+    learner.columns_ = remembered(args) | part.inputs.learned
     learner.steps_ = usual_steps(part.inputs.times)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(learner, path)

@@ -99,12 +99,20 @@ class Parser(argparse.ArgumentParser):
         return f"; did you mean {close[0]}?" if close else ""
 
 
-def assignment(text: str) -> tuple[str, str]:
-    """``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
+GROUPS = ("", "problem", "solver", "features", "files")
+"""Groups of settings, ``--set problem.NAME=VALUE``; "" is that of the learner."""
+
+
+def assignment(text: str) -> tuple[str, str, str]:
+    """``GROUP.NAME=VALUE`` in its parts; dashes in names may stand for underscores."""
     name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
-    return name.replace("-", "_"), value
+    group, dot, setting = name.replace("-", "_").partition(".")
+    group, setting = (group, setting) if dot else ("", group)
+    if not (setting and equals and group in GROUPS):
+        raise argparse.ArgumentTypeError(
+            f"expected NAME=VALUE, or GROUP.NAME=VALUE of {', '.join(GROUPS[1:])}, got {text!r}"
+        )
+    return group, setting, value
 
 
 def pair(text: str) -> tuple[int, int]:
