@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +90,12 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
     later = _is_read_later(args, problem)
     with _cluster(args):
-        inputs = (_files if later else _read)(args, terminal, problem)
+        if later:
+            inputs = _files(args, terminal, problem)
+        else:
+            some = args.regions is not None or "chunk_column" in typed_files(args)
+            inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
+            inputs = labelled_in_part(inputs, args, terminal)
         return _learn(args, terminal, learner, inputs)
 
 
@@ -111,11 +115,9 @@ def _is_resumed(args: argparse.Namespace) -> bool:
         raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
     if checkpoint is None or not (os.path.isfile(checkpoint) and os.path.isfile(args.output)):
         return False
-    try:
-        read_header(args.output)
-    except ModelFileError:
-        return False
-    return True
+    with suppress(ModelFileError):
+        return bool(read_header(args.output))
+    return False
 
 
 # ---- reading
@@ -123,10 +125,9 @@ def _is_resumed(args: argparse.Namespace) -> bool:
 
 def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
-    files = typed_files(args)
-    typed = {*files, *(name for name in IN_MEMORY if getattr(args, name, None))}
-    whole = next((name for name in IN_MEMORY if name in typed), None)
-    if files.get("missing") == "impute":
+    typed = vars(args) | typed_files(args)
+    whole = next((name for name in IN_MEMORY if typed.get(name)), None)
+    if typed["missing"] == "impute":
         whole = "missing"
     if args.lazy or args.scheduler is not None:
         option = "--lazy" if args.lazy else "--scheduler"
@@ -147,21 +148,16 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-@contextmanager
-def _cluster(args: argparse.Namespace) -> Iterator[None]:
-    """Let ``backend="dask"`` take the workers of the scheduler that was named, if one was."""
+def _cluster(args: argparse.Namespace) -> Any:
+    """The workers of the scheduler that was named, if one was, which ``backend="dask"`` takes."""
     if args.scheduler is None:
-        yield
-        return
+        return nullcontext()
     distributed = require("distributed", "dask", "--scheduler")
     try:
-        client = distributed.Client(args.scheduler, timeout=WAIT)
+        return distributed.Client(args.scheduler, timeout=WAIT)
     except (OSError, ValueError, TypeError) as error:
-        raise SettingsError(
-            f"--scheduler {args.scheduler}: no scheduler answers ({error})"
-        ) from error
-    with client:
-        yield
+        unanswered = f"--scheduler {args.scheduler}: no scheduler answers ({error})"
+        raise SettingsError(unanswered) from error
 
 
 def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
@@ -174,12 +170,6 @@ def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProbl
         for name, path in zip(files.found.names, files.found.files, strict=True)
     ]
     return InputData(items, problem, (), files)
-
-
-def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
-    some = args.regions is not None or "chunk_column" in typed_files(args)
-    inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
-    return labelled_in_part(inputs, args, terminal)
 
 
 # ---- learning
@@ -301,13 +291,12 @@ def _choose_lam(
     always: bool,
 ) -> None:
     """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
-    if not always:
-        if not training.complete.all():
-            return
-        several = [i for i, truth in enumerate(training.truths) if truth.n_clusters > 1]
+    if not always:  # one of a single part teaches nothing
+        truths = training.truths if training.complete.all() else []
+        several = [i for i, truth in enumerate(truths) if truth.n_clusters > 1]
         if len(several) < 2:
             return
-        training = training.at(several)  # one of a single part teaches nothing
+        training = training.at(several)
     search = _search(learner, candidates=("untrained", learner.metric))
     with terminal.working("choosing lam by cross-validation"):
         lam = search.choose(training).lam

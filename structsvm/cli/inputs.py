@@ -93,6 +93,12 @@ LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""
 
 
+def refuse_if(wrong: object, message: str) -> None:
+    """Refuse what was typed, with what is wrong and the way out."""
+    if wrong:
+        raise SettingsError(message)
+
+
 def assigned(
     args: argparse.Namespace, group: str = "", known: Iterable[str] = (), whose: str = ""
 ) -> dict[str, Any]:

@@ -17,11 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import InputData, labels_with, measured, read_for, takes_images
+from structsvm.cli.inputs import (
+    InputData,
+    labels_with,
+    measured,
+    read_for,
+    refuse_if,
+    takes_images,
+)
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
-from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.graphs.images import MASK_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, PREDICTED, TRIED, predictions_among
@@ -67,12 +73,11 @@ def check_output(
     replaceable: bool = False,
 ) -> None:
     """Refuse, before any work, a file that could not or must not be written afterwards."""
-    if os.path.isdir(path):
-        raise SettingsError(f"{path} is a folder: name the file to write")
-    if not os.path.isdir(path.parent):
-        raise SettingsError(f"{path}: the folder {path.parent} does not exist")
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise SettingsError(f"{path}: the name must end with one of {', '.join(suffixes)}")
+    ends = ", ".join(suffixes)
+    refuse_if(os.path.isdir(path), f"{path} is a folder: name the file to write")
+    refuse_if(not os.path.isdir(path.parent), f"{path}: the folder {path.parent} does not exist")
+    is_other = suffixes and path.suffix.lower() not in suffixes
+    refuse_if(is_other, f"{path}: the name must end with one of {ends}")
     check_outputs(args, [path], replaceable=replaceable)
 
 
@@ -81,28 +86,20 @@ def check_outputs(
 ) -> None:
     """Refuse files of which one could not or must not be written."""
     path, count = Counter(paths).most_common(1)[0]
-    if count > 1:
-        raise SettingsError(
-            f"{path} would be written more than once: two inputs have the same name, so give "
-            "them to different runs"
-        )
+    several = "two inputs have the same name, so give them to different runs"
+    refuse_if(count > 1, f"{path} would be written more than once: {several}")
     inputs = {os.path.realpath(path) for path in _inputs(args)}
     for path in paths:
         reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
-        if reason is not None:
-            raise SettingsError(f"{path}: cannot be written: {reason}")
-        if os.path.realpath(path) in inputs:
-            raise SettingsError(
-                f"{path} is read by this command and is never overwritten: name another file"
-            )
-        if path.is_file() and not (replaceable or args.force):
-            raise SettingsError(f"{path} exists: name another file, or replace it with --force")
+        refuse_if(reason, f"{path}: cannot be written: {reason}")
+        never = "is read by this command and is never overwritten: name another file"
+        refuse_if(os.path.realpath(path) in inputs, f"{path} {never}")
+        kept = path.is_file() and not (replaceable or args.force)
+        refuse_if(kept, f"{path} exists: name another file, or replace it with --force")
     for folder in {path.parent for path in paths}:
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-        if not there.is_dir():
-            raise SettingsError(f"{there} is a file: name a folder to write in")
-        if not os.access(there, os.W_OK):
-            raise SettingsError(f"{folder}: no write permission for {there}")
+        refuse_if(not there.is_dir(), f"{there} is a file: name a folder to write in")
+        refuse_if(not os.access(there, os.W_OK), f"{folder}: no write permission for {there}")
 
 
 def _inputs(args: argparse.Namespace) -> Iterator[Path]:
@@ -221,16 +218,16 @@ def answers_of(
 ) -> list[Answer]:
     """The partitions of samples in the learned metric, or by a tuned baseline."""
     rules, others = rules or {}, estimators_in(learner.baselines_)
-    if baseline not in (None, *learner.baselines_):
-        known = ", ".join(sorted(learner.baselines_))
-        raise SettingsError(
-            f"--baseline {baseline}: the model has {known}; fit --baselines all tunes all there are"
-        )
-    if baseline is not None and (margins or (rules and baseline in others)):
-        raise SettingsError(
-            f"--baseline {baseline}: margins are those of the learned metric, and only metrics "
-            "keep rules: leave out --baseline, or --margins and the rules"
-        )
+    refuse_if(
+        baseline not in (None, *learner.baselines_),
+        f"--baseline {baseline}: the model has {', '.join(sorted(learner.baselines_))}; fit "
+        "--baselines all tunes all there are",
+    )
+    refuse_if(
+        baseline is not None and (margins or (rules and baseline in others)),
+        f"--baseline {baseline}: margins are those of the learned metric, and only metrics keep "
+        "rules: leave out --baseline, or --margins and the rules",
+    )
     samples = learner.inputs_(measured) if prepared is None else prepared
     problem, names = learner.problem_, inputs.names
     tables: Sequence[Sequence[Mapping[str, Any]]]
@@ -335,7 +332,8 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
         rows = frame.iloc[origin.written].to_numpy(dtype=object).tolist()
         asked = origin.options.separator
         if asked in (None, ",", SPACES) and getattr(origin.format, "decimal", ".") == ",":
-            rows = [[_with_point(value) for value in row] for row in rows]
+            is_number = COMMA_NUMBER.fullmatch
+            rows = [[v.replace(",", ".") if is_number(str(v)) else v for v in row] for row in rows]
         separator = "," if asked in (None, SPACES) else asked
         return [str(name) for name in frame.columns], rows, separator
     header, columns = list(recording.features), [*recording.X.T.tolist()]
@@ -350,11 +348,6 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
         there = dict(zip(origin.rows.tolist(), rows, strict=True))
         rows = [there.get(i, [""] * len(header)) for i in origin.written.tolist()]
     return header, rows, ","
-
-
-def _with_point(value: Any) -> Any:
-    is_number = isinstance(value, str) and COMMA_NUMBER.fullmatch(value)
-    return value.replace(",", ".") if is_number else value
 
 
 def label_map(labels: Any, kind: str) -> bytes:
@@ -386,10 +379,11 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     one_file = output is not None and output.suffix.lower() in kinds
     if one_file:
         check_output(args, output)
-    elif output is not None and output.suffix.lower() in NO_FOLDERS and not output.is_dir():
-        raise SettingsError(
+    elif output is not None:
+        refuse_if(
+            output.suffix.lower() in NO_FOLDERS and not output.is_dir(),
             f"{output}: {output.suffix} files are not written: name a file that ends with "
-            f"{' or '.join(kinds)}, or a folder"
+            f"{' or '.join(kinds)}, or a folder",
         )
     if args.without:
         learner = without(learner, args.without)
@@ -397,8 +391,8 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     words = inputs.words
     if output is not None and not one_file:
         check_outputs(args, places(learner.problem_, output, inputs.names))
-    if one_file and takes_images(learner.problem_) and len(inputs) > 1:
-        raise SettingsError(f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
+    too_many = one_file and takes_images(learner.problem_) and len(inputs) > 1
+    refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
     samples = measured(learner, inputs, terminal)
     with inputs.named():
         if args.baseline is None:
@@ -441,41 +435,37 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
 def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
     """Which partitions were allowed on the command line."""
     contiguous, words = inputs.problem.traits.contiguous, inputs.words
-    if (args.must_link or args.cannot_link) and (contiguous or len(inputs) != 1):
-        raise SettingsError(
-            "--must-link and --cannot-link name rows of one table, got "
-            f"{words.wholes(len(inputs))}: give one table at a time"
-        )
+    linked = args.must_link or args.cannot_link
+    refuse_if(
+        linked and (contiguous or len(inputs) != 1),
+        "--must-link and --cannot-link name rows of one table, got "
+        f"{words.wholes(len(inputs))}: give one table at a time",
+    )
     names = ("min_length", "max_length")
     rules: Any = {name: getattr(args, name) for name in names if getattr(args, name)}
-    if args.must_link or args.cannot_link:
-        origin = getattr(inputs.items[0], "origin", None)
+    origin, W = getattr(inputs.items[0], "origin", None), inputs.window
+    if linked:
+        left_out: list[int] = [] if origin is None else origin.left_out.tolist()
+        for row in np.ravel([*(args.must_link or ()), *(args.cannot_link or ())]).tolist():
+            missing = f"row {row} is left out, as values are missing in it: link others"
+            refuse_if(row in left_out, missing)
         together, apart = (
-            [(_sample(origin, i), _sample(origin, j)) for i, j in pairs or ()]
+            [tuple((pair - np.searchsorted(left_out, pair)).tolist()) for pair in pairs or ()]
             for pairs in (args.must_link, args.cannot_link)
         )
         rules["known"] = [PartialLabels(must_link=together, cannot_link=apart)]
-    if (W := inputs.window) > 1 and args.regions is not None:
-        raise SettingsError(
-            f"--regions counts samples, and {args.model} was learned from windows of {W}: learn "
-            "with fit --set files.window=1"
-        )
+    refuse_if(
+        W > 1 and args.regions is not None,
+        f"--regions counts samples, and {args.model} was learned from windows of {W}: learn with "
+        "fit --set files.window=1",
+    )
     if "min_length" in rules:  # in windows, rounded to what is allowed
         rules["min_length"] = -(-rules["min_length"] // W)
     if "max_length" in rules:
         rules["max_length"] = max(rules["max_length"] // W, 1)
     if args.regions is not None:
-        if not contiguous:
-            raise SettingsError(f"--regions is for recordings, not {words.whole}s")
+        refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
         recordings = [item for item in inputs.items if isinstance(item, Recording)]
         unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
         rules["known"] = labels_with(InputData.of(unlabelled, inputs.problem), args.regions)
     return rules  # type: ignore[no-any-return]
-
-
-def _sample(origin: Any, row: int) -> int:
-    """The number of the sample that a row of a table is."""
-    left_out: list[int] = [] if origin is None else origin.left_out.tolist()
-    if row in left_out:
-        raise SettingsError(f"row {row} is left out, as values are missing in it: link others")
-    return row - sum(other < row for other in left_out)

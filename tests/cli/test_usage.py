@@ -132,7 +132,7 @@ def test_version_help_and_wrong_usage_need_no_library():
     ("line", "message"),
     [
         ("normalized-cut train --label-column y", "--label-column is not for normalized-cut"),
-        ("normalized-cut train --set solver.master=newton", "solvers of normalized-cut have max"),
+        ("normalized-cut train --set solver.master=newton", "no such parameter, it has max_calls"),
         ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
         ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
         (
