@@ -109,10 +109,10 @@ def assigned(
     found = {name: text for owner, name, text in args.set if owner == group}
     for name in found:
         if whose and name not in known:
-            typed = f"{group}.{name}".removeprefix(".")
+            typed, hint = f"{group}.{name}".removeprefix("."), meant(name, known)
+            hint += "" if group else "; settings of a problem are problem.NAME"
             raise SettingsError(
-                f"--set {typed}: {whose} has no such parameter, it has "
-                f"{', '.join(known)}{meant(name, known)}"
+                f"--set {typed}: {whose} has no such parameter, it has {', '.join(known)}{hint}"
             )
     return found if group == "files" else {name: value_of(text) for name, text in found.items()}
 
@@ -149,9 +149,8 @@ def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
         random_state=getattr(problem, "random_state", 0),  # folds are the same every time
         **parameters,
     )
-    own = learner.get_params(deep=False)
-    whose = "(a setting of the problem is called problem.NAME) a learner"
-    return learner.set_params(**assigned(args, "", own, whose))
+    known = learner.get_params(deep=False)
+    return learner.set_params(**assigned(args, "", known, "a learner"))
 
 
 def typed_problem(args: argparse.Namespace) -> PartitionProblem:
@@ -189,7 +188,8 @@ def typed_features(
     stages: dict[str, RecordingTransformer] = {}
     for name in args.context or ():
         if name not in classes:
-            known = f"of {', '.join(classes)}" if classes else "of recordings and images alone"
+            known = "for recordings and images alone"
+            known = f"one or more of {', '.join(classes)}" if classes else known
             raise SettingsError(f"--context of {args.problem} is {known}, got {name!r}")
         stages[name] = getattr(structsvm.features, classes[name])()
     for setting, value in assigned(args, "features").items():
