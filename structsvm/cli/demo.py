@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
-from structsvm.cli.evaluate import readable
+from structsvm.cli.evaluate import run_evaluate
+from structsvm.cli.fit import run_fit
 from structsvm.cli.predict import check_outputs
-from structsvm.cli.show import new_figure, save_figure
+from structsvm.cli.show import run_plot
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import digits_recordings
 from structsvm.errors import MissingExtraError
-from structsvm.evaluation.evaluate import evaluate
 from structsvm.io.files import write_recording
-from structsvm.io.recording import arrays_and_labels
-from structsvm.learner.files import save
-from structsvm.learner.learner import MetricLearner
-from structsvm.plotting import plot_segmentation
-from structsvm.problems.change_point import ChangePoint
 
 INTRODUCTION = """\
 The recordings are sequences of handwritten digits (from scikit-learn, 8 x 8 pixels): the digit
@@ -40,36 +36,32 @@ on your own recordings (tables with a column of labels, in one folder)
 
 
 def run_demo(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Learn, compare, draw, and say what to try next."""
+    """Write recordings, run other commands on them, and say what to try next."""
     folder: Path = args.output
     model, figure = folder / "digits.structsvm", folder / "digits.png"
     earlier = [*folder.glob("train/digits_*.npz"), *folder.glob("test/digits_*.npz")]
     check_outputs(args, [model, figure, *earlier])
-    for path in earlier:
-        path.unlink()
-    train = digits_recordings(args.recordings, split="train", random_state=0)
-    test = digits_recordings(args.recordings, split="test", random_state=1)
-    for part, recordings in (("train", train), ("test", test)):
+    for path in (model, figure, *earlier):
+        path.unlink(missing_ok=True)
+    for part, seed in (("train", 0), ("test", 1)):
         (folder / part).mkdir(parents=True, exist_ok=True)
-        for recording in recordings:
-            write_recording(recording, folder / part / f"{recording.name}.npz")
+        for recording in digits_recordings(args.recordings, split=part, random_state=seed):
+            path = folder / part / f"{recording.name}.npz"
+            write_recording(recording, path)
     terminal.note(INTRODUCTION)
-    with terminal.working("learning"):
-        learner = MetricLearner(ChangePoint(), metric="diagonal")
-        learner.fit(train, baselines="quick")
-    save(learner, model)
-    result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])
-    plain = result.to_dict() | {"model": str(model), "figure": str(figure)}
-    notes = [f"figure      {figure}", NEXT.format(folder=folder, model=model)]
+    parts = replace(terminal, parts=[])
     try:
-        drawn = new_figure()
-        plot_segmentation(learner, test[0].X, test[0].y, ax=drawn.subplots())
-        save_figure(drawn, figure)
-    except MissingExtraError as error:
+        for run, *words in (
+            (run_fit, "fit", "change-point", folder / "train", "-o", model, "--metric", "diagonal"),
+            (run_evaluate, "evaluate", model, folder / "test"),
+            (run_plot, "plot", model, path, "-o", figure),
+        ):
+            typed = args.parser.parse_args(list(map(str, words)))
+            typed.parser = args.parser
+            run(typed, parts)
+    except MissingExtraError as error:  # of the picture
         terminal.warn(str(error))
-        plain["figure"] = None
-        notes = notes[1:]
-    terminal.note(f"learned a weight for each pixel. {learner.solution_.summary()}")
-    terminal.report(plain, *readable(result))
-    terminal.note("\n".join(notes))
+    plain = {name: value for one in parts.parts or () for name, value in one.items()}
+    terminal.report(plain | {"model": str(model)})
+    terminal.note(NEXT.format(folder=folder, model=model))
     return 0
