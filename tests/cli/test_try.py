@@ -302,7 +302,7 @@ def test_the_demo_once_and_again(run, tmp_path):
         assert str(folder / name) in err
     assert (folder / "digits.png").stat().st_size > 10_000
     # The commands it proposes work.
-    commands = [c.split()[1:] for c in err.splitlines() if c.startswith("  structsvm ")]
+    (_, *commands) = [c.split()[1:] for c in err.splitlines() if c.startswith("  structsvm ")]
     assert [command[0] for command in commands] == ["show", "evaluate", "predict", "fit", "try"]
     for command in commands[:3]:
         assert run(" ".join(command))[0] == 0

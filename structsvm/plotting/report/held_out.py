@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.sample import Sample, Words
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
@@ -46,6 +46,10 @@ class HeldOut:
     changes: Sequence[Sequence[Mapping[str, Any]]] = ()
     """How sure each learned change of each recording is; empty where that is not known, or would
     take long."""
+
+    @property
+    def words(self) -> Words:
+        return self.evaluation.verdict.words
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

@@ -25,7 +25,7 @@ from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.report.held_out import HeldOut
-from structsvm.plotting.report.pictures import Pictures
+from structsvm.plotting.report.pictures import pictures_of
 from structsvm.plotting.words import (
     QUESTIONS,
     eigenvalues,
@@ -45,6 +45,7 @@ SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.
 FIELD = re.compile(r"\{\{(\w+)\}\}")
 
 
+DRAG, ARROWS = "Drag over a stretch to zoom in. ", "Arrows up and down move, too. "
 SURE = (
     "How sure the optimum is",
     "The objective of the best metric so far (solid), and what no metric can be below (dashed), "
@@ -115,29 +116,18 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
-    held_out = HeldOut.of(
-        learner,
-        Xs,
-        ys,
-        names=names,
-        n_clusters=n_clusters,
-        tolerance=tolerance,
-        measured=measured,
-        times=times,
-        unseen_states=unseen_states,
-        groups=groups,
-    )
-    return page_of(held_out, title)
+    asked = {"n_clusters": n_clusters, "tolerance": tolerance, "unseen_states": unseen_states}
+    about = {"names": names, "measured": measured, "times": times, "groups": groups}
+    return page_of(HeldOut.of(learner, Xs, ys, **asked, **about), title)
 
 
 def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> str:
     """The page of samples that have been partitioned and scored."""
     learner, evaluation = held_out.learner, held_out.evaluation
-    pictures = Pictures.of(held_out)
-    verdict, whole = verdict or evaluation.verdict, pictures.words.whole
+    verdict, whole = verdict or evaluation.verdict, held_out.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     state = "yes" if verdict.pays else "no" if verdict.harms else "open"
-    data = json.dumps(content(held_out, pictures), separators=(",", ":"), allow_nan=False)
+    data = json.dumps(content(held_out), separators=(",", ":"), allow_nan=False)
     for markup, code in {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"}.items():
         data = data.replace(markup, code)  # no HTML parser can take it for markup
     texts = {
@@ -150,7 +140,7 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
         "plural": f"{whole}s",
         "sure": sure,
         "bounds": bounds,
-        "drag": pictures.hint,
+        "drag": ARROWS if held_out.images else DRAG,
         "made": made_in_words(learner),
         "version": __version__,
     }
@@ -198,12 +188,14 @@ WEIGHTS, CELLS = 20, 12
 """Features that are listed, and rows of the heat map."""
 
 
-def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
-    learner, evaluation, words = held_out.learner, held_out.evaluation, pictures.words
+def content(held_out: HeldOut) -> dict[str, Any]:
+    learner, evaluation, words = held_out.learner, held_out.evaluation, held_out.words
+    pictures = pictures_of(held_out)
+    each = pictures.pop("each")
     titles = score_titles(evaluation)
     plain: dict[str, Any] = finite(
         {
-            "kind": pictures.kind,
+            **pictures,
             "whole": words.whole,
             "item": words.item,
             "items": f"{words.item}s",
@@ -215,12 +207,10 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "perfect": perfect_in_words(titles),
             "meanings": meanings_in_words(titles, words),
             "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
-            "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],
             "titles": {name: baseline_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c.told) for name, c in evaluation.verdict.contrasts.items()},
-            "states": pictures.states,
             "confusion": {
                 name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
                 for name, of in evaluation.confusion.items()
@@ -240,7 +230,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
                         name: Ms[i].n_clusters for name, Ms in held_out.evaluation.guesses.items()
                     },
                     "scores": {name: dict(scores) for name, scores in scored.scores.items()},
-                    **pictures.each[i],
+                    **each[i],
                 }
                 for i, scored in enumerate(evaluation.samples)
             ],

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import IMAGES, Words
 from structsvm.data.samples import label_values, missing_labels, of_one_kind, unlabelled
 from structsvm.data.times import TimeAxis
 from structsvm.features.names import read_names
@@ -26,52 +25,30 @@ from structsvm.plotting.words import heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
 
-TRACES = 3
-"""Of the columns of a recording, and of its directions."""
-VALUES = 600_000
-"""Numbers of all traces together, about, unless there are very many recordings."""
-BINS = (60, 1500)
-"""Of a trace, at least and at most."""
-ROWS = 2000
-"""Of a table that are drawn."""
-SIDE = (120, 320)
-"""Pixels of the longer side of a drawn image, at least and at most."""
-KNOTS = 600
-"""Times that are kept of a recording that was sampled irregularly."""
-FULL = 50
-"""Images up to which they are drawn as large as that."""
-LEVELS = 999
-"""Values of a trace are 0 to 999, its minimum to its maximum: finer than any screen."""
+TRACES = 3  # of the columns of a recording, and of its directions
+VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings
+BINS = (60, 1500)  # of a trace, at least and at most
+ROWS = 2000  # of a table that are drawn
+SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least and at most
+FULL = 50  # images up to which they are drawn as large as that
+KNOTS = 600  # times that are kept of a recording that was sampled irregularly
+LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: finer than any screen
 
 
-@dataclass(frozen=True, eq=False)
-class Pictures:
-    """One picture for each sample, and how to look at them."""
+def pictures_of(held_out: HeldOut) -> dict[str, Any]:
+    """Plain values: the script that draws, what it can show, named states, and each sample.
 
-    kind: str
-    """Which script draws them: "recordings", "images", or "tables" for items in no order."""
-    words: Words
-    views: Sequence[tuple[str, str]]
-    """What can be shown of a sample, if there is a choice: key and words."""
-    each: Sequence[dict[str, Any]]
-    """Plain values; the number of items of a sample is ``T``."""
-    hint: str = "Drag over a stretch to zoom in. "
-    states: Sequence[dict[str, Any]] = ()
-    """Name, colour and hatch of each state, by the number it has in ``each``."""
-
-    @classmethod
-    def of(cls, held_out: HeldOut) -> Pictures:
-        """Segments of a recording, pictures of an image, and points for anything else."""
-        traits = held_out.learner.problem_.traits
-        words = traits.words
-        if held_out.images:
-            hint = "Arrows up and down move, too. "
-            return cls("images", IMAGES, (), _images(held_out), hint)
-        if traits.contiguous:
-            states = _States.of(held_out)
-            return cls("recordings", words, (), _recordings(held_out, states), states=states.marks)
-        views = [("predicted", f"predicted {words.part}s"), ("true", f"true {words.part}s")]
-        return cls("tables", words, views, _points(held_out))
+    Segments of a recording, pictures of an image, and points for anything else.
+    """
+    if held_out.images:
+        return {"kind": "images", "views": [], "states": [], "each": _images(held_out)}
+    if held_out.learner.problem_.traits.contiguous:
+        states = _States.of(held_out)
+        each = _recordings(held_out, states)
+        return {"kind": "recordings", "views": [], "states": states.marks, "each": each}
+    part = f"{held_out.words.part}s"
+    views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
+    return {"kind": "tables", "views": views, "states": [], "each": _points(held_out)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +58,7 @@ class _States:
     names: dict[Any, int]
     """None for a segment without a name, which has a number as well."""
     marks: list[dict[str, Any]]
+    """Name, colour and hatch of each."""
     truths: Sequence[NDArray[Any]] | None
     """Name of each true state, (T_i,) each, if the labels are names."""
 
@@ -90,26 +68,17 @@ class _States:
             return cls({}, [], None)
         learned = state_marks(held_out.learner)
         sizes = [sample.n_samples for sample in held_out.samples]
-        truths = read_names(held_out.labels, sizes, held_out.learner.problem_.traits.words.whole)
+        truths = read_names(held_out.labels, sizes, held_out.words.whole)
         labels = chain(*held_out.evaluation.states.values(), truths or ())
         seen = {name for y in labels for name in y.tolist()}
         others = [*sorted(seen - learned.keys() - {None}, key=str), None]
         names = {name: k for k, name in enumerate((*learned, *others))}
-        marks = [
-            {
-                "name": None if name is None else str(name),
-                "color": mark.color,
-                "ink": mark.ink,
-                "hatch": HATCHES.index(mark.hatch),
-                "learned": name in learned,
-            }
-            for name, mark in ((name, learned.get(name, NO_STATE)) for name in names)
-        ]
+        marks = []
+        for name in names:
+            mark, shown = learned.get(name, NO_STATE), None if name is None else str(name)
+            look = {"color": mark.color, "ink": mark.ink, "hatch": HATCHES.index(mark.hatch)}
+            marks.append({"name": shown, **look, "learned": name in learned})
         return cls(names, marks, truths)
-
-    def numbers(self, y: NDArray[Any], ends: Sequence[int]) -> list[int]:
-        """The number of the state of each segment, given a name for each sample."""
-        return [self.names[y[end - 1]] for end in ends]
 
 
 def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
@@ -130,7 +99,10 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
                 "T": sample.n_samples,
                 "traces": [{"name": name, **envelope(values, bins)} for name, values in seen],
                 "ends": ends,
-                "states": {name: states.numbers(y, ends[name]) for name, y in named.items()},
+                "states": {
+                    name: [states.names[y[end - 1]] for end in ends[name]]
+                    for name, y in named.items()
+                },
                 "changes": [
                     {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")}
                     for c in changes
