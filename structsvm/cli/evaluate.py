@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +39,12 @@ TAKEN_FOR = 3  # other names of a state that are listed
 
 def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
-    learner, inputs, samples = _read(args, terminal)
-    split = None
-    if can_be_split(learner, samples, inputs.ys):
-        refuse_groups(args.groups)
-        split = "auto"
+    learner, inputs, about = _asked(args, terminal)
+    split = "auto" if can_be_split(learner, about["measured"], inputs.ys) else None
+    refuse_groups(args.groups if split else None)
     groups = groups_of(inputs, args.groups, terminal)
-    about = {"split": split, "groups": groups}
-    result = _compared(evaluate, args, terminal, learner, inputs, samples, **about)
+    with inputs.named(), terminal.working("partitioning"):
+        result = evaluate(learner, inputs.Xs, inputs.ys, split=split, groups=groups, **about)
     if groups is None and split is None and result.verdict.is_supported:
         terminal.note(taken_to_be_independent(inputs))
     terminal.report(result.to_dict(), *readable(result))
@@ -56,11 +54,11 @@ def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
 def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and write the page."""
     check_output(args, args.output, (".html", ".htm"))
-    learner, inputs, samples = _read(args, terminal)
-    learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
+    learner, inputs, about = _asked(args, terminal)
+    learner.training_data_.warn_if_among([x.data for x in about["measured"]], inputs.words)
     groups = groups_of(inputs, args.groups, terminal)
-    about = {"groups": groups}
-    held_out = _compared(HeldOut.of, args, terminal, learner, inputs, samples, **about)
+    with inputs.named(), terminal.working("partitioning"):
+        held_out = HeldOut.of(learner, inputs.Xs, inputs.ys, groups=groups, **about)
     page = page_of(held_out, f"What {args.model.stem} is worth on {called(args.paths)}")
     if groups is None and len(inputs) >= MIN_UNITS:
         terminal.note(taken_to_be_independent(inputs))
@@ -71,44 +69,29 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
+def _asked(
+    args: argparse.Namespace, terminal: Terminal
+) -> tuple[MetricLearner, InputData, dict[str, Any]]:
+    """The model, the files, and how partitions of these are scored."""
+    learner = load_metric_learner(args.model)
+    inputs = read_for(learner, args, terminal, need_labels=True)
+    about = {
+        "n_clusters": args.n_clusters,
+        "tolerance": inputs.tolerance(args.tolerance),
+        "unseen_states": args.unseen_states,
+        "names": inputs.names,
+        "times": inputs.times,
+        "measured": measured(learner, inputs, terminal),
+    }
+    return learner, inputs, about
+
+
 def called(paths: Sequence[str]) -> str:
     """What a person calls a file, a folder, or the place of several."""
     place = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
     while set("*?[") & set(place.name):
         place = place.parent
     return place.stem if place.is_file() else place.name
-
-
-def _read(
-    args: argparse.Namespace, terminal: Terminal
-) -> tuple[MetricLearner, InputData, list[Sample]]:
-    learner = load_metric_learner(args.model)
-    inputs = read_for(learner, args, terminal, need_labels=True)
-    return learner, inputs, measured(learner, inputs, terminal)
-
-
-def _compared(
-    compare: Callable[..., Any],
-    args: argparse.Namespace,
-    terminal: Terminal,
-    learner: MetricLearner,
-    inputs: InputData,
-    samples: list[Sample],
-    **about: Any,
-) -> Any:
-    with inputs.named(), terminal.working("partitioning"):
-        return compare(
-            learner,
-            inputs.Xs,
-            inputs.ys,
-            n_clusters=args.n_clusters,
-            tolerance=inputs.tolerance(args.tolerance),
-            names=inputs.names,
-            unseen_states=args.unseen_states,
-            measured=samples,
-            times=inputs.times,
-            **about,
-        )
 
 
 def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:

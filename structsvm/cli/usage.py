@@ -10,7 +10,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -115,32 +115,33 @@ def assignment(text: str) -> tuple[str, str, str]:
     return group, setting, value
 
 
-def pair(text: str) -> tuple[int, int]:
-    """Two numbers of rows, ``I,J``."""
-    found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
-    return int(found[1]), int(found[2])
+def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """What a text of an option stands for; ``what`` was expected where it stands for nothing."""
+
+    def value_of(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}") from None
+
+    return value_of
 
 
-def strength(text: str) -> float | str:
-    """A number, or the word "cv"."""
-    try:
-        return text if text == "cv" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number > 0 or 'cv', got {text!r}") from None
+def whole(text: str, least: int = 1) -> int:
+    if int(text) < least:
+        raise ValueError
+    return int(text)
 
 
-def positive(text: str, also: str = "") -> int:
-    """A whole number of at least 1."""
-    if text.strip().isdigit() and int(text) >= 1:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"expected an integer >= 1{also}, got {text!r}")
+def rows(text: str) -> tuple[int, int]:
+    i, j = text.split(",")
+    return whole(i, 0), whole(j, 0)
 
 
-def true_or_positive(text: str) -> int | str:
-    """A number of segments, or the word "true", which stands for that of the labels."""
-    return text if text == "true" else positive(text, " or 'true'")
+positive = read_as("an integer >= 1", whole)
+counted = read_as("an integer >= 1 or 'true'", lambda text: text if text == "true" else whole(text))
+strength = read_as("a number > 0 or 'cv'", lambda text: text if text == "cv" else float(text))
+pair = read_as("two numbers of rows such as 3,7", rows)
 
 
 def names(text: str) -> list[str]:
@@ -156,7 +157,10 @@ def choice(known: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
     return {"choices": known, "help": text, **settings}
 
 
-FLAG = {"action": "store_true"}
+def flag(text: str) -> dict[str, Any]:
+    return {"action": "store_true", "help": text}
+
+
 FILE = {"type": Path}
 REPEATED = {"action": "append"}
 ROWS = value("I,J", "two rows, counted from 0, in the same cluster", type=pair, **REPEATED)
@@ -166,18 +170,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "model": value("MODEL", "model file", **FILE),
     "kind": choice(("problem",), "what to write"),
     "name": value("NAME", "lower-case words joined by dashes"),
-    "--force": {"help": "replace existing files, but never one that the command reads", **FLAG},
+    "--force": flag("replace existing files, but never one that the command reads"),
     "--minutes": value(
         "MINUTES",
         "how long it may take; the first answer is there in seconds (default: 1)",
         type=float,
         default=1.0,
     ),
-    "--resume": {"help": "go on with what an earlier run has tried in the same folder", **FLAG},
-    "--refit": {"help": "learn what was chosen from everything, too", **FLAG},
-    "--json": {"help": "print the report as JSON, and nothing else, on stdout", **FLAG},
-    "--quiet": {"help": "show warnings and errors only", **FLAG},
-    "--verbose": {"help": "log every step", **FLAG},
+    "--resume": flag("go on with what an earlier run has tried in the same folder"),
+    "--refit": flag("learn what was chosen from everything, too"),
+    "--json": flag("print the report as JSON, and nothing else, on stdout"),
+    "--quiet": flag("show warnings and errors only"),
+    "--verbose": flag("log every step"),
     "--label-column": value("NAME", "column of labels in tables (default: label)"),
     "--labels": value(
         "FILE",
@@ -241,24 +245,23 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "boosted classifiers, too (all), or none",
         default="quick",
     ),
-    "--rates": {
-        "help": "also estimate how often changes of a given margin are right; takes five times as "
-        "long as learning",
-        **FLAG,
-    },
+    "--rates": flag(
+        "also estimate how often changes of a given margin are right; takes five times as "
+        "long as learning"
+    ),
     "--jobs": value("N", "parallel workers, or -1 for one per core (default: 1)", type=int),
     "--scheduler": value(
         "ADDRESS",
         "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786, whose workers read the files",
     ),
-    "--lazy": {"help": "read each file whenever it is needed", **FLAG},
+    "--lazy": flag("read each file whenever it is needed"),
     "--checkpoint": value("FILE", "save progress to FILE; resume from it if it exists", **FILE),
     "--solvers": value("SOLVER", "solvers to compare (default: all that are suitable)", nargs="+"),
     "--n-clusters": value(
         "true|N",
         "number of segments, clusters or parts, or true for that of the labels (default: the "
         "learned price decides, or the number that is known)",
-        type=true_or_positive,
+        type=counted,
     ),
     "--tolerance": value(
         "N", "samples within which a change counts as found (default: 5, or 5 windows)", type=int
@@ -268,11 +271,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "refuse labels of states that the model has not learned (the default), or count them",
         default="refuse",
     ),
-    "--margins": {
-        "help": "the margin of each change, in units of the price of a change; and its rate, if "
-        "fit learned --rates",
-        **FLAG,
-    },
+    "--margins": flag(
+        "the margin of each change, in units of the price of a change; and its rate, if "
+        "fit learned --rates"
+    ),
     "--baseline": value("NAME", "partition with a baseline of fit, as listed by show"),
     "--without": value(
         "COLUMN",

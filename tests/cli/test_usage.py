@@ -41,6 +41,7 @@ class TestHelpAndUsage:
                 "fit change-point train -o x --metric round",
                 "(choose from full, diagonal, closed-form)",
             ),
+            ("fit change-point train -o x --set spam.a=1", "GROUP.NAME=VALUE of problem, solver"),
             ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
             ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
             ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
