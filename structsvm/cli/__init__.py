@@ -17,12 +17,15 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``structsvm`` with the arguments of the command line, or with these; its exit status.
 
-    What it needs is imported here, which takes a second or two, so that Ctrl-C is answered during
-    that time, too, and ``--version`` at once.
+    What it needs is imported here, so that Ctrl-C is answered during that time, too. What a library
+    makes of a KeyboardInterrupt while it is imported is one again.
     """
     _tolerate_any_stream()
     try:
-        status = _run(sys.argv[1:] if argv is None else list(argv))
+        with Interrupts() as interrupts, interrupts.released():
+            from structsvm.cli.app import run
+
+            status = run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         status = 130
@@ -32,19 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # another exec removes it.
         exec("")
     return status
-
-
-def _run(arguments: list[str]) -> int:
-    # What a library makes of a KeyboardInterrupt while it is imported is one again.
-    with Interrupts() as interrupts, interrupts.released():
-        if arguments == ["--version"]:
-            from structsvm import __version__
-
-            sys.stdout.write(f"structsvm {__version__}\n")
-            return 0
-        from structsvm.cli.app import run
-
-        return run(arguments)
 
 
 def _tolerate_any_stream() -> None:

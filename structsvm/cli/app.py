@@ -52,9 +52,15 @@ def run(argv: Sequence[str]) -> int:
         terminal.err.print(f"interrupted {interrupt}".rstrip())
         return INTERRUPTED
     except StructSVMError as error:
-        hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
+        from structsvm.cli.inputs import as_typed
+
+        cause = error.__cause__
+        while isinstance(cause, StructSVMError):
+            cause = cause.__cause__
+        is_theirs = isinstance(error, PluginError | OracleError) and cause is not None
+        hint = [HINT] if is_theirs and not args.verbose else []
         parts = [str(error), *getattr(error, "__notes__", ()), *hint]
-        terminal.error(_as_typed("; ".join(parts), args))
+        terminal.error(as_typed("; ".join(parts), args))
     except OSError as error:
         message = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
         terminal.error(message)
@@ -66,21 +72,16 @@ def run(argv: Sequence[str]) -> int:
     return FAILED
 
 
-def _is_of_a_plugin(error: StructSVMError) -> bool:
-    cause = error.__cause__
-    while isinstance(cause, StructSVMError):
-        cause = cause.__cause__
-    return isinstance(error, PluginError | OracleError) and cause is not None
-
-
 @contextmanager
 def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
     """Show warnings as lines, and the log if asked for, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
+    from structsvm.cli.inputs import as_typed
+
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        terminal.warn(_as_typed(str(message), args))
+        terminal.warn(as_typed(str(message), args))
 
     handler: logging.Handler = _Notes(terminal)
     log, level = logging.getLogger("structsvm.compiled"), logging.INFO
@@ -103,12 +104,6 @@ def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
         terminal.count_warnings()
         log.removeHandler(handler)
         log.setLevel(before)
-
-
-def _as_typed(text: str, args: argparse.Namespace) -> str:
-    from structsvm.cli.inputs import as_typed
-
-    return as_typed(text, args)
 
 
 class _Notes(logging.Handler):

@@ -23,6 +23,7 @@ from structsvm.cli.inputs import (
     learner_of,
     read,
     refuse_foreign_options,
+    refuse_if,
     remembered,
     solver_of,
     takes_images,
@@ -85,8 +86,8 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     refuse_foreign_options(args, problem)
     if args.split is not None:
         _check_split(args, problem)
-    if args.rates and not problem.traits.contiguous:
-        raise SettingsError(f"--rates is for changes of recordings, not for {args.problem}")
+    no_changes = args.rates and not problem.traits.contiguous
+    refuse_if(no_changes, f"--rates is for changes of recordings, not for {args.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
     later = _is_read_later(args, problem)
     with _cluster(args):
@@ -104,16 +105,18 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
     refuse_split(args.split, args.problem, problem)
     typed = {"metric": args.metric, "lam": args.lam} | assigned(args)
     for name, usual in (("metric", "full"), ("lam", None), ("regularizer", "squared")):
-        if typed.get(name) not in (None, usual):
-            raise SettingsError(f"--split chooses what {name}= gives: leave one out")
+        given = typed.get(name) not in (None, usual)
+        refuse_if(given, f"--split chooses what {name}= gives: leave one out")
 
 
 def _is_resumed(args: argparse.Namespace) -> bool:
     """Whether the output is the model of an interrupted run, which resuming may replace."""
     checkpoint: Path | None = args.checkpoint
-    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(args.output):
-        raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
-    if checkpoint is None or not (os.path.isfile(checkpoint) and os.path.isfile(args.output)):
+    if checkpoint is None:
+        return False
+    same = os.path.realpath(checkpoint) == os.path.realpath(args.output)
+    refuse_if(same, f"--checkpoint {checkpoint} is the model file: name another file")
+    if not (os.path.isfile(checkpoint) and os.path.isfile(args.output)):
         return False
     with suppress(ModelFileError):
         return bool(read_header(args.output))
@@ -131,13 +134,13 @@ def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
         whole = "missing"
     if args.lazy or args.scheduler is not None:
         option = "--lazy" if args.lazy else "--scheduler"
-        if takes_images(problem):
-            raise SettingsError(f"{option} is for recordings and tables, not for images")
-        if whole is not None:
-            raise SettingsError(
-                f"{whole}= needs all recordings in memory, and with {option} "
-                "they are read one at a time: leave one of them out"
-            )
+        images = takes_images(problem)
+        refuse_if(images, f"{option} is for recordings and tables, not for images")
+        refuse_if(
+            whole is not None,
+            f"{whole}= needs all recordings in memory, and with {option} they are read one at a "
+            "time: leave one of them out",
+        )
         return True
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
         return False

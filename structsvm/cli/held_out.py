@@ -15,12 +15,13 @@ from sklearn.model_selection import train_test_split
 
 from structsvm.cli.inputs import (
     InputData,
+    refuse_if,
     taken_to_be_independent,
     takes_images,
 )
 from structsvm.cli.terminal import Terminal
 from structsvm.data.copies import contents, joined
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.io.recording import Recording
@@ -75,19 +76,18 @@ class Part:
 def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
     """Refuse a question that samples of another kind answer."""
     contiguous = problem.traits.contiguous
-    if split == STATES and not contiguous:
-        raise SettingsError(f"--split states is for recordings, not for {name}: leave it out")
-    if split != STATES and (contiguous or takes_images(problem)):
-        raise SettingsError(
-            f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
-            f"out{', or ask about new states, --split states' if contiguous else ''}"
-        )
+    unordered = split == STATES and not contiguous
+    refuse_if(unordered, f"--split states is for recordings, not for {name}: leave it out")
+    refuse_if(
+        split != STATES and (contiguous or takes_images(problem)),
+        f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
+        f"out{', or ask about new states, --split states' if contiguous else ''}",
+    )
 
 
 def refuse_groups(groups: object) -> None:
     """Refuse groups of a single table."""
-    if groups is not None:
-        raise SettingsError("--groups is for several files: a single table has one name")
+    refuse_if(groups is not None, "--groups is for several files: a single table has one name")
 
 
 def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
@@ -95,11 +95,11 @@ def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
     split: str | None = args.split
     if split is not None:
         refuse_split(split, args.problem, inputs.problem)
-    if split not in (None, STATES) and len(inputs) != 1:
-        raise SettingsError(
-            f"--split {split} is for a single table: of {inputs.words.wholes(len(inputs))} "
-            "whole ones are held out"
-        )
+    refuse_if(
+        split not in (None, STATES) and len(inputs) != 1,
+        f"--split {split} is for a single table: of {inputs.words.wholes(len(inputs))} whole ones "
+        "are held out",
+    )
     if len(inputs) > 1 or inputs.problem.traits.contiguous or takes_images(inputs.problem):
         return split
     refuse_groups(args.groups)

@@ -49,7 +49,7 @@ from structsvm.io.windows import columns_of, in_windows, window_for
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.partitions.plugins import problem_class, problem_name, problem_names
+from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
@@ -158,11 +158,11 @@ def typed_problem(args: argparse.Namespace) -> PartitionProblem:
     name, given = args.problem, assigned(args, "problem")
     cls: Any = problem_class(name)
     if typed_files(args).get("missing") == "mask":
-        if "missing" not in cls.__dataclass_fields__:
-            raise SettingsError(
-                f"--missing mask is not for {name}: rows with missing values are left out there, "
-                "unless --missing impute puts the median of their column there"
-            )
+        refuse_if(
+            "missing" not in cls.__dataclass_fields__,
+            f"--missing mask is not for {name}: rows with missing values are left out there, "
+            "unless --missing impute puts the median of their column there",
+        )
         given["missing"] = "mask"
     required = [
         one.name
@@ -187,10 +187,9 @@ def typed_features(
     classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
     stages: dict[str, RecordingTransformer] = {}
     for name in args.context or ():
-        if name not in classes:
-            known = "for recordings and images alone"
-            known = f"one or more of {', '.join(classes)}" if classes else known
-            raise SettingsError(f"--context of {args.problem} is {known}, got {name!r}")
+        known = f"one or more of {', '.join(classes)}" if classes else "for recordings and images"
+        wrong = name not in classes
+        refuse_if(wrong, f"--context of {args.problem} is {known}, got {name!r}")
         stages[name] = getattr(structsvm.features, classes[name])()
     for setting, value in assigned(args, "features").items():
         of, _, parameter = setting.rpartition(".")
@@ -199,12 +198,12 @@ def typed_features(
             for name, stage in stages.items()
             if of in ("", name) and parameter in stage.get_params(deep=False)
         ]
-        if len(having) != 1:
-            which = "one of several features" if having else "none of the features"
-            raise SettingsError(
-                f"--set features.{setting} is of {which}: give --context, and its name as in "
-                "features.moments.n_moments"
-            )
+        which = "one of several features" if having else "none of the features"
+        refuse_if(
+            len(having) != 1,
+            f"--set features.{setting} is of {which}: give --context, and its name as in "
+            "features.moments.n_moments",
+        )
         having[0].set_params(**{parameter: value})
     if len(stages) > 1:
         return Union(*stages.items())
@@ -317,7 +316,7 @@ class InputData:
 
     @property
     def words(self) -> Words:
-        return words_for(self.problem)
+        return IMAGES if takes_images(self.problem) else self.problem.traits.words
 
     @property
     def names(self) -> list[str]:
@@ -398,10 +397,6 @@ class InputData:
 
 def takes_images(problem: PartitionProblem) -> bool:
     return problem.traits.words in (GRAPHS, IMAGES)
-
-
-def words_for(problem: PartitionProblem) -> Words:
-    return IMAGES if takes_images(problem) else problem.traits.words
 
 
 def checking(problem: PartitionProblem) -> str:
@@ -526,11 +521,12 @@ def read_for(
     refuse_settings(args, "files")
     problem, missing = learner.problem_, typed_files(args).get("missing")
     knows = getattr(problem, "missing", None) == "mask" or missing != "mask"
-    if not knows or (missing == "impute" and "medians" not in learner.columns_):
-        raise SettingsError(
-            f"missing={missing!r}: {args.model} was learned without it: learn with fit --missing "
-            f"{missing}{', or give missing=' + repr('interpolate') if missing == 'mask' else ''}"
-        )
+    other = ", or give missing='interpolate'" if missing == "mask" else ""
+    refuse_if(
+        not knows or (missing == "impute" and "medians" not in learner.columns_),
+        f"missing={missing!r}: {args.model} was learned without it: learn with fit --missing "
+        f"{missing}{other}",
+    )
     inputs = read(args, terminal, problem, need_labels=need_labels, blanks=blanks, learner=learner)
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:
@@ -545,14 +541,14 @@ def read_for(
             f"without={lacking[0]!r} predicts without"
         )
     found = [r.with_features(kept, str(args.model)) for r in recordings]
-    return replace(inputs, items=[_with_lost(r, names) for r in found] if lost else found)
-
-
-def _with_lost(recording: Recording, names: list[str]) -> Recording:
-    """A recording with columns of zeros in the places of those that nobody will look at."""
-    X = np.zeros((len(recording.X), len(names)))
-    X[:, [names.index(name) for name in recording.features]] = recording.X
-    return replace(recording, X=X, features=tuple(names))
+    if lost:  # zeros in the places of what nobody will look at
+        at = np.isin(names, kept)
+        wide = [np.zeros((len(r.X), len(names))) for r in found]
+        for X, r in zip(wide, found, strict=True):
+            X[:, at] = r.X
+        pairs = zip(found, wide, strict=True)
+        found = [replace(r, X=X, features=tuple(names)) for r, X in pairs]
+    return replace(inputs, items=found)
 
 
 def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:
@@ -566,8 +562,8 @@ def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) 
     for name in typed_files(args):
         if name != "labels" and takes_images(problem):
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
-        if name in OF_LABELS and args.labels is None:
-            raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
+        alone = name in OF_LABELS and args.labels is None
+        refuse_if(alone, f"{name}= is for a separate table of labels: give labels= as well")
 
 
 def groups_of(inputs: InputData, pattern: str | None, terminal: Terminal) -> list[str] | None:
@@ -579,8 +575,7 @@ def groups_of(inputs: InputData, pattern: str | None, terminal: Terminal) -> lis
     except re.error as error:
         raise SettingsError(f"--groups {pattern!r} is no regular expression: {error}") from error
     for name, match in zip(inputs.names, found, strict=True):
-        if match is None:
-            raise SettingsError(f"--groups {pattern!r} finds nothing in the name {name!r}")
+        refuse_if(match is None, f"--groups {pattern!r} finds nothing in the name {name!r}")
     return [match[1] if match.re.groups else match[0] for match in found if match is not None]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.text import Text
 
+from structsvm.cli.inputs import refuse_if
 from structsvm.cli.terminal import Terminal, table_of
-from structsvm.errors import SettingsError
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
@@ -73,15 +73,13 @@ def _described(plugin: Plugin) -> Any:
 def run_new(args: argparse.Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next."""
     name, folder = args.name, args.output or Path(f"structsvm-{args.name}")
-    if name in problem_names():
-        raise SettingsError(f"a problem {name!r} is installed: choose another name")
-    if not NAME.fullmatch(name):
-        raise SettingsError(f"a name is lower-case words joined by dashes, got {name!r}")
+    refuse_if(name in problem_names(), f"a problem {name!r} is installed: choose another name")
+    said = f"a name is lower-case words joined by dashes, got {name!r}"
+    refuse_if(not NAME.fullmatch(name), said)
     reason = unwritable(folder)
-    if reason is not None:
-        raise SettingsError(f"{folder}: cannot be written: {reason}")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingsError(f"{folder} exists: name a new folder")
+    refuse_if(reason, f"{folder}: cannot be written: {reason}")
+    is_taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    refuse_if(is_taken, f"{folder} exists: name a new folder")
     words = {
         "name": name,
         "module": f"structsvm_{name.replace('-', '_')}",

@@ -15,6 +15,7 @@ from structsvm.cli.inputs import (
     as_typed,
     measured,
     read_for,
+    refuse_if,
     takes_images,
 )
 from structsvm.cli.predict import check_output
@@ -22,7 +23,6 @@ from structsvm.cli.terminal import Terminal, table_of
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose, diagnose_measured
-from structsvm.errors import DataError, SettingsError
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
@@ -148,15 +148,11 @@ def run_plot(args: argparse.Namespace, terminal: Terminal) -> int:
     if not args.paths:
         PLOTS[args.show or OF_MODELS[0]](learner, ax=figure.subplots())
     else:
-        if args.show is not None:
-            raise SettingsError(
-                f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
-            )
+        alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
+        refuse_if(args.show, alone)
         inputs = read_for(learner, args, terminal, need_labels=False)
-        if len(inputs) > 1:
-            raise DataError(
-                f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}: name one file"
-            )
+        held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
+        refuse_if(len(inputs) > 1, f"{held}: name one file")
         with inputs.named(), terminal.working("partitioning"):
             _draw(args, learner, inputs, figure)
     save_figure(figure, args.output)
@@ -173,10 +169,10 @@ def _draw(
     (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
     K, whole, ax = args.n_clusters, inputs.words.whole, figure.subplots()
     contiguous = inputs.problem.traits.contiguous
-    if args.margins and not contiguous:
-        raise SettingsError(f"--margins is for recordings, not {whole}s: leave it out")
-    if K == "true" and y is None:
-        raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
+    unsure = args.margins and not contiguous
+    refuse_if(unsure, f"--margins is for recordings, not {whole}s: leave it out")
+    missing = K == "true" and y is None
+    refuse_if(missing, "--n-clusters true needs the true labels: give --labels, or a number")
     if takes_images(inputs.problem):
         if K == "true":
             K = int(np.unique(y[~unlabelled(y)]).size)

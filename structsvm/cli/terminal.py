@@ -117,7 +117,7 @@ class Terminal:
             doing = printable(task if shown == task else f"{task}: {shown}")
             if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0:
                 left = min((now - start) * (1 - part) / part, max(end - now, 0.0))
-                doing += f", about {time_in_words(left)} left"
+                doing += f", about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left"
             progress.update(bar, description=doing, total=1.0, completed=part)
             if not live and now >= due:
                 due = now + SECONDS_BETWEEN_LINES
@@ -125,11 +125,6 @@ class Terminal:
 
         with progress if live else nullcontext(), watching(tell):
             yield
-
-
-def time_in_words(seconds: float) -> str:
-    """As people say it."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def table_of(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:

@@ -169,8 +169,10 @@ def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
     )
     made = "" if size == columns else f" of {counted(columns, 'channel')}"
     scaled = SCALED[inputs.standardizer.kind].format(words.whole)
-    metric = [learner.metric, counted(size, "feature") + made, scaled]
+    metric, solver = [learner.metric, counted(size, "feature") + made, scaled], ""
     if learner.solution_.status is not Status.CLOSED_FORM:
+        own = learner.solver
+        solver = own if isinstance(own, str) else type(own).__name__
         lam = problem.traits.lam if learner.lam is None else learner.lam
         metric += [f"regularizer {learner.regularizer}", f"lam {lam:g}"]
     price, states = learner.metric_.price, learner.classes_
@@ -184,6 +186,7 @@ def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
         "learned on": training_in_words(learner.training_data_, words),
         "baselines": ", ".join(learner.baselines_),
         "question": QUESTIONS.get(learner.question_, ""),
+        "solver": solver,
         "solution": learner.solution_.summary(),
     }
     return {called: fact for called, fact in found.items() if fact}

@@ -37,7 +37,6 @@ from structsvm.plotting.words import (
     spectrum_in_words,
     unit_in_words,
 )
-from structsvm.status import Status
 from structsvm.support.lazy import __version__
 from structsvm.support.plain import counted, finite
 
@@ -216,7 +215,7 @@ def content(held_out: HeldOut) -> dict[str, Any]:
                 for name, of in evaluation.confusion.items()
             },
             "metric": _metric(learner),
-            "facts": [*facts(learner, words.whole).items(), ("solver", _solver(learner))],
+            "facts": [*facts(learner, words.whole).items()],
             "support": support_of(learner),
             "history": [
                 {"lower": entry.lower, "upper": entry.upper}
@@ -273,12 +272,6 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
         else [[_short(v) for v in row] for row in B[np.ix_(cells, cells)]],
         "eigenvalues": [] if one_by_one else [_short(value) for value in eigenvalues(learner)],
     }
-
-
-def _solver(learner: MetricLearner) -> str:
-    if learner.solution_.status is Status.CLOSED_FORM:
-        return "none"
-    return learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
 
 
 def _short(value: float) -> float:
