@@ -32,7 +32,7 @@ from structsvm.cli.inputs import (
     with_counts,
 )
 from structsvm.cli.predict import check_output
-from structsvm.cli.show import describe, new_figure, save_figure
+from structsvm.cli.show import describe, figure_in
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import compare_on
@@ -323,8 +323,6 @@ def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
         found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
     terminal.report(found.to_dict(), repr(found))
     if args.output is not None:
-        figure = new_figure()
-        plot_gap_twice(found.solutions, figure)
-        save_figure(figure, args.output)
-        terminal.note(f"the figure is in {args.output}")
+        with figure_in(args.output, terminal) as figure:
+            plot_gap_twice(found.solutions, figure)
     return 0

@@ -49,7 +49,7 @@ from structsvm.io.windows import columns_of, in_windows, window_for
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.partitions.plugins import problem_class, problem_names
+from structsvm.partitions.plugins import problem_class, problem_name, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping

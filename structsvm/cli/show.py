@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ import numpy as np
 from structsvm.cli.inputs import (
     InputData,
     as_typed,
-    measured,
     read_for,
     refuse_if,
     takes_images,
@@ -22,7 +22,7 @@ from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal, table_of
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
-from structsvm.diagnosis import diagnose, diagnose_measured
+from structsvm.diagnosis import diagnose
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
@@ -126,13 +126,11 @@ def _weights(learner: MetricLearner) -> str:
 def run_diagnose(args: argparse.Namespace, terminal: Terminal) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""
     learner = load_metric_learner(args.model)
+    found = diagnose(learner)
     if args.paths:
         inputs = read_for(learner, args, terminal, need_labels=True, blanks=True)
-        samples = measured(learner, inputs, terminal)
         with inputs.named(), terminal.working("looking"):
-            found = diagnose_measured(learner, samples, inputs.ys, names=inputs.names)
-    else:
-        found = diagnose(learner)
+            found = diagnose(learner, inputs.Xs, inputs.ys, names=inputs.names)
     terminal.report(found.to_dict(), as_typed(str(found), args))
     return 0
 
@@ -144,19 +142,17 @@ def run_plot(args: argparse.Namespace, terminal: Terminal) -> int:
     """Draw a model or a sample, and say where the figure is."""
     check_output(args, args.output, FIGURES)
     learner = load_metric_learner(args.model)
-    figure = new_figure()
-    if not args.paths:
-        PLOTS[args.show or OF_MODELS[0]](learner, ax=figure.subplots())
-    else:
-        alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
-        refuse_if(args.show, alone)
-        inputs = read_for(learner, args, terminal, need_labels=False)
-        held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
-        refuse_if(len(inputs) > 1, f"{held}: name one file")
-        with inputs.named(), terminal.working("partitioning"):
-            _draw(args, learner, inputs, figure)
-    save_figure(figure, args.output)
-    terminal.note(f"the figure is in {args.output}")
+    with figure_in(args.output, terminal) as figure:
+        if not args.paths:
+            PLOTS[args.show or OF_MODELS[0]](learner, ax=figure.subplots())
+        else:
+            alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
+            refuse_if(args.show, alone)
+            inputs = read_for(learner, args, terminal, need_labels=False)
+            held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
+            refuse_if(len(inputs) > 1, f"{held}: name one file")
+            with inputs.named(), terminal.working("partitioning"):
+                _draw(args, learner, inputs, figure)
     if terminal.as_json:
         terminal.report({"figure": str(args.output)})
     return 0
@@ -185,16 +181,13 @@ def _draw(
     figure.suptitle(name, ha="left", x=0.02)
 
 
-def new_figure() -> Figure:
-    """A figure that no window will show."""
-    module = require("matplotlib.figure", "plot", "plotting")
+@contextmanager
+def figure_in(path: Path, terminal: Terminal) -> Iterator[Figure]:
+    """A figure that no window shows, and that is written in the format of the file's name."""
+    module, buffer = require("matplotlib.figure", "plot", "plotting"), io.BytesIO()
     figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
-    return figure
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of the file's name."""
-    buffer = io.BytesIO()
+    yield figure
     kind = path.suffix[1:].lower()
     figure.savefig(buffer, format=kind, dpi=DPI, bbox_inches="tight")  # squares leave a side empty
     write_atomically(path, buffer.getvalue())
+    terminal.note(f"the figure is in {path}")
