@@ -193,7 +193,7 @@ def _learn(
             called=inputs.names,
         )
     if inputs.files is not None:
-        inputs = replace(inputs, ys=training.given or ())  # which are read now
+        inputs = replace(inputs, labels=training.given or ())  # which are read now
     if args.split is not None:
         training = _chosen_by_split(learner, training, inputs, terminal, args)
     elif args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):

@@ -53,14 +53,14 @@ class Part:
         """Some of the samples, (N,)."""
         indices = np.flatnonzero(which).tolist()
         items = [self.inputs.items[i] for i in indices]
-        return Part(self.inputs.having(items), self.data.at(indices))
+        return Part(replace(self.inputs, items=items, labels=None), self.data.at(indices))
 
     def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> Part:
         """Parts of recordings or of the table: the number of each, and its items; with changes."""
         recordings = [item for item in self.inputs.items if isinstance(item, Recording)]
         items = [replace(recordings[i].at(rows), **changes) for i, rows in pieces]
         data = replace(self.data.cut(pieces), called=[item.name for item in items])
-        return Part(self.inputs.having(items), data)
+        return Part(replace(self.inputs, items=items, labels=None), data)
 
     @property
     def in_pieces(self) -> Part:

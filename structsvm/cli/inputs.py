@@ -290,29 +290,21 @@ class InputData:
 
     items: Sequence[Recording | LabelledImage]
     problem: PartitionProblem
-    ys: Sequence[Any]
-    """Labels, None where there are none; empty if recordings are read later."""
+    labels: Sequence[Any] | None = None
+    """By default those of the items, None where there are none; empty if they are read later."""
     files: RecordingFiles | None = None
     """Reader of the recordings, if the items have only their names."""
     label: str = "label"
     """The column of labels, after which what is predicted is called."""
 
-    @classmethod
-    def of(
-        cls,
-        items: Sequence[Recording | LabelledImage],
-        problem: PartitionProblem,
-        label: str = "label",
-    ) -> InputData:
-        return cls((), problem, (), label=label).having(items)
-
-    def having(self, items: Sequence[Recording | LabelledImage]) -> InputData:
-        """The same of other items."""
-        ys = [item.y if isinstance(item, Recording) else item.labels for item in items]
-        return replace(self, items=items, ys=ys)
-
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def ys(self) -> Sequence[Any]:
+        if self.labels is not None:
+            return self.labels
+        return [item.y if isinstance(item, Recording) else item.labels for item in self.items]
 
     @property
     def words(self) -> Words:
@@ -431,7 +423,7 @@ def read_layers(
     if takes_images(problem):
         with terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
-        return {"": InputData.of(images, problem)}
+        return {"": InputData(images, problem)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
@@ -463,7 +455,7 @@ def read_layers(
         whole = cleaned(sought, options, ask=labels_matter and in_order, learned=steps)
         if learner is None and in_order and not counting:
             whole = _chosen_windows(whole, terminal)
-        found[name] = InputData.of(whole, problem, options.label_column or "label")
+        found[name] = InputData(whole, problem, label=options.label_column or "label")
     return found
 
 
@@ -486,7 +478,7 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
 
 def labelled_in_part(inputs: InputData, args: argparse.Namespace, terminal: Terminal) -> InputData:
     """The same with labels of which some may be missing, and a note of how many are."""
-    inputs = replace(inputs, ys=labels_with(inputs, getattr(args, "regions", None)))
+    inputs = replace(inputs, labels=labels_with(inputs, getattr(args, "regions", None)))
     labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
     if n := unlabelled_samples(inputs):
         terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(_sizes(inputs)))}")
@@ -541,14 +533,11 @@ def read_for(
             f"without={lacking[0]!r} predicts without"
         )
     found = [r.with_features(kept, str(args.model)) for r in recordings]
-    if lost:  # zeros in the places of what nobody will look at
-        at = np.isin(names, kept)
-        wide = [np.zeros((len(r.X), len(names))) for r in found]
-        for X, r in zip(wide, found, strict=True):
-            X[:, at] = r.X
-        pairs = zip(found, wide, strict=True)
-        found = [replace(r, X=X, features=tuple(names)) for r, X in pairs]
-    return replace(inputs, items=found)
+    for i, recording in enumerate(found if lost else ()):  # zeros where nobody will look
+        X = np.zeros((len(recording.X), len(names)))
+        X[:, np.isin(names, kept)] = recording.X
+        found[i] = replace(recording, X=X, features=tuple(names))
+    return replace(inputs, items=found, labels=None)
 
 
 def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:

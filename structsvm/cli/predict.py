@@ -467,5 +467,5 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
         refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
         recordings = [item for item in inputs.items if isinstance(item, Recording)]
         unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
-        rules["known"] = labels_with(InputData.of(unlabelled, inputs.problem), args.regions)
+        rules["known"] = labels_with(InputData(unlabelled, inputs.problem), args.regions)
     return rules  # type: ignore[no-any-return]

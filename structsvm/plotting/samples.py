@@ -22,23 +22,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import matched_labels, misplaced
-from structsvm.plotting.style import (
-    LEARNED,
-    LONGEST,
-    MARKERS,
-    NO_STATE,
-    UNTRAINED,
-    StateMark,
-    legend_text,
-    mark_colors,
-    new_axes,
-    plain,
-    plain_text,
-    shortened,
-    state_marks,
-    text_color,
-    written,
-)
+from structsvm.plotting import style
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
@@ -128,7 +112,7 @@ def plot_segmentation(
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
     names, values = traces(learner, measured, sample, n_traces)
-    strips, marks = _strips(learner, sample, truth, y, K), state_marks(learner)
+    strips, marks = _strips(learner, sample, truth, y, K), style.state_marks(learner)
     if times is None:
         times = rows_in_time(X, "the recording").axis
     axis = None if times is None else time_axis(times, sample.n_samples)
@@ -139,14 +123,14 @@ def plot_segmentation(
         known = getattr(learner, "margin_rates_", None) is not None
         labels.append("how often right" if known else "margin")
 
-    ax = new_axes(ax, height=0.55 * len(labels) + 0.8 + (0.4 if marks else 0.0))
+    ax = style.new_axes(ax, height=0.55 * len(labels) + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
         _draw_trace(ax, lane, places, trace)
     for lane, strip in enumerate(strips, start=len(names)):
         _draw_strip(ax, lane, strip, marks, edges)
     for change in () if truth is None else truth.breakpoints[:-1]:
         line: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (3, 3)), "zorder": 0}
-        ax.axvline(edges[change], color=text_color(), **line)
+        ax.axvline(edges[change], color=style.text_color(), **line)
     if margins:
         with without_warnings(DataWarning):  # which were given when it was segmented
             ((_, *changes),) = learner.predict_segments([sample], K)
@@ -177,9 +161,12 @@ def _strips(
         whole, labels = learner.problem_.traits.words.whole, np.asarray(y)
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
         own = labels if labels.size == truth.n_samples else None
-        add("true", truth, text_color(), named, own)
-    metrics = {"learned": learner.metric_, "untrained": learner.baselines_["untrained"]}
-    for (name, metric), color in zip(metrics.items(), (LEARNED, UNTRAINED), strict=True):
+        add("true", truth, style.text_color(), named, own)
+    untrained = learner.baselines_["untrained"]
+    for name, metric, color in (
+        ("learned", learner.metric_, style.LEARNED),
+        ("untrained", untrained, style.UNTRAINED),
+    ):
         found = decode_with(learner, metric, [sample], K)
         add(name, found[0], color, names_in(found, [sample], classes))
     return strips
@@ -189,17 +176,17 @@ def _in_lines(names: Sequence[str]) -> list[str]:
     """Directions, and below each the features that name it, or features; long names are cut."""
     pairs = [name.partition(": ") for name in names]
     whole = (last if colon else first for first, colon, last in pairs)
-    features = shortened(whole, LINES * WIDEST - WIDEST // 3)
+    features = style.shortened(whole, LINES * WIDEST - WIDEST // 3)
     titles = [f"{first}\n" if colon else "" for first, colon, _ in pairs]
     return [
-        plain_text(title + fill(feature, WIDEST, max_lines=LINES, placeholder="…"))
+        style.plain_text(title + fill(feature, WIDEST, max_lines=LINES, placeholder="…"))
         for title, feature in zip(titles, features, strict=True)
     ]
 
 
 def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
     """Whole numbers of samples, numbers, or dates, what these share at the end of the axis."""
-    ax.set_xlabel(plain_text(axis.title) if axis else "sample")
+    ax.set_xlabel(style.plain_text(axis.title) if axis else "sample")
     if axis is None:
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     elif axis.values.dtype.kind == "M":
@@ -220,7 +207,7 @@ def _drawn(values: NDArray[Any]) -> Floats:
 
 def _draw_trace(ax: Axes, lane: int, places: NDArray[Any], values: Floats) -> None:
     """A line, and dots where a value is between two missing ones, through which no line goes."""
-    there, ink = ~np.isnan(values), text_color()
+    there, ink = ~np.isnan(values), style.text_color()
     low = float(values.min(initial=np.inf, where=there))
     high = float(values.max(initial=-np.inf, where=there))
     middle = (values - (low + high) / 2) / (high - low if high > low else 1.0)
@@ -239,20 +226,20 @@ def _inches(ax: Axes, edges: Floats) -> float:
 
 
 def _draw_strip(
-    ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, StateMark], edges: Floats
+    ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, style.StateMark], edges: Floats
 ) -> None:
     """Segments, in the colours of their states if they have some, with names if there is room."""
     paper, inch, start = ax.get_facecolor(), _inches(ax, edges), 0
     for k, (end, name) in enumerate(zip(strip.ends, strip.names, strict=True)):
         left, wide, shade = edges[start], edges[end] - edges[start], SHADES[k % 2]
         look: dict[str, Any] = {"color": strip.color, "alpha": shade, "linewidth": 0}
-        ink, box = paper if shade > 0.5 else text_color(), None
+        ink, box = paper if shade > 0.5 else style.text_color(), None
         if strip.has_states:
-            mark = marks.get(name, NO_STATE)
+            mark = marks.get(name, style.NO_STATE)
             look = {"color": mark.color, "hatch": mark.hatch, "linewidth": 0.8, "edgecolor": paper}
             ink, box = mark.ink, {"facecolor": mark.color, "edgecolor": "none", "pad": 0.5}
         ax.barh(lane, wide, left=left, height=LANE / 1.6, **look)
-        title, start = "" if name is None else plain_text(name), end
+        title, start = "" if name is None else style.plain_text(name), end
         if title and inch * wide >= LETTER * (len(title) + 2):
             place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
             ax.text(left + wide / 2, lane, title, color=ink, bbox=box, **place)
@@ -263,21 +250,21 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
 
     A rate is drawn as it is, and of margins 1 half as high as the highest.
     """
-    foot, ink, before, inch = lane + LANE / 2, text_color(), -np.inf, _inches(ax, edges)
+    foot, ink, before, inch = lane + LANE / 2, style.text_color(), -np.inf, _inches(ax, edges)
     ax.plot(edges[[0, -1]], [foot, foot], color=ink, linewidth=0.6, alpha=TRACE)
     for change in changes:
         place, margin = edges[change["start"]], change["margin"]
         height, number = 1.0 - 1.0 / (1.0 + margin), f"{margin:.2g}"
         if change.get("rate") is not None:
             height, number = change["rate"], f"{100 * change['rate']:.0f} %"
-        ax.plot([place] * 2, [foot, foot - LANE * height], color=LEARNED, linewidth=3)
+        ax.plot([place] * 2, [foot, foot - LANE * height], color=style.LEARNED, linewidth=3)
         if inch * (place - before) > LETTER * (len(number) + 3):
             text: dict[str, Any] = {"fontsize": "small", "va": "bottom", "color": ink}
             ax.annotate(number, (place, foot), (4, 1), textcoords="offset points", **text)
             before = place
 
 
-def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMark]) -> None:
+def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, style.StateMark]) -> None:
     """The states that are shown, in the order in which the learner has them, below the axes."""
     patches = require("matplotlib.patches", "plot", "plotting")
     seen = {name for strip in strips if strip.has_states for name in strip.names} - {None}
@@ -286,9 +273,9 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
         return
     shown = names[:IN_LEGEND]
     handles = []
-    for name, short in zip(shown, shortened(shown, LONGEST_STATE), strict=True):
-        mark = marks.get(name, NO_STATE)
-        text = legend_text(short) + ("" if name in marks else " (not learned)")
+    for name, short in zip(shown, style.shortened(shown, LONGEST_STATE), strict=True):
+        mark = marks.get(name, style.NO_STATE)
+        text = style.legend_text(short) + ("" if name in marks else " (not learned)")
         look: dict[str, Any] = {"facecolor": mark.color, "edgecolor": ax.get_facecolor()}
         handles.append(patches.Patch(label=text, linewidth=0, hatch=mark.hatch, **look))
     ax.legend(
@@ -361,28 +348,29 @@ def plot_clusters(
     values = sample.X @ directions.T
     points = values.T if len(names) > 1 else np.vstack([values.T, np.zeros(len(values))])
 
-    ax = plain(new_axes(ax, width=6.4, height=4.8))
+    ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
     labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
     titles = cluster_names(found, truth, labels)
-    colors, dots = mark_colors(), []
+    colors, dots = style.mark_colors(), []
     for k in range(found.n_clusters):
-        x, height = points[:, found.labels == k]
-        color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
+        color, marker = colors[k % len(colors)], style.MARKERS[(k + k // 8) % len(style.MARKERS)]
         look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
+        x, height = points[:, found.labels == k]
         dots.append(ax.scatter(x, height, s=18, **look))
     title = counted(found.n_clusters, learner.problem_.traits.words.part)
     if truth is not None:
         wrong = misplaced(truth, found)
+        ink = style.text_color()
         x, height = points[:, wrong]
-        ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
+        ax.scatter(x, height, s=60, facecolors="none", edgecolors=ink, linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
-    sides = [*written(names, LONGEST), ""]
+    sides = [*style.written(names, style.LONGEST), ""]
     ax.set(xlabel=sides[0], ylabel=sides[1])
     listed = _listed(titles[: found.n_clusters], found, truth)
     ax.legend(
         [dots[k] for k in listed],
-        list(map(legend_text, shortened((titles[k] for k in listed), NAME_IN_LEGEND))),
+        list(map(style.legend_text, style.shortened((titles[k] for k in listed), NAME_IN_LEGEND))),
         title=f"{LEGEND} of {found.n_clusters}" if found.n_clusters > LEGEND else None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),

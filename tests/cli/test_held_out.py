@@ -18,7 +18,7 @@ from structsvm.learner.training_set import TrainingSet
 def part_of(recordings, groups=None):
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
     data = TrainingSet.of(ChangePoint(), Xs, ys, groups=groups)
-    return Part(InputData.of(recordings, ChangePoint()), data)
+    return Part(InputData(recordings, ChangePoint()), data)
 
 
 def long(n, T=400, changes=13):
