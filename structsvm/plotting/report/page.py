@@ -191,16 +191,11 @@ def content(held_out: HeldOut) -> dict[str, Any]:
     learner, evaluation, words = held_out.learner, held_out.evaluation, held_out.words
     pictures = pictures_of(held_out)
     each = pictures.pop("each")
-    titles = score_titles(evaluation)
+    titles, entries = score_titles(evaluation), learner.solution_.history.entries
     plain: dict[str, Any] = finite(
         {
             **pictures,
-            "whole": words.whole,
-            "item": words.item,
-            "items": f"{words.item}s",
-            "named": words.named,
-            "part": words.part,
-            "parts": f"{words.part}s",
+            **asdict(words),
             "scores": list(titles.items()),
             "measure": evaluation.verdict.measure,
             "perfect": perfect_in_words(titles),
@@ -217,17 +212,12 @@ def content(held_out: HeldOut) -> dict[str, Any]:
             "metric": _metric(learner),
             "facts": [*facts(learner, words.whole).items()],
             "support": support_of(learner),
-            "history": [
-                {"lower": entry.lower, "upper": entry.upper}
-                for entry in learner.solution_.history.entries
-            ],
+            "history": [{"lower": e.lower, "upper": e.upper} for e in entries],
             "recordings": [
                 {
                     "name": scored.name,
                     "K": scored.n_clusters,
-                    "found": {
-                        name: Ms[i].n_clusters for name, Ms in held_out.evaluation.guesses.items()
-                    },
+                    "found": {name: Ms[i].n_clusters for name, Ms in evaluation.guesses.items()},
                     "scores": {name: dict(scores) for name, scores in scored.scores.items()},
                     **each[i],
                 }

@@ -1,6 +1,7 @@
 // Elements, numbers and scales that every picture uses. Texts are only ever set as text.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
+Object.assign(DATA, { items: `${DATA.item}s`, parts: `${DATA.part}s` });
 const MARKS = { "true": "true", photo: "image", ...DATA.titles };
 const COLORED = new Set(["true", "learned", "untrained", "rca", "pca", "grid"]);
 
