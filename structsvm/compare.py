@@ -26,13 +26,7 @@ from structsvm.support.tables import ShortTable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "DEFAULT_SOLVERS",
-    "Comparison",
-    "compare_on",
-    "compare_solvers",
-    "solver_named",
-]
+__all__ = ["DEFAULT_SOLVERS", "Comparison", "compare_on", "compare_solvers", "solver_named"]
 
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")

@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.held_out import refuse_groups
-from structsvm.cli.inputs import (
-    InputData,
-    groups_of,
-    measured,
-    read_for,
-    taken_to_be_independent,
-)
+from structsvm.cli.inputs import InputData, groups_of, measured, read_for, taken_to_be_independent
 from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample

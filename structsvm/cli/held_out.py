@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from structsvm.cli.inputs import (
-    InputData,
-    refuse_if,
-    taken_to_be_independent,
-    takes_images,
-)
+from structsvm.cli.inputs import InputData, refuse_if, taken_to_be_independent, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.copies import contents, joined
 from structsvm.errors import DataError

@@ -22,24 +22,11 @@ from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import unlabelled
 from structsvm.data.times import TimeAxis
-from structsvm.errors import (
-    DataError,
-    DataWarning,
-    OracleError,
-    PluginError,
-    SettingsError,
-    warn,
-)
+from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
 from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.cleaning import cleaned, looks_like_changes
-from structsvm.io.files import (
-    RecordingFiles,
-    find_recordings,
-    formats_in_words,
-    read_files,
-    shared,
-)
+from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
 from structsvm.io.image_folder import LabelledImage, read_images
 from structsvm.io.intervals import CHOSEN, layers_of, with_labels
 from structsvm.io.label_files import read_regions
@@ -59,13 +46,7 @@ from structsvm.support.settings import settings_in
 
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
-OF_COMMANDS = (
-    "need_labels",
-    "blanks",
-    "optional",
-    "in_order",
-    "medians",
-)
+OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians")
 """Parameters of reading that commands give themselves."""
 OF_LABELS = ["outside", "tier", *CHOSEN]
 """Parameters of reading labels from files of their own."""

@@ -17,14 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import (
-    InputData,
-    labels_with,
-    measured,
-    read_for,
-    refuse_if,
-    takes_images,
-)
+from structsvm.cli.inputs import InputData, labels_with, measured, read_for, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
@@ -66,11 +59,7 @@ READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
 
 
 def check_output(
-    args: argparse.Namespace,
-    path: Path,
-    suffixes: Sequence[str] = (),
-    *,
-    replaceable: bool = False,
+    args: argparse.Namespace, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
 ) -> None:
     """Refuse, before any work, a file that could not or must not be written afterwards."""
     ends = ", ".join(suffixes)

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.cli.inputs import (
-    InputData,
-    as_typed,
-    read_for,
-    refuse_if,
-    takes_images,
-)
+from structsvm.cli.inputs import InputData, as_typed, read_for, refuse_if, takes_images
 from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal, table_of
 from structsvm.cli.usage import FIGURES, OF_MODELS

@@ -370,10 +370,7 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
 -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
         "model paths --output --force --n-clusters --margins --baseline --without",
-        {
-            "rules": "--min-length --max-length --regions --must-link --cannot-link",
-            "files": FILES,
-        },
+        {"rules": "--min-length --max-length --regions --must-link --cannot-link", "files": FILES},
         {
             "--output": value("OUT", "file or folder to write (default: print)"),
             "--n-clusters": {"type": positive, "metavar": "N"},

@@ -15,12 +15,7 @@ import numpy as np
 from structsvm.data.sample import Sample
 from structsvm.diagnosis import Diagnosis
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.evaluation.evaluate import (
-    SCORES,
-    meanings_in_words,
-    perfect_in_words,
-    score_titles,
-)
+from structsvm.evaluation.evaluate import SCORES, meanings_in_words, perfect_in_words, score_titles
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
