@@ -396,10 +396,7 @@ def test_regions_are_enough(run, half_labelled) -> None:
     assert "2 recordings without any label left out" in err
     for text, message in (
         ("recording,start,end\nr0,0,9\n", "no column 'changes'"),
-        (
-            "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
-            "region 0..9 with 1 change",
-        ),
+        ("recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n", "region 0..9 with 1 change"),
         ("recording,start,end,changes\nr0,0,9,few\n", "line 2: a region is"),
         ("recording,start,end,changes\nr9,0,9,1\n", "no recording is called 'r9'"),
         ("recording,start,end,changes\nr0,0,900,1\n", "r0.csv: region 0..900"),

@@ -223,10 +223,7 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            "--scheduler nowhere://1",
-            "--scheduler nowhere://1: no scheduler answers",
-        ),
+        ("--scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
         ("--lazy --recording-column who", "in memory, and with --lazy they are read one at a time"),
         (
             "--scheduler tcp://127.0.0.1:1 --recording-column who",

@@ -68,14 +68,7 @@ def test_a_table_has_the_state_of_each_segment(run, place):
     code, _, _ = run("predict m.structsvm test -o segments.csv --force")
     assert code == 0
     rows = list(csv.DictReader((place / "segments.csv").read_text().splitlines()))
-    assert list(rows[0]) == [
-        "recording",
-        "segment",
-        "start",
-        "end",
-        "state",
-        "probability",
-    ]
+    assert list(rows[0]) == ["recording", "segment", "start", "end", "state", "probability"]
     assert [(r["end"], r["state"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
 
 
@@ -225,10 +218,7 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (
-            "change-point walks --context lags,echoes",
-            "lags, statistics, moments, scores",
-        ),
+        ("change-point walks --context lags,echoes", "lags, statistics, moments, scores"),
         ("change-point walks --context regions", "got 'regions'"),
         ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
         ("change-point walks --context moments --set features.few=1", "is of none of the features"),

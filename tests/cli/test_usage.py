@@ -135,10 +135,7 @@ def test_version_help_and_wrong_usage_need_no_library():
         ("normalized-cut train --set solver.master=newton", "no such parameter, it has max_calls"),
         ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
         ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
-        (
-            "change-point train --set files.spam=1",
-            "reading has no such parameter, it has",
-        ),
+        ("change-point train --set files.spam=1", "reading has no such parameter, it has"),
         ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
         (
             "change-point train --set files.skip_lines=x",
