@@ -273,7 +273,7 @@ class Answering:
                 samples,
                 baseline=used,
                 n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
-                prepared=list(held_out.samples),
+                prepared=list(held_out.evaluation.prepared),
             )
         with Interrupts():
             _save(learner, self.train, self.model, self.args)

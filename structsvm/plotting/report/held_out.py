@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample, Words
 from structsvm.data.samples import Counts, asked_counts
-from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import Evaluation, evaluate
@@ -33,16 +32,9 @@ class HeldOut:
     """All that a page shows, before it is made plain."""
 
     learner: MetricLearner
+    evaluation: Evaluation
     images: Sequence[NDArray[Any]]
     """The image of each sample; empty unless all samples are images that are at hand."""
-    labels: Sequence[Any]
-    """The labels as they were given."""
-    measured: Sequence[Sample]
-    samples: Sequence[Sample]
-    """As the metric sees them."""
-    evaluation: Evaluation
-    times: Sequence[TimeAxis | None] = ()
-    """When the samples of each recording were measured; empty if it is known of none."""
     changes: Sequence[Sequence[Mapping[str, Any]]] = ()
     """How sure each learned change of each recording is; empty where that is not known, or would
     take long."""
@@ -53,9 +45,9 @@ class HeldOut:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        names = [row.name for row in self.evaluation.samples]
+        found, names = self.evaluation, [row.name for row in self.evaluation.samples]
         return diagnose_measured(
-            self.learner, self.measured, self.labels, names=names, prepared=self.samples
+            self.learner, found.measured, found.labels, names=names, prepared=found.prepared
         )
 
     @classmethod
@@ -69,8 +61,7 @@ class HeldOut:
         if not images:  # a graph may have been made of one
             words = learner.problem_.traits.words
             found = replace(found, verdict=replace(found.verdict, words=words))
-        samples = (found.labels, found.measured, found.prepared)
-        return cls(learner, images, *samples, found, found.times, changes)
+        return cls(learner, found, images, changes)
 
 
 def _changes(

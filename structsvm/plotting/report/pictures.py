@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -40,15 +41,18 @@ def pictures_of(held_out: HeldOut) -> dict[str, Any]:
 
     Segments of a recording, pictures of an image, and points for anything else.
     """
+    views, marks, part = list[tuple[str, str]](), list[dict[str, Any]](), f"{held_out.words.part}s"
+    draw: Callable[..., dict[str, Any]]
     if held_out.images:
-        return {"kind": "images", "views": [], "states": [], "each": _images(held_out)}
-    if held_out.learner.problem_.traits.contiguous:
+        kind, draw = "images", _image
+    elif held_out.learner.problem_.traits.contiguous:
         states = _States.of(held_out)
-        each = _recordings(held_out, states)
-        return {"kind": "recordings", "views": [], "states": states.marks, "each": each}
-    part = f"{held_out.words.part}s"
-    views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
-    return {"kind": "tables", "views": views, "states": [], "each": _points(held_out)}
+        kind, draw, marks = "recordings", partial(_recording, states), states.marks
+    else:
+        kind, draw = "tables", _points
+        views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
+    each = [draw(held_out, i) for i in range(len(held_out.evaluation.samples))]
+    return {"kind": kind, "views": views, "states": marks, "each": each}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +68,12 @@ class _States:
 
     @classmethod
     def of(cls, held_out: HeldOut) -> _States:
-        if not held_out.evaluation.states:
+        found, learned = held_out.evaluation, state_marks(held_out.learner)
+        if not found.states:
             return cls({}, [], None)
-        learned = state_marks(held_out.learner)
-        sizes = [sample.n_samples for sample in held_out.samples]
-        truths = read_names(held_out.labels, sizes, held_out.words.whole)
-        labels = chain(*held_out.evaluation.states.values(), truths or ())
+        sizes = [sample.n_samples for sample in found.prepared]
+        truths = read_names(found.labels, sizes, held_out.words.whole)
+        labels = chain(*found.states.values(), truths or ())
         seen = {name for y in labels for name in y.tolist()}
         others = [*sorted(seen - learned.keys() - {None}, key=str), None]
         names = {name: k for k, name in enumerate((*learned, *others))}
@@ -81,39 +85,31 @@ class _States:
         return cls(names, marks, truths)
 
 
-def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
-    """Traces, segment ends and states of each recording."""
-    learner, evaluation, found = held_out.learner, held_out.evaluation, []
-    bins = int(np.clip(VALUES / (4 * TRACES * len(held_out.samples)), *BINS))
-    for i, (sample, measured) in enumerate(zip(held_out.samples, held_out.measured, strict=True)):
-        truth, labels = evaluation.truths[i], np.asarray(held_out.labels[i])
-        guesses = {name: Ms[i] for name, Ms in evaluation.guesses.items()}
-        ends = {name: M.breakpoints for name, M in ({"true": truth} | guesses).items()}
-        named = {name: each[i] for name, each in evaluation.states.items()}
-        if states.truths is not None:
-            named["true"] = states.truths[i]
-        seen = zip(*traces(learner, measured, sample, TRACES), strict=True)
-        changes = held_out.changes[i] if held_out.changes else ()
-        found.append(
-            {
-                "T": sample.n_samples,
-                "traces": [{"name": name, **envelope(values, bins)} for name, values in seen],
-                "ends": ends,
-                "states": {
-                    name: [states.names[y[end - 1]] for end in ends[name]]
-                    for name, y in named.items()
-                },
-                "changes": [
-                    {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")}
-                    for c in changes
-                ],
-                "labels": None
-                if labels.size != truth.n_samples
-                else [str(labels[end - 1]) for end in truth.breakpoints],
-                "time": _knots(held_out.times[i]) if held_out.times else None,
-            }
-        )
-    return found
+def _recording(states: _States, held_out: HeldOut, i: int) -> dict[str, Any]:
+    """Traces, segment ends and states."""
+    found, sample = held_out.evaluation, held_out.evaluation.prepared[i]
+    truth, labels = found.truths[i], np.asarray(found.labels[i])
+    bins = int(np.clip(VALUES / (4 * TRACES * len(found.prepared)), *BINS))
+    columns = zip(*traces(held_out.learner, found.measured[i], sample, TRACES), strict=True)
+    ends = {"true": truth.breakpoints}
+    ends |= {name: Ms[i].breakpoints for name, Ms in found.guesses.items()}
+    named = {name: each[i] for name, each in found.states.items()}
+    if states.truths is not None:
+        named["true"] = states.truths[i]
+    numbers = {name: [states.names[y[t - 1]] for t in ends[name]] for name, y in named.items()}
+    changes = held_out.changes[i] if held_out.changes else ()
+    known = labels.size == truth.n_samples
+    return {
+        "T": sample.n_samples,
+        "traces": [{"name": name, **envelope(values, bins)} for name, values in columns],
+        "ends": ends,
+        "states": numbers,
+        "changes": [
+            {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")} for c in changes
+        ],
+        "labels": [str(labels[t - 1]) for t in truth.breakpoints] if known else None,
+        "time": _knots(found.times[i]) if found.times else None,
+    }
 
 
 def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
@@ -134,42 +130,40 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
     return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
 
 
-def _points(held_out: HeldOut) -> list[dict[str, Any]]:
+def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
-    learner, evaluation = held_out.learner, held_out.evaluation
-    _, directions = heaviest_directions(learner, 2)
-    found = []
-    for i, (sample, y) in enumerate(zip(held_out.samples, held_out.labels, strict=True)):
-        truth, guess = partition_of(evaluation.truths[i]), evaluation.guesses["learned"][i]
-        assert guess.labels is not None
-        T, true = sample.n_samples, matched_labels(truth, guess)
-        places = np.column_stack([sample.X @ directions.T, np.zeros(T)])[:, :2].round(4)
-        wrong = guess.labels != true
-        numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
-        drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
-        pairs = zip(places[drawn].tolist(), numbers[drawn].tolist(), strict=True)
-        points = [[*place, *own] for place, own in pairs]
-        names = cluster_names(guess, truth, learner.problem_.learning.item_labels(y, sample))
-        found.append({"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names})
-    return found
+    learner, found = held_out.learner, held_out.evaluation
+    sample, T = found.prepared[i], found.prepared[i].n_samples
+    truth, guess = partition_of(found.truths[i]), found.guesses["learned"][i]
+    assert guess.labels is not None
+    true, directions = matched_labels(truth, guess), heaviest_directions(learner, 2)[1]
+    places = np.column_stack([sample.X @ directions.T, np.zeros(T)])[:, :2].round(4)
+    wrong = guess.labels != true
+    numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
+    drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
+    pairs = zip(places[drawn].tolist(), numbers[drawn].tolist(), strict=True)
+    labels = learner.problem_.learning.item_labels(found.labels[i], sample)
+    return {
+        "T": T,
+        "points": [[*place, *own] for place, own in pairs],
+        "misplaced": int(wrong.sum()),
+        "names": cluster_names(guess, truth, labels),
+    }
 
 
-def _images(held_out: HeldOut) -> list[dict[str, Any]]:
-    """Each image with its true parts and those of each metric."""
-    decode = held_out.learner.problem_.decode
-    side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.samples)), *SIDE))
-    found = []
-    for i, (pixels, sample) in enumerate(zip(held_out.images, held_out.samples, strict=True)):
-        true = _label_map(held_out.labels[i], pixels.shape[:2])
-        if true is None:
-            true = decode(partition_of(held_out.evaluation.truths[i]), sample)
-        # One map at a time: those of a photograph are large.
-        cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
-        for name, guesses in held_out.evaluation.guesses.items():
-            cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
-        shape = list(pixels.shape[:2])
-        found.append({"T": int(np.prod(shape)), "size": shape, "cuts": cuts})
-    return found
+def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
+    """An image with its true parts and those of each metric."""
+    found, sample, pixels = held_out.evaluation, held_out.evaluation.prepared[i], held_out.images[i]
+    side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.images)), *SIDE))
+    decode, shape = held_out.learner.problem_.decode, list(pixels.shape[:2])
+    true = _label_map(found.labels[i], pixels.shape[:2])
+    if true is None:
+        true = decode(partition_of(found.truths[i]), sample)
+    # One map at a time: those of a photograph are large.
+    cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
+    for name, guesses in found.guesses.items():
+        cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
+    return {"T": int(np.prod(shape)), "size": shape, "cuts": cuts}
 
 
 def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
