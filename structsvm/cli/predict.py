@@ -218,40 +218,31 @@ def answers_of(
         "rules: leave out --baseline, or --margins and the rules",
     )
     samples = learner.inputs_(measured) if prepared is None else prepared
-    problem, names = learner.problem_, inputs.names
-    tables: Sequence[Sequence[Mapping[str, Any]]]
+    problem, own, label = learner.problem_, others.get(baseline or ""), inputs.label
+    tables: Sequence[Sequence[Mapping[str, Any]]] = ()
     if margins:
         tables = learner.predict_segments(samples, n_clusters, **rules)
-        given = zip(inputs.items, tables, strict=True)
-        return [segments(item, table, inputs.label) for item, table in given]
-    if baseline in others:
+    elif hasattr(own, "predict_segments"):
+        tables = list(ask(own, "predict_segments", measured, n_clusters))
+    elif baseline is not None and own is not None:
         partitions = partitions_with(learner, baseline, measured, n_clusters)
     else:
         metric = learner.metric_ if baseline is None else learner.baselines_[baseline]
         partitions = decode_with(learner, metric, samples, n_clusters, **rules)
     if takes_images(problem):
-        labels = labels_of(problem, partitions, samples)
-        return [parts(name, each) for name, each in zip(names, labels, strict=True)]
+        maps = labels_of(problem, partitions, samples)
+        return [parts(name, each) for name, each in zip(inputs.names, maps, strict=True)]
     if not problem.traits.contiguous:
         who = _namer(learner, baseline)
         classes: Sequence[Any] = [None] * len(samples)
         if who is not None:
             classes = labels_by(others[who], who, problem, measured)
-        tables_found = zip(inputs.items, partitions, classes, strict=True)
-        return [clusters(*found, inputs.label) for found in tables_found]
-    own = others.get(baseline or "")
-    if own is None:  # states are those of the metric's scores
-        pairs = zip(partitions, samples, strict=True)
-        tables = [segment_table(M, sample, learner.classes_) for M, sample in pairs]
-    elif hasattr(own, "predict_segments"):
-        tables = list(ask(own, "predict_segments", measured, n_clusters))
-    else:
-        tables = [[]] * len(samples)
-    found = zip(inputs.items, tables, partitions, samples, strict=True)
-    return [
-        segments(item, table or segment_table(M, sample, None), inputs.label)
-        for item, table, M, sample in found
-    ]
+        pairs = zip(inputs.items, partitions, classes, strict=True)
+        return [clusters(*pair, label) for pair in pairs]
+    if not tables:  # states are those of the metric's scores
+        states = learner.classes_ if own is None else None
+        tables = [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
+    return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
 
 
 def _namer(learner: MetricLearner, baseline: str | None) -> str | None:
