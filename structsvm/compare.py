@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structsvm.errors import CertificateError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.learning import plot_gap, plot_gap_twice
+from structsvm.plotting.learning import plot_gap_twice
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
@@ -22,9 +22,6 @@ from structsvm.support.lazy import require
 from structsvm.support.plain import finite
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["DEFAULT_SOLVERS", "Comparison", "compare_on", "compare_solvers", "solver_named"]
 
@@ -79,13 +76,11 @@ class Comparison:
             for name, solution in self.solutions.items()
         ]
 
-    def plot(self, against: str | None = None, ax: Axes | None = None) -> Any:
-        """Draw the gaps with :func:`structsvm.plotting.plot_gap`, and return the axes.
+    def plot(self) -> Any:
+        """Draw the gaps against seconds and oracle calls in a new figure, and return the two axes.
 
-        Without ``against``, those against seconds and oracle calls, side by side in a new figure.
+        :func:`structsvm.plotting.plot_gap` draws the ``solutions`` on axes of your own.
         """
-        if against is not None or ax is not None:
-            return plot_gap(self.solutions, against=str(against), ax=ax)
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
         figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
         return plot_gap_twice(self.solutions, figure)

@@ -10,6 +10,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.plotting import plot_gap
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
@@ -50,15 +51,14 @@ def test_pictures(comparison):
     assert [text.get_text() for text in pair[0].figure.legends[0].get_texts()] == [*NAMES]
     assert all(len(line.get_path()) // line.get_markevery() <= 25 for line in pair[0].lines)
     ax = plt.figure().subplots()
-    assert comparison.plot("oracle_calls", ax) is ax
+    assert plot_gap(comparison.solutions, against="oracle_calls", ax=ax) is ax
     lines = {line.get_label(): line for line in ax.lines}
     assert tuple(lines) == NAMES
     frame = comparison.frame().query("solver == 'frank-wolfe'")
     np.testing.assert_array_equal(lines["frank-wolfe"].get_xdata(), frame["oracle_calls"])
     np.testing.assert_allclose(lines["frank-wolfe"].get_ydata(), frame["gap"].clip(1e-12))
-    for wrong in ({"against": "cuts"}, {"ax": ax}):
-        with pytest.raises(SettingsError, match="against"):
-            comparison.plot(**wrong)
+    with pytest.raises(SettingsError, match="against"):
+        plot_gap(comparison.solutions, against="cuts")
 
 
 def test_solvers_by_name_with_their_master():

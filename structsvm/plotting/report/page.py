@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
 from structsvm.diagnosis import Diagnosis
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import SCORES, meanings_in_words, perfect_in_words, score_titles
@@ -62,7 +61,6 @@ def report_page(
     title: str = "What the metric is worth",
     n_clusters: int | str | None = None,
     tolerance: int = 5,
-    measured: Sequence[Sample] | None = None,
     times: Sequence[Any] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
@@ -85,8 +83,6 @@ def report_page(
         What to call the samples; their own names, or else their numbers, otherwise.
     title : str
         Heading of the page.
-    measured : sequence of Sample, optional
-        The same samples as :func:`structsvm.interop.prepare` reads them, if they have been read.
     times : sequence, optional
         Of each recording when its samples were measured: a :class:`~structsvm.io.TimeAxis`,
         numbers or dates of shape (T_i,), or None.
@@ -111,7 +107,7 @@ def report_page(
     True
     """
     asked = {"n_clusters": n_clusters, "tolerance": tolerance, "unseen_states": unseen_states}
-    about = {"names": names, "measured": measured, "times": times, "groups": groups}
+    about = {"names": names, "times": times, "groups": groups}
     return page_of(HeldOut.of(learner, Xs, ys, **asked, **about), title)
 
 
