@@ -10,8 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.held_out import refuse_groups
-from structsvm.cli.inputs import InputData, groups_of, measured, read_for, taken_to_be_independent
+from structsvm.cli.held_out import NO_GROUPS
+from structsvm.cli.inputs import (
+    InputData,
+    groups_of,
+    measured,
+    read_for,
+    refuse_if,
+    taken_to_be_independent,
+)
 from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
@@ -35,7 +42,7 @@ def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
     learner, inputs, about = _asked(args, terminal)
     split = "auto" if can_be_split(learner, about["measured"], inputs.ys) else None
-    refuse_groups(args.groups if split else None)
+    refuse_if(split and args.groups, NO_GROUPS)
     groups = groups_of(inputs, args.groups, terminal)
     with inputs.named(), terminal.working("partitioning"):
         result = evaluate(learner, inputs.Xs, inputs.ys, split=split, groups=groups, **about)

@@ -26,6 +26,7 @@ from structsvm.support.plain import counted, some_of
 
 PIECES, CHANGES = 6, 2
 """Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
+NO_GROUPS = "--groups is for several files: a single table has one name"
 ALIKE = "All that was learned from is of one {0}, and what was held out {1}: others may differ."
 
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
@@ -80,11 +81,6 @@ def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
     )
 
 
-def refuse_groups(groups: object) -> None:
-    """Refuse groups of a single table."""
-    refuse_if(groups is not None, "--groups is for several files: a single table has one name")
-
-
 def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
     """What the verdict is about, if not about further samples: rows of the only table, say."""
     split: str | None = args.split
@@ -97,7 +93,7 @@ def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
     )
     if len(inputs) > 1 or inputs.problem.traits.contiguous or takes_images(inputs.problem):
         return split
-    refuse_groups(args.groups)
+    refuse_if(args.groups, NO_GROUPS)
     return split or ROWS
 
 

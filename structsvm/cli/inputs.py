@@ -48,8 +48,7 @@ TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians")
 """Parameters of reading that commands give themselves."""
-OF_LABELS = ["outside", "tier", *CHOSEN]
-"""Parameters of reading labels from files of their own."""
+OF_LABELS = ["outside", "tier", *CHOSEN]  # parameters of reading labels from files of their own
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS] + OF_LABELS
 """Parameters of reading that can be typed."""
 ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")

@@ -51,8 +51,7 @@ NO_FOLDERS = (
     *(".json", ".html", ".pdf", ".svg", ".structsvm"),
 )
 """Ends of names that are not meant for folders."""
-READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)
-"""Kinds of files that are read of a folder."""
+READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)  # kinds of files that are read of a folder
 
 
 # ---- where commands may write

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
-BOUNDS = ("lower", "gap", "bound")
-"""What is known of a solution with a certified gap."""
+BOUNDS = ("lower", "gap", "bound")  # what is known of a solution with a certified gap
 DPI = 150
 PLOTS: Mapping[str, Any] = {
     "weights": plot_weights,

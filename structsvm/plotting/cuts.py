@@ -15,10 +15,8 @@ from structsvm.plotting.style import OKABE_ITO, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TINT = 0.35
-"""Share of the colour of a part in what is seen of it."""
-STRIP = 256
-"""Rows that are coloured at a time."""
+TINT = 0.35  # share of the colour of a part in what is seen of it
+STRIP = 256  # rows that are coloured at a time
 MOST_PIXELS = 4_000_000
 """The largest number of pixels of a drawn image; a page has fewer."""
 

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
 
 GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
-LEAST_GAP = 1e-12
-"""Smaller gaps are drawn here: a logarithmic axis has no zero."""
-MARKS = 25
-"""The largest number of iterations that are marked."""
+LEAST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no zero
+MARKS = 25  # the largest number of iterations that are marked
 
 
 def plot_gap(

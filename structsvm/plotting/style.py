@@ -24,8 +24,7 @@ DASHES = ("-", "--", "-.", ":")
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442")
 """Okabe and Ito's colours but black, neighbours far apart in hue and in lightness."""
-DARK = ("#0072B2",)
-"""Those on which white is read better than black."""
+DARK = ("#0072B2",)  # those on which white is read better than black
 
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 """What tells states apart once the colours are used up, as matplotlib spells it."""

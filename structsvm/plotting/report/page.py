@@ -174,8 +174,7 @@ def _asset(name: str) -> str:
 # ---- everything the page of a report shows, as plain values
 
 
-WEIGHTS, CELLS = 20, 12
-"""Features that are listed, and rows of the heat map."""
+WEIGHTS, CELLS = 20, 12  # features that are listed, and rows of the heat map
 
 
 def content(held_out: HeldOut) -> dict[str, Any]:
