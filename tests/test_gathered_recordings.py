@@ -1,11 +1,10 @@
-"""Recordings read one at a time: features, classifiers, folds, Ctrl-C, recipes for clusters."""
+"""Recordings read one at a time: features, classifiers, folds, recipes for clusters."""
 
 import pickle
 import tracemalloc
 
 import numpy as np
 import pytest
-from interrupted import output_of_interrupted
 from recording_cases import OnDemand, same_bits
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -244,36 +243,3 @@ def test_models_and_what_is_sent_hold_no_data(tmp_path):
     sent = [pickle.loads(pickle.dumps(sample.data)) for sample in data.samples]
     for X, sample in zip(sent, data.samples, strict=True):
         np.testing.assert_array_equal(X.read(), sample.X)
-
-
-# ---- Ctrl-C
-
-INTERRUPTED = """
-    import time, warnings
-    from structsvm.storage import limits
-    limits.KEPT = 1  # every round reads every recording
-    warnings.simplefilter("ignore")
-    from structsvm import MetricLearner
-    from structsvm.datasets import relevant_changes
-    from structsvm.solvers import CuttingPlane, Stopping
-
-    class Slow:
-        held = relevant_changes(8, n_samples=220, n_features=4, n_relevant=2, random_state=0)
-        def __len__(self):
-            return 8
-        def __getitem__(self, i):
-            time.sleep(0.02)
-            return self.held[i].X, self.held[i].y
-
-    solver = CuttingPlane(Stopping(1e-15, 100_000))
-    learner = MetricLearner(metric="diagonal", solver=solver, n_jobs=2, backend="processes")
-    learner.fit(Slow(), callback=lambda entry: print(entry.iteration, flush=True))
-    found = learner.solution_
-    print(found.status.name, found.lower <= found.upper, len(learner.predict(Slow())), flush=True)
-"""
-
-
-def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(tmp_path):
-    """Learning ends with a certificate, a calibrated price or the learned one, and no worker."""
-    output = output_of_interrupted(INTERRUPTED, b"1\n", tmp_path)
-    assert output.endswith(b"INTERRUPTED True 8\n")
