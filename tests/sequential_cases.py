@@ -90,15 +90,6 @@ def segmentations(T: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]
     return boundary, holds.astype(float), segments
 
 
-def enumerated_maximum(objective: TraceObjective, constraint: Constraint) -> float:
-    boundary, _, _ = segmentations(objective.n_samples)
-    allowed = boundary[:, list(constraint.forced)].all(axis=1)
-    allowed &= ~boundary[:, list(constraint.forbidden)].any(axis=1)
-    if constraint.n_clusters is not None:
-        allowed &= boundary.sum(axis=1) == constraint.n_clusters + 1
-    return float(segment_scores(objective)[allowed].max())
-
-
 def segment_scores(objective: TraceObjective) -> np.ndarray:
     """``Tr(A M)`` of every segmentation."""
     A = objective.dense()

@@ -12,6 +12,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import Listed, listed_risk
+from recording_cases import recordings_of_four_segments as recordings
 
 from structsvm import MetricLearner
 from structsvm.errors import CheckpointError, OracleError, SettingsError
@@ -79,6 +80,7 @@ KILLED = """
     from collections import Counter
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
+from recording_cases import recordings_of_four_segments as recordings
     from structsvm.storage import archive
     from structsvm.regularizers import SquaredNorm
     from structsvm.solvers import checkpoint
@@ -355,17 +357,6 @@ def marks(constraints=None, regularizer=None, order=3):
         constraints,
     )
     return identity(changed, CuttingPlane())
-
-
-def recordings():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(4), 10)
-    Xs = []
-    for _ in range(4):
-        X = rng.normal(size=(40, 3))
-        X[:, 0] += 3 * rng.normal(size=4)[y]
-        Xs.append(X)
-    return Xs, [y] * 4
 
 
 def test_a_constraint_that_reads_a_changed_global_is_another(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The sequential oracle with numbers of changes given in places: enumeration, bad input."""
+"""The sequential oracle against enumeration, with numbers of changes given in places or not."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from sequential_cases import Case, random_case, segment_scores, segmentations
 from structsvm.errors import OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Constraint, Region, TraceObjective
+from structsvm.partitions.oracle import Argmax, Constraint, Quality, Region, TraceObjective
 
 PRUNED, PLAIN = SequentialOracle(), SequentialOracle(pruning=False)
 
@@ -17,7 +17,7 @@ PRUNED, PLAIN = SequentialOracle(), SequentialOracle(pruning=False)
 def random_regions(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
     """None, one, several or at least one change; they may overlap and contradict each other."""
     regions = []
-    for _ in range(int(rng.integers(1, 4))):
+    for _ in range(int(rng.integers(0, 4))):
         start, end = (int(t) for t in np.sort(rng.choice(T + 1, 2, replace=False)))
         loose = rng.random() < 0.4
         regions.append(Region(start, end, 1 if loose else int(rng.integers(0, 3)), loose))
@@ -56,7 +56,7 @@ def answer_or_reason(oracle: SequentialOracle, case: Case) -> Argmax | str:
 def test_reaches_the_maximum_over_the_segmentations_that_agree(
     oracle: SequentialOracle, n: int
 ) -> None:
-    """Thousands of label sets, T <= 10: answered, impossible, or overlapping and refused."""
+    """Questions of every kind with T <= 10, compared on centred data: offsets cost no digits."""
     answered = impossible = refused = 0
     for seed in range(n):
         case = labelled_case(seed)
@@ -66,6 +66,10 @@ def test_reaches_the_maximum_over_the_segmentations_that_agree(
         if isinstance(answer, Argmax):
             values = np.where(allowed, segment_scores(case.centred), -np.inf)
             assert abs(case.centred.value(answer.y) - values.max()) <= case.slack, seed
+            size = 1.0 + float(np.sum(case.objective.Z**2))
+            off = abs(answer.value - case.objective.value(answer.y))
+            assert off <= 1e-13 * size + case.slack, seed
+            assert (answer.upper_bound, answer.quality) == (answer.value, Quality.EXACT)
             ends = np.zeros(T + 1, dtype=bool)
             ends[answer.y.boundaries] = True
             assert allowed[(segmentations(T)[0] == ends).all(axis=1)].all(), seed
@@ -76,7 +80,7 @@ def test_reaches_the_maximum_over_the_segmentations_that_agree(
             assert not allowed.any(), (seed, answer)
             impossible += 1
     assert answered > 0.3 * n
-    assert impossible > 0.3 * n
+    assert impossible > 0.2 * n
     assert refused > 0.01 * n
 
 

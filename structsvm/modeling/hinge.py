@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import SettingsError
-from structsvm.learner.structured import StructuredSVM
+from structsvm.learner.structured import StructuredSVM, risk_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import OracleAtom, Part, Pool, Question, as_expressions
 from structsvm.partitions.learning import MetricObjective
@@ -139,7 +139,7 @@ def risk_and_weights(
         objective = problem.learning.objective(kind, data.n_features)
         risk = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
     else:
-        risk = StructuredSVM(problem).risk(Xs, ys, sample_weight=sample_weight)
+        risk = risk_of(StructuredSVM(problem), Xs, ys, sample_weight=sample_weight)
     if not isinstance(risk, RegularizedRisk):
         raise SettingsError(
             f"{label}: the losses of {type(problem).__name__} are not convex in the metric"
