@@ -80,7 +80,6 @@ KILLED = """
     from collections import Counter
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
-from recording_cases import recordings_of_four_segments as recordings
     from structsvm.storage import archive
     from structsvm.regularizers import SquaredNorm
     from structsvm.solvers import checkpoint

@@ -126,9 +126,9 @@ class ProgramRun(CutRun):
         """The problem with the cuts as constraints, solved."""
         started, self._cuts = time.perf_counter(), cuts
         if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
-            self._fit_units()
-            if self.solver is None or self.solver.restriction is not self.rewritten.restriction:
-                self.solver = self._solver_of(self.rewritten.restriction)
+            restriction = self._in_units()
+            if self.solver is None or self.solver.restriction is not restriction:
+                self.solver = self._solver_of(restriction)
         try:
             answer = self.solver.solve(cuts, request.tol)
         finally:
@@ -139,14 +139,15 @@ class ProgramRun(CutRun):
             self.certificate.update_lower(*answer.bound)
         return answer
 
-    def _fit_units(self) -> None:
-        """Make the restricted problem in units for terms of these sizes, once while they fit."""
+    def _in_units(self) -> Restriction:
+        """The restricted problem in units for terms of these sizes, made once while they fit."""
         last: Restriction | None = self.rewritten.restriction
         units = self.rewritten.same_size(1.0) if last is None else last.units
         found = fitted(units, self._now)
         if last is None or any(new is not old for new, old in zip(found, units, strict=True)):
             with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
-                self.rewritten.restriction = Restriction(self.rewritten, found)
+                self.rewritten.restriction = last = Restriction(self.rewritten, found)
+        return last
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""

@@ -279,7 +279,7 @@ class Conic(Restricted):
         if status == "PrimalInfeasible":
             raise InfeasibleError("the restricted problem is infeasible")
         if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
-            raise UnboundedError("the restricted problem is unbounded")
+            raise UnboundedError(f"the restricted problem is unbounded, even in a box: {SCALES}")
         x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
         if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
             raise MasterError(
