@@ -53,22 +53,16 @@ class FrameClassifier(NamedSegmenter):
 
     Parameters
     ----------
-    estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
-        As for :class:`structsvm.features.StateScores`; "boosting" by default.
+    estimator, n_folds, standardize, random_state
+        As for :class:`structsvm.features.StateScores`.
     features : RecordingTransformer, optional
         Context that the classifier sees: by default, for "boosting", samples up to a quarter of a
         typical segment away, and for others means and standard deviations of windows of a quarter,
         a half and one typical segment.
-    n_folds : int
-        Lowered to the number of groups, or of recordings where there are no groups.
     prices : sequence of float, optional
         Those to choose from; 0 and 25 from 1/4 to 64 by default.
     smoothing : float
         Added to a probability before its logarithm is taken.
-    standardize : {"both", "recording", "training", None}
-        How the features are centred and scaled before the classifier sees them.
-    random_state : int, optional
-        Of the folds, and of an estimator whose ``random_state`` is None.
 
     Attributes
     ----------
@@ -179,17 +173,12 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
 
     Parameters
     ----------
-    estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
-        "boosting" by default.
+    estimator, n_folds, standardize, random_state
+        As for :class:`structsvm.features.StateScores`.
     widths : sequence of int
         Of the windows, in samples.
     tolerance : int
         Samples on either side of a boundary that count as one in training.
-    n_folds : int
-        Lowered to the number of groups, or of recordings where there are no groups.
-    standardize : {"recording", "training", "both", None}
-    random_state : int, optional
-        Of the folds, and of an estimator whose ``random_state`` is None.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.samples import Counts, label_values, missing_labels
+from structsvm.data.samples import Counts, label_values, missing_labels, unlabelled
 from structsvm.errors import DataError
 from structsvm.partitions.problem import Baseline
 from structsvm.support.arrays import Floats
@@ -67,8 +67,8 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
             Nothing is held out.
         """
         refuse_unlisted("kind", self.kind, tuple(KINDS))
-        X, labels = np.vstack(Xs), each_in_order(ys, Xs)
-        y = np.concatenate([label_values(one) for one in labels])
+        X = np.vstack(Xs)
+        y = np.concatenate([label_values(one) for one in each_in_order(ys, Xs)])
         if len(X) != len(y) or np.unique(y).size < 2:
             raise DataError(
                 f"{len(X)} rows with {len(y)} labels of {np.unique(y).size} classes: a classifier "
@@ -98,8 +98,7 @@ def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
     classes = set()
     for y in labels:
         values = label_values(y if np.iterable(y) else ())  # of partial labels none
-        numbers = values.dtype.kind in "if"
-        if values.ndim != 1 or missing_labels(values).any() or (numbers and (values == -1).any()):
+        if values.ndim != 1 or (missing_labels(values) | unlabelled(values)).any():
             return []
         classes.add(frozenset(values.tolist()))
     if len(classes) != 1 or len(next(iter(classes))) < 2:

@@ -58,10 +58,6 @@ class Confusion:
         f1 = 2 * np.diag(self.counts)[occurs] / both[occurs]
         return float(np.mean(f1)) if occurs.any() else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values: the names, and the rows of the table."""
-        return {"states": list(self.states), "counts": self.counts.tolist()}
-
     def __str__(self) -> str:
         """The table, true states in rows."""
         names = tuple(map(str, self.states))

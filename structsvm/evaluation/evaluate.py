@@ -117,10 +117,6 @@ class SampleScores:
     scores: Mapping[str, Scores]
     """By name of the metric: "learned", "untrained", and the baselines that were tuned."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values: name, n_clusters, and the scores of each metric."""
-        return {"name": self.name, "n_clusters": self.n_clusters, **self.scores}
-
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
@@ -264,14 +260,19 @@ class Evaluation:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
         plain: dict[str, Any] = dict(self.scores)
         if self.confusion:
-            plain["confusion"] = {metric: of.to_dict() for metric, of in self.confusion.items()}
+            plain["confusion"] = {
+                metric: {"states": list(of.states), "counts": of.counts.tolist()}
+                for metric, of in self.confusion.items()
+            }
         plain["counts"] = self.counts
         if self.errors:
             plain["time_unit"] = self.unit
         if self.learned_again is not None:
             plain |= {"question": self.verdict.question, "learned_again": self.learned_again}
         plain["verdict"] = self.verdict.to_dict()
-        plain[f"{self.verdict.words.whole}s"] = [row.to_dict() for row in self.samples]
+        plain[f"{self.verdict.words.whole}s"] = [
+            {"name": row.name, "n_clusters": row.n_clusters, **row.scores} for row in self.samples
+        ]
         return plain
 
     def _means(self, metric: str) -> dict[str, float | None]:
