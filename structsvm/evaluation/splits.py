@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,6 @@ FOLDS: dict[str | None, int] = {CLUSTERS: 3}
 """By default, if not 5: a metric that tells two clusters apart may not tell a dozen apart, and a
 metric learned from half of the clusters is not like one that is learned from all."""
 ATTEMPTS = 100  # to draw folds of clusters that were not drawn before
-PARTS = {
-    ROWS: Words("row group", "cluster", "row"),
-    CLUSTERS: Words("cluster group", "cluster", "row"),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +63,8 @@ class Split:
     """What is learned from while a fold is held out, for each fold."""
     words: Words
     """What the samples that are held out are called."""
-    numbers: Ints
-    """A number for each of them, the same for copies, (M,)."""
+    numbers: Ints | None = None
+    """A number for each of them, the same for copies, (M,); None if there are none."""
     grouped: bool = False
     draws: int = 1
     """How often everything is held out, each time in other folds."""
@@ -252,12 +248,9 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold whole clusters out, equally many at a time, in several draws of folds."""
-    words, numbers = data.problem.traits.words, dict[str, int]()
-    labels = [
-        np.array([numbers.setdefault(name, len(numbers)) for name in names])
-        for names in data.names_of_items
-    ]
-    K = len(numbers)
+    words, names = data.problem.traits.words, data.names_of_items
+    number = {name: k for k, name in enumerate(dict.fromkeys(chain(*names)))}
+    labels, K = [np.array([number[name] for name in own]) for own in names], len(number)
     if K < FEWEST_CLUSTERS:
         raise DataError(
             f"{words.parts(K)}: split='clusters' needs at least {FEWEST_CLUSTERS}, two to learn "
@@ -321,21 +314,20 @@ def _parts(
     pieces: list[tuple[int, Ints]] = []
     held_out: list[int] = []
     training = []
-    for k, fold in enumerate(out):
-        away = {i: np.concatenate([rows for j, rows in fold if j == i]) for i, _ in fold}
+    for k, parts in enumerate(out):
+        away = {i: np.concatenate([rows for j, rows in parts if j == i]) for i, _ in parts}
         rest = [(i, np.setdiff1d(np.arange(labels[i].size), rows)) for i, rows in away.items()]
         training.append(data.cut([(i, left) for i, left in rest if left.size]))
-        judged = [(i, rows) for i, rows in fold if np.unique(labels[i][rows]).size >= fewest]
+        judged = [(i, rows) for i, rows in parts if np.unique(labels[i][rows]).size >= fewest]
         pieces += judged
         held_out += [k] * len(judged)
-    numbers, fold_of = np.arange(len(pieces)), np.array(held_out)
+    fold = np.array(held_out)
     return Split(
         data.cut(pieces),
-        fold_of,
-        numbers if asked == ROWS else fold_of,
+        fold,
+        np.arange(len(pieces)) if asked == ROWS else fold,
         training,
-        PARTS[asked],
-        numbers,
+        Words("row group" if asked == ROWS else "cluster group", "cluster", "row"),
         draws=draws,
         shares=shares,
         question=question_in_words(asked, len(pieces)),
@@ -392,8 +384,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         np.unique(wholes.units[which], return_inverse=True)[1],
         [rest for _, _, _, rest in found],
         words,
-        np.arange(which.size),
-        wholes.grouped,
+        grouped=wholes.grouped,
         shares=shares,
         question=question,
     )
