@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample, sum_of_each
+from structsvm.data.sample import Data, Sample, sum_of_each
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening
@@ -19,6 +19,7 @@ from structsvm.support.progress import stage
 __all__ = ["NAMES", "fit"]
 
 Samples = Sequence[Sample]
+Arrays = Sequence[Data]
 Truths = Sequence[EquivalenceMatrix]
 
 
@@ -73,7 +74,7 @@ def closed_form(
             f"olda compares neighbouring segments, and {traits.words.part}s of a "
             f"{traits.words.whole} have no neighbours: use lda"
         )
-    return OWN[name](samples, truths, weights, **settings)
+    return OWN[name]([x.data for x in samples], truths, weights, **settings)
 
 
 def _pca(
@@ -83,44 +84,37 @@ def _pca(
     arrays = [x.data for x in samples]
     scatter = sum_of_each("measuring the samples", _scatter, arrays, weights=weights)
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
-    P, found = vectors.shape[0], []
+    P = vectors.shape[0]
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
-    for rank in stage("ranks of PCA", ranks):
-        factor = vectors[:, :rank]
-        found.append((problem.learning.calibrate(factor, samples, truths, weights), factor))
-    calibration, factor = min(found, key=lambda pair: pair[0].merit)
-    return calibration.metric(factor)
+    found = [
+        (problem.learning.calibrate(vectors[:, :rank], samples, truths, weights), rank)
+        for rank in stage("ranks of PCA", ranks)
+    ]
+    calibration, rank = min(found, key=lambda pair: pair[0].merit)
+    return calibration.metric(vectors[:, :rank])
 
 
-def _rca(
-    samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 0.5
-) -> Floats:
+def _rca(arrays: Arrays, truths: Truths, weights: Floats | None, shrinkage: float = 0.5) -> Floats:
     """Relevant component analysis: the inverse of the covariance within the true clusters."""
-    return within_whitening([x.data for x in samples], truths, shrinkage, weights)
+    return within_whitening(arrays, truths, shrinkage, weights)
 
 
-def _lda(
-    samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 1e-3
-) -> Floats:
+def _lda(arrays: Arrays, truths: Truths, weights: Floats | None, shrinkage: float = 1e-3) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
-    whitening = _rca(samples, truths, weights, shrinkage)
-    arrays = [x.data for x in samples]
+    whitening = _rca(arrays, truths, weights, shrinkage)
     between = sum_of_each("measuring the samples", _between, arrays, truths, weights=weights)
     between = whitening @ between @ whitening
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
 
 
-def _olda(
-    samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 0.5
-) -> Floats:
+def _olda(arrays: Arrays, truths: Truths, weights: Floats | None, shrinkage: float = 0.5) -> Floats:
     """Ordinal linear discriminant analysis (McFee and Ellis, ICASSP 2014): ``B = C^-1 S C^-1``.
 
     S is the scatter between neighbouring segments, and C the covariance of RCA: less shrunk, B
     depends on directions in which few labels happen to vary little.
     """
-    whitening = _rca(samples, truths, weights, shrinkage)
-    arrays = [x.data for x in samples]
+    whitening = _rca(arrays, truths, weights, shrinkage)
     between = sum_of_each("measuring the samples", _of_changes, arrays, truths, weights=weights)
     lengths = [X.shape[0] for X in arrays]
     between /= sum(lengths) if weights is None else weights @ lengths
