@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint, Clustering, MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning
-from structsvm.evaluation.splits import PARTS, fewest_rows, split_rows
+from structsvm.evaluation.splits import fewest_rows, split_rows
 from structsvm.learner.steps import read_training
 
 X, Y = load_iris(return_X_y=True)
@@ -35,7 +35,7 @@ def test_the_table_learned_from_is_cross_validated(found):
     assert len(found.samples) == 10
     assert {r.n_clusters for r in found.samples} == {3}
     assert found.verdict.is_supported
-    assert found.verdict.words is PARTS["rows"]
+    assert found.verdict.words.whole == "row group"
     assert "10 held-out row groups" in str(found.verdict)
     assert "by a metric learned from the others" in found.verdict.question
 
