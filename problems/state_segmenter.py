@@ -65,6 +65,9 @@ shrunk to counts. Of 0.3, 1 and 3 it had the smallest loss on s11-s15 of har_sps
 TIMES_LONGEST = 2
 """Lengths are told apart up to so many times that of the longest labelled segment."""
 
+LEARNED_FROM = 25
+"""Samples of a typical segment that classifiers learn from, at least."""
+
 BLOCKS_OF_A_SEGMENT = 50
 """Into how many blocks a typical segment is divided at most while weights are learned."""
 
@@ -172,7 +175,12 @@ classifiers of scikit-learn, optional
         estimators = usual if self.estimators is None else self.estimators
         if isinstance(estimators, str) or not len(estimators):
             raise SettingsError(f"estimators must be a list, such as ['lda'], got {estimators!r}")
-        folds: dict[str, Any] = {"n_folds": self.n_folds or (5 if few else 3), "whole": few}
+        folds: dict[str, Any] = {
+            "n_folds": self.n_folds or (5 if few else 3),
+            "whole": few,
+            # Samples next to each other are much alike.
+            "every": max(1, int(typical_length(sequences)) // LEARNED_FROM),
+        }
         held_out, models = [], []
         for estimator in stage("classifiers", list(estimators)):
             features = self.features or context_of(estimator, sequences)

@@ -207,6 +207,7 @@ class FrameRecipe:
         estimator: Any = None,
         n_folds: int | None = None,
         whole: bool = True,
+        every: int = 1,
     ) -> None:
         self.owner = type(learner).__name__
         self.n_folds, self.random_state = n_folds or learner.n_folds, learner.random_state
@@ -214,7 +215,7 @@ class FrameRecipe:
             estimator = usual if learner.estimator is None else learner.estimator
         self.classifier = _classifier(estimator, self.random_state, self.owner)
         self.features, self.standardize = features, standardize
-        self.words, self.averaged, self.whole = words, averaged, whole
+        self.words, self.averaged, self.whole, self.every = words, averaged, whole, every
 
     def fit(
         self,
@@ -229,7 +230,7 @@ class FrameRecipe:
         if learned is not None:
             cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
             apart = groups if cross_fits else None  # which the others do not look at
-            asked = (self.features, self.standardize, self.classifier)
+            asked = (self.features, self.standardize, self.classifier, self.every)
             key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
             if key in learned:
                 return learned[key]
@@ -239,8 +240,8 @@ class FrameRecipe:
         else:
             context.fit(Xs[:1])
         standardizer = Standardizer.fit(self.standardize, features)
-        code = np.concatenate(states.codes)
-        rows = np.vstack([standardizer(F) for F in features])[code != UNNAMED]
+        code = np.concatenate([y[:: self.every] for y in states.codes])
+        rows = np.vstack([standardizer(F)[:: self.every] for F in features])[code != UNNAMED]
         code = code[code != UNNAMED]
         classifier = clone(self.classifier)
         if np.unique(code).size == 1:  # most classifiers refuse a single state
