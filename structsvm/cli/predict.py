@@ -39,9 +39,9 @@ from structsvm.learner.training_set import ask
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.plotting.cuts import as_file, overlay
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.lazy import require
 from structsvm.support.plain import counted, csv_text, finite
 
 PLACES = ("row", "start", "end", "start_time", "end_time")
@@ -291,10 +291,8 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
             text = csv_text([*header, *names], whole, separator)
             write_atomically(path, text.encode(errors="backslashreplace"))
         else:
-            from structsvm.plotting import overlay
-
             write_atomically(path, label_map(answer.labels, ".png"))
-            write_atomically(next(files), _png(overlay(item.image, answer.labels)))
+            write_atomically(next(files), as_file(overlay(item.image, answer.labels), "png"))
 
 
 def _rounded(value: Any) -> Any:
@@ -333,18 +331,10 @@ def label_map(labels: Any, kind: str) -> bytes:
     """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
     if kind == ".png":
         most = max(int(labels.max()), 1)
-        if most > 255:
-            return _png(labels.astype(np.uint16))
-        return _png((labels * (255 // most)).astype(np.uint8))
+        greys, held = labels * max(255 // most, 1), np.uint8 if most <= 255 else np.uint16
+        return as_file(greys.astype(held), "png")
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _png(pixels: Any) -> bytes:
-    buffer = io.BytesIO()
-    pillow = require("PIL.Image", "images", "writing images")
-    pillow.fromarray(pixels).save(buffer, format="png")
     return buffer.getvalue()
 
 

@@ -103,18 +103,6 @@ GROUPS = ("", "problem", "solver", "features", "files")
 """Groups of settings, ``--set problem.NAME=VALUE``; "" is that of the learner."""
 
 
-def assignment(text: str) -> tuple[str, str, str]:
-    """``GROUP.NAME=VALUE`` in its parts; dashes in names may stand for underscores."""
-    name, equals, value = text.partition("=")
-    group, dot, setting = name.replace("-", "_").partition(".")
-    group, setting = (group, setting) if dot else ("", group)
-    if not (setting and equals and group in GROUPS):
-        raise argparse.ArgumentTypeError(
-            f"expected NAME=VALUE, or GROUP.NAME=VALUE of {', '.join(GROUPS[1:])}, got {text!r}"
-        )
-    return group, setting, value
-
-
 def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
     """What a text of an option stands for; ``what`` was expected where it stands for nothing."""
 
@@ -125,6 +113,16 @@ def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}") from None
 
     return value_of
+
+
+def setting(text: str) -> tuple[str, str, str]:
+    """``GROUP.NAME=VALUE`` in its parts; dashes in names may stand for underscores."""
+    path, equals, value = text.partition("=")
+    group, dot, name = path.replace("-", "_").partition(".")
+    group, name = (group, name) if dot else ("", group)
+    if not (name and equals and group in GROUPS):
+        raise ValueError
+    return group, name, value
 
 
 def whole(text: str, least: int = 1) -> int:
@@ -138,6 +136,7 @@ def rows(text: str) -> tuple[int, int]:
     return whole(i, 0), whole(j, 0)
 
 
+assignment = read_as(f"NAME=VALUE, or GROUP.NAME=VALUE of {', '.join(GROUPS[1:])}", setting)
 positive = read_as("an integer >= 1", whole)
 counted = read_as("an integer >= 1 or 'true'", lambda text: text if text == "true" else whole(text))
 strength = read_as("a number > 0 or 'cv'", lambda text: text if text == "cv" else float(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from structsvm.data.samples import label_values
 from structsvm.errors import DataError
 from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
 from structsvm.plotting.style import OKABE_ITO, new_axes
+from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,6 +106,13 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     ax.imshow(np.round(shown).astype(np.uint8), interpolation="nearest", extent=whole)
     ax.set_axis_off()
     return ax
+
+
+def as_file(pixels: NDArray[Any], kind: str, **settings: Any) -> bytes:
+    """Pixels as a file of a kind that Pillow writes."""
+    buffer, pillow = io.BytesIO(), require("PIL.Image", "images", "writing images")
+    pillow.fromarray(pixels).save(buffer, format=kind, **settings)
+    return buffer.getvalue()
 
 
 def _pixels(image: Any) -> NDArray[Any]:

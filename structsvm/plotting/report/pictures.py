@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,13 +17,12 @@ from structsvm.data.times import TimeAxis
 from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of
 from structsvm.partitions.losses import matched_labels
-from structsvm.plotting.cuts import overlay
+from structsvm.plotting.cuts import as_file, overlay
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.samples import cluster_names, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.plotting.words import heaviest_directions
 from structsvm.support.arrays import Floats
-from structsvm.support.lazy import require
 
 TRACES = 3  # of the columns of a recording, and of its directions
 VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings
@@ -179,7 +177,6 @@ def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
 
 def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
     """The image, its parts marked if there are any, as an address that holds it."""
-    pillow = require("PIL.Image", "images", "a page on images")
     H, W = image.shape[:2]
     shrink = min(1.0, side / max(H, W))
     rows, columns = (
@@ -189,9 +186,7 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
     seen = overlay(small, np.zeros(small.shape[:2], dtype=np.int64), tint=0.0)
     if labels is not None:
         seen = overlay(small, labels[rows][:, columns])
-    buffer = io.BytesIO()
-    pillow.fromarray(seen).save(buffer, format="jpeg", quality=88)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return "data:image/jpeg;base64," + base64.b64encode(as_file(seen, "jpeg", quality=88)).decode()
 
 
 def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
