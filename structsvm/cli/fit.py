@@ -24,7 +24,7 @@ from structsvm.cli.inputs import (
     read,
     refuse_foreign_options,
     refuse_if,
-    remembered,
+    save_learned,
     solver_of,
     takes_images,
     typed_files,
@@ -36,7 +36,6 @@ from structsvm.cli.show import describe, figure_in
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import compare_on
-from structsvm.data.times import usual_steps
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
@@ -235,9 +234,7 @@ def _fit(
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
 
     def keep(learned: MetricLearner) -> None:
-        learned.columns_ = remembered(args) | inputs.learned
-        learned.steps_ = usual_steps(inputs.times)
-        save(learned, args.output)
+        save_learned(learned, inputs, args, args.output)
 
     baselines = None if args.baselines == "none" else args.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.

@@ -21,7 +21,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import unlabelled
-from structsvm.data.times import TimeAxis
+from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
 from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
@@ -33,6 +33,7 @@ from structsvm.io.label_files import read_regions
 from structsvm.io.options import SEQUENCES, FileOptions
 from structsvm.io.recording import Recording, listed
 from structsvm.io.windows import columns_of, in_windows, window_for
+from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
@@ -212,17 +213,23 @@ def typed_files(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in typed.items() if value is not None}
 
 
-def remembered(args: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of reading that were typed, and that a model remembers."""
-    return {name: value for name, value in typed_files(args).items() if name not in ONCE}
-
-
 def file_options(args: argparse.Namespace, learned: Mapping[str, Any], **asked: Any) -> FileOptions:
     """How files are read, as typed or else as the model has learned; of the latter none must be."""
     typed, known = typed_files(args), {one.name for one in fields(FileOptions)}
     given = {name: value for name, value in {**learned, **typed}.items() if name in known}
     optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
     return FileOptions(**given, **asked, optional=frozenset(optional))
+
+
+def save_learned(
+    learner: MetricLearner, inputs: InputData, args: argparse.Namespace, path: Path
+) -> None:
+    """Save a model, with what it needs to read other files as these were read."""
+    typed = {name: value for name, value in typed_files(args).items() if name not in ONCE}
+    learner.columns_ = typed | inputs.learned
+    learner.steps_ = usual_steps(inputs.times)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(learner, path)
 
 
 def as_typed(text: str, args: argparse.Namespace) -> str:

@@ -29,19 +29,18 @@ from structsvm.cli.inputs import (
     labelled_in_part,
     read_layers,
     refuse_settings,
-    remembered,
+    save_learned,
     typed_problem,
 )
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.cli.terminal import Terminal
-from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
-from structsvm.learner.files import load_metric_learner, save
+from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import CLOSED_FORMS
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
@@ -276,7 +275,7 @@ class Answering:
                 prepared=list(held_out.evaluation.prepared),
             )
         with Interrupts():
-            _save(learner, self.train, self.model, self.args)
+            save_learned(learner, self.train.inputs, self.args, self.model)
             write_atomically(self.args.output / "report.html", printable(page).encode())
             write_folder(self.args.output / PREDICTED, inputs, answers)
         command = f"{predict} --baseline {baseline}" if baseline else predict
@@ -374,13 +373,6 @@ def _verdict(
     return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
 
 
-def _save(learner: MetricLearner, part: Part, path: Path, args: argparse.Namespace) -> None:
-    learner.columns_ = remembered(args) | part.inputs.learned
-    learner.steps_ = usual_steps(part.inputs.times)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(learner, path)
-
-
 def _learn_from_all(
     whole: Part,
     split: str | None,
@@ -400,7 +392,7 @@ def _learn_from_all(
     with inputs.named(), terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])
     with Interrupts():
-        _save(learner, whole, path, args)
+        save_learned(learner, inputs, args, path)
     called = words_of_training(learner)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
