@@ -41,7 +41,6 @@ from structsvm.plotting.words import (
     feature_weights,
     scaled_metric,
     spectrum_in_words,
-    training_in_words,
 )
 
 RECORDINGS = relevant_changes(
@@ -351,10 +350,6 @@ class TestWords:
         assert spectrum_in_words(line) == (
             "rank 1 of 6; half of the metric is in 1 direction, 90 % in 1"
         )
-
-    def test_training(self, learner):
-        words = training_in_words(learner.training_data_)
-        assert words.startswith("4 recordings of 200 samples (800 in all) and ")
 
 
 def test_without_matplotlib_it_says_what_to_install(learner, monkeypatch):

@@ -168,7 +168,11 @@ def typed_features(
     classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
     stages: dict[str, RecordingTransformer] = {}
     for name in args.context or ():
-        known = f"one or more of {', '.join(classes)}" if classes else "for recordings and images"
+        known = (
+            f"one or more of {', '.join(classes)}"
+            if classes
+            else "for recordings and images, leave it out"
+        )
         wrong = name not in classes
         refuse_if(wrong, f"--context of {args.problem} is {known}, got {name!r}")
         stages[name] = getattr(structsvm.features, classes[name])()

@@ -1,6 +1,5 @@
 """structsvm fit, to its end and interrupted."""
 
-import json
 import signal
 from pathlib import Path
 
@@ -66,17 +65,6 @@ class TestFit:
         assert code != 0
         assert "a checkpoint with other regularizer" in err
 
-    def test_json_is_all_there_is_on_stdout(self, run, tmp_path):
-        path = tmp_path / "m"
-        code, out, err = run(
-            "fit change-point train --baselines none --metric diagonal --json -q -o", path
-        )
-        assert (code, err) == (0, "")
-        report = json.loads(out)
-        assert report["model"] == str(path)
-        assert report["training_data"]["n_recordings"] == 4
-        assert report["solution"]["status"] == "OPTIMAL"
-
     def test_not_converged_is_a_warning(self, run, tmp_path):
         code, _, err = run(
             "fit change-point train --baselines none --metric diagonal --set solver.max_iter=3 "
@@ -106,15 +94,6 @@ class TestFit:
         said = refused(f"fit change-point train {options} -o", tmp_path / "m")
         assert message in said
         assert not (tmp_path / "m").exists()
-
-    def test_output_is_checked_before_any_work(self, refused, tmp_path):
-        gone = tmp_path / "gone" / "m"
-        assert refused("fit change-point nowhere -o", gone) == (
-            f"{gone}: the folder {gone.parent} does not exist"
-        )
-        assert refused("fit change-point nowhere -o", tmp_path) == (
-            f"{tmp_path} is a folder: name the file to write"
-        )
 
 
 class TestCtrlC:

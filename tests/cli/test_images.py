@@ -118,7 +118,6 @@ def test_odd_images(run, folder):
         ("fit normalized-cut learn/img -o x.structsvm", "p0.png: no label map"),
         ("predict m.structsvm test/img -o one.png", "one file for 6 images"),
         ("predict m.structsvm test/img/p1.png --n-clusters 2000", "test/img/p1.png has "),
-        ("plot m.structsvm test/img -o x.png", "holds 6 images: name one file"),
         ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
     ],
 )

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from cli_kit import TEST, TRAIN, table
 from PIL import Image
-from sklearn.datasets import load_iris
 
 import structsvm
-from structsvm import Clustering, MetricLearner, NormalizedCut
+from structsvm import MetricLearner, NormalizedCut
 from structsvm.data import reading
 from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
@@ -186,13 +185,6 @@ class TestShowAndPlot:
         )
 
 
-def test_what_cannot_be(refused):
-    assert "must end with one of .html" in refused("report m.structsvm test -o report.pdf")
-    assert "cannot have 201 segments" in refused(
-        "report m.structsvm test -o other.html --n-clusters 201"
-    )
-
-
 def test_a_model_and_files(run):
     code, out, _ = run("diagnose m.structsvm train --json")
     assert code == 0
@@ -242,16 +234,6 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     ]
     _, out, _ = run("predict m.structsvm test --margins --quiet")
     assert "(margins " in out
-
-
-def test_links_are_kept(run, tmp_path):
-    X, y = (part[::3] for part in load_iris(return_X_y=True))
-    save(MetricLearner(Clustering(), metric="diagonal").fit([X], [y]), tmp_path / "m")
-    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b,c,d", comments="")
-    line = f"predict {tmp_path}/m {tmp_path}/t.csv --n-clusters 3 --json --quiet"
-    _, out, _ = run(f"{line} --must-link 0,49 --cannot-link 0,1")
-    (labels,) = (found["labels"] for found in json.loads(out)["tables"])
-    assert labels[0] == labels[49] != labels[1]
 
 
 @pytest.mark.parametrize(
