@@ -485,6 +485,7 @@ WRONG_ANSWERS = {
     "no pair": (lambda x: 1.0, PluginError, r"returned 1.0 \(a float\): return \(value, slope\)"),
     "NaN": (lambda x: (np.nan, x), OracleError, "returned nan in its value"),
     "an infinite slope": (lambda x: (1.0, x + np.inf), OracleError, "returned inf in its slope"),
+    "rows of several lengths": (lambda x: (1.0, [[1], [2, 3]]), PluginError, "return real numbers"),
     "another shape": (lambda x: (1.0, x[:2]), PluginError, r"slope of shape \(2,\), where \(3,\)"),
     "an upper bound below": (
         lambda x: (1.0, 0 * x, 0.5),

@@ -394,7 +394,10 @@ class OraclePart(Part):
     def _numbers(self, what: str, found: Any, shape: tuple[int, ...] = ()) -> Floats:
         """Finite real numbers of each term, (n, *shape)."""
         due = shape if self.has_one_value else (len(self.terms), *shape)
-        array = np.asarray(found.toarray() if sp.issparse(found) else found)
+        try:
+            array = np.asarray(found.toarray() if sp.issparse(found) else found)
+        except ValueError:  # rows of several lengths
+            array = np.array(None)
         if array.dtype.kind not in "biuf":
             self._refuse(f"{shown(found)} as its {what}: return real numbers")
         if array.shape != due and not (array.size == 1 and due in ((), (1,))):

@@ -42,8 +42,6 @@ def check_oracle(
     *,
     contiguous: bool = False,
     family: Family | None = None,
-    unknown_k: bool = True,
-    negative_signs: bool = True,
 ) -> None:
     """Check that an oracle satisfies its contract, on many small questions.
 
@@ -62,10 +60,6 @@ def check_oracle(
     family : callable, optional
         Searches it neither: takes T (at most 6) to one vector of labels for each partition of T
         samples that it searches. Where there is none, the oracle has to raise OracleError.
-    unknown_k : bool
-        Whether it answers without a number of clusters.
-    negative_signs : bool
-        Whether it takes objectives with negative signs.
 
     Examples
     --------
@@ -82,8 +76,7 @@ def check_oracle(
     for number in range(INSTANCES):
         T = int(rng.integers(1, MOST + 1 if contiguous else 7))
         about = number, oracle, partitions(T), T, contiguous
-        question = small_question(rng, *about, unknown_k, negative_signs and number % 5 == 0)
-        questions.append((question, partitions(T)))
+        questions.append((small_question(rng, *about, signed=number % 5 == 0), partitions(T)))
     check_questions(questions, rng)
 
 
@@ -181,7 +174,6 @@ def small_question(
     partitions: list[EquivalenceMatrix],
     T: int,
     contiguous: bool,
-    unknown_k: bool = True,
     signed: bool = False,
 ) -> Question:
     """Gaussian samples, integers with ties, offsets and null metrics in turn, of T samples."""
@@ -207,8 +199,6 @@ def small_question(
         forced, forbidden = tuple(at[:n]), tuple(at[n : n + m])
         K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1))
         constraint = Constraint(K if "n_clusters" in oracle.takes else None, forced, forbidden)
-    if constraint.n_clusters is None and not unknown_k:
-        constraint = Constraint(n_clusters=int(rng.integers(1, T + 1)))
     shift = float(rng.choice([-1.0, -0.3, 0.0, 0.6]))
     signs = rng.choice([-1.0, 1.0], r) if signed else None
     objective = TraceObjective(Z, truth, weight, shift, signs=signs)
