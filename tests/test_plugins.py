@@ -27,12 +27,10 @@ from structsvm import (
     save,
 )
 from structsvm.cli import main
+from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions import (
-    Metric,
-    PartitionProblem,
-)
+from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
@@ -165,6 +163,9 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
         assert problem.comparison.agreement(truths[0], guesses[0]) == -losses[0]
 
 
+TABLE, SHORT = Sample(np.zeros((40, 2))), EquivalenceMatrix.from_labels([0, 0, 1])
+
+
 def test_what_is_no_oracle_is_refused(installed) -> None:
     installed(Entry(ChangePoint))
     with pytest.raises(PluginError, match=r"oracle 'theirs' .* is no Oracle"):
@@ -195,6 +196,12 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
             "traits returned {'contiguous': True} .*: return an instance of Traits",
         ),
         ("unit", np.nan, "unit returned nan .*: return None or a number > 0"),
+        ("encode", [1, 1, 0, 0], r"encode returned \[1, 1, 0, 0\] \(a list\)"),
+        ("encode", SHORT, "encode returned a partition of 3 samples"),
+        ("read", [TABLE], r"read returned .*: return a list of Sample\(X, side\)"),
+        ("read", (iter([TABLE]), None), "read returned .*iterator object .*a tuple"),
+        ("read", ([Sample(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
+        ("read", ([Sample(TABLE.X[:, 0])], None), "read returned .*X of float64"),
     ],
 )
 def test_what_a_method_must_not_return_is_named(method, answer, complaint, monkeypatch):

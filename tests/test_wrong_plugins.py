@@ -240,69 +240,6 @@ def test_fit_names_a_class_in_place_of_a_problem() -> None:
         MetricLearner(Segments).fit(*recordings())
 
 
-@dataclass(frozen=True)
-class Encodes(PartitionProblem):
-    """Makes of some labels what is no partition of the samples."""
-
-    traits = Traits(contiguous=True)
-
-    def decoder(self, sample: Any) -> Any:
-        return SequentialOracle()
-
-    def encode(self, y: Any, sample: Any) -> Any:
-        if y[0] == 1:
-            return list(y)
-        return EquivalenceMatrix.from_labels(y[:3] if y[0] == 2 else y)
-
-
-@pytest.mark.parametrize(
-    ("y", "complaint"),
-    [
-        (
-            [1, 1, 0, 0],
-            r"recording 1: Encodes\.encode returned \[1, 1, 0, 0\] \(a list\)",
-        ),
-        (
-            [2, 2, 0, 0],
-            r"recording 1: Encodes\.encode returned a partition of 3 samples",
-        ),
-    ],
-)
-def test_fit_names_what_encode_returned(y: list[int], complaint: str) -> None:
-    Xs = [np.arange(8.0).reshape(4, 2)] * 2
-    with pytest.raises(PluginError, match=complaint):
-        MetricLearner(Encodes()).fit(Xs, [[0, 0, 1, 1], y])
-
-
-@dataclass(frozen=True)
-class Reads(Segments):
-    change: Any = None
-
-    def read(self, Xs: Any, feature_names: Any = None, n_features: Any = None) -> Any:
-        return self.change(super().read(Xs, feature_names, n_features))
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (lambda found: found[0], r"Reads\.read returned .*: return a list of Sample\(X, side\)"),
-        (lambda found: ((s for s in found[0]), found[1]), r"Reads\.read returned a tuple"),
-        (
-            lambda found: ([Sample(s.X.astype(np.float32)) for s in found[0]], found[1]),
-            r"Reads\.read returned .*X of float64",
-        ),
-        (
-            lambda found: ([Sample(s.X[:, 0]) for s in found[0]], found[1]),
-            r"Reads\.read returned .*X of float64",
-        ),
-    ],
-    ids=["bare", "generator", "single precision", "vector"],
-)
-def test_fit_names_what_read_returned(change: Any, complaint: str) -> None:
-    with pytest.raises(PluginError, match=complaint):
-        MetricLearner(Reads(change)).fit(*recordings())
-
-
 class CountingOracle(SequentialOracle):
     """Writes down how often it was asked."""
 
