@@ -1,13 +1,10 @@
 """Choosing metrics for clustering on held-out tables."""
 
-import warnings
-
 import numpy as np
 import pytest
 from tables import table
 
 from structsvm import Clustering, MetricLearnerCV
-from structsvm.errors import VerdictWarning
 from structsvm.learner.steps import encode
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
@@ -46,13 +43,12 @@ def test_it_chooses_and_says_that_learning_pays(fitted):
     assert [len(set(p.tolist())) for p in search.predict(Xs[:9], counts)] == counts
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_one_single_cluster_is_no_candidate_to_fall_for():
     """Judged by the loss, it would be the best answer to tables like these."""
     Xs, ys = overlapping()
     problem = Clustering("unknown")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
+    search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
     truths, guesses = encode(search.best_estimator_, Xs, ys), search.predict_partitions(Xs)
     losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
     assert np.mean(losses) > 5  # what one single cluster would have

