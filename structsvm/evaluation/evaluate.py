@@ -334,23 +334,11 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
     return titles
 
 
-def perfect_in_words(titles: Mapping[str, str]) -> str:
-    """A sentence on the perfect values of these scores; "" if none is known."""
-    said = []
-    for value in (0, 1):
-        names = [s.title for name, s in SCORES.items() if name in titles and s.perfect == value]
-        if names:
-            *others, last = names
-            listed = f"{', '.join(others)} and {last}" if others else last
-            said.append(f"{value} for {listed}")
-    return f"Perfect: {'; '.join(said)}." if said else ""
-
-
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
-    """Sentences on what these scores measure; "" if none is known."""
+    """Sentences on what these scores measure, and their perfect values; "" if none is known."""
     about = {"part": words.part, "item": words.item, "named": words.named}
     known = [score for name, score in SCORES.items() if name in titles]
-    said = [f"{score.title}: {score.meaning.format_map(about)}." for score in known]
+    said = [f"{s.title}: {s.meaning.format_map(about)}; {s.perfect} is perfect." for s in known]
     return " ".join(text[0].upper() + text[1:] for text in said)
 
 

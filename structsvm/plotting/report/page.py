@@ -14,7 +14,7 @@ import numpy as np
 
 from structsvm.diagnosis import Diagnosis
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.evaluation.evaluate import SCORES, meanings_in_words, perfect_in_words, score_titles
+from structsvm.evaluation.evaluate import SCORES, meanings_in_words, score_titles
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
@@ -188,7 +188,6 @@ def content(held_out: HeldOut) -> dict[str, Any]:
             **asdict(words),
             "scores": list(titles.items()),
             "measure": evaluation.verdict.measure,
-            "perfect": perfect_in_words(titles),
             "meanings": meanings_in_words(titles, words),
             "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
             "axes": heaviest_directions(learner, 2)[0],

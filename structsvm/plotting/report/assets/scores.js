@@ -38,7 +38,7 @@ function drawMeans() {
         return make("td", shown === best[key] ? { class: "best" } : {}, shown);
       })));
   byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
-  byId("meanings").textContent = `${DATA.perfect} ${DATA.meanings}`;
+  byId("meanings").textContent = DATA.meanings;
 }
 
 function drawGains() {
