@@ -65,7 +65,6 @@ class Split:
     """What the samples that are held out are called."""
     numbers: Ints | None = None
     """A number for each of them, the same for copies, (M,); None if there are none."""
-    grouped: bool = False
     draws: int = 1
     """How often everything is held out, each time in other folds."""
     shares: NDArray[np.bool_] | None = None
@@ -158,8 +157,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     fold, apart, numbers = fold[full], apart[full], numbers[full]
     at_once = not data.is_deferred and data.weights.all()
     whole = (data.told_apart, which) if at_once else None
-    test, grouped = data.at(which), groups is not None
-    return Split(test, fold, apart, training, called, numbers, grouped, whole=whole)
+    return Split(data.at(which), fold, apart, training, called, numbers, whole=whole)
 
 
 def _held_out(
@@ -384,7 +382,6 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         np.unique(wholes.units[which], return_inverse=True)[1],
         [rest for _, _, _, rest in found],
         words,
-        grouped=wholes.grouped,
         shares=shares,
         question=question,
     )

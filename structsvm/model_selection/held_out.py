@@ -150,7 +150,7 @@ class HeldOut:
             split.units,
             split.numbers,
             classifiers,
-            grouped=split.grouped,
+            grouped=data.groups is not None,
             weights=data.weights,
             draws=split.draws,
             inflation=self._inflation,
