@@ -133,8 +133,6 @@ def _linked(W: Weights, constraint: Constraint) -> Floats:
 
 def two_means(x: Floats, weights: Floats) -> Ints:
     """The split of points on a line of least weighted within-cluster scatter, exactly: 0 or 1."""
-    if x.size < 2:
-        raise OracleError("one point cannot be split in two")
     order = np.argsort(x, kind="stable")
     centred = x[order] - np.average(x, weights=weights)
     w = weights[order]

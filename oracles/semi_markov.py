@@ -98,16 +98,11 @@ def best_states(score: StateScore, n_segments: int | None = None) -> Ints:
     if score.truth is not None:  # the loss of a long segment depends on where it begins
         bounds, weight = score.truth.boundaries, float(score.truth_weight)
         lengths = np.pad(lengths, ((0, 0), (0, max(0, T + 2 - lengths.shape[1]))), mode="edge")
-    path = _search(
-        total,
-        np.ascontiguousarray(lengths, dtype=np.float64),
-        np.ascontiguousarray(score.changes, dtype=np.float64),
-        np.ascontiguousarray(score.first, dtype=np.float64),
-        np.ascontiguousarray(score.last, dtype=np.float64),
-        np.ascontiguousarray(bounds, dtype=np.int64),
-        weight,
-        0 if n_segments is None else int(n_segments),
-    )
+    earned = [
+        np.ascontiguousarray(values, dtype=np.float64)
+        for values in (lengths, score.changes, score.first, score.last)
+    ]
+    path = _search(total, *earned, bounds, weight, 0 if n_segments is None else int(n_segments))
     if path[0] < 0:
         into = "" if n_segments is None else f" into {n_segments} segments"
         raise OracleError(

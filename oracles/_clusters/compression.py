@@ -81,35 +81,13 @@ class CompressedProjector:
 
 
 @dataclass(frozen=True, eq=False)
-class _LabelSpace:
-    """``W = U R``: an orthonormal basis of ``[1, U_i]`` whose first column is ``1 / sqrt(T)``."""
-
-    U: EquivalenceMatrix
-    rotation: Floats
-    truth: Floats
-    """``W^T U_i``."""
-
-    @classmethod
-    def of(cls, n_samples: int, truth: EquivalenceMatrix | None) -> _LabelSpace:
-        if truth is None:
-            everything = EquivalenceMatrix.from_labels(np.zeros(n_samples, dtype=np.int64))
-            return cls(everything, np.eye(1), np.empty((1, 0)))
-        reflection = _reflection_to_first_axis(np.sqrt(truth.sizes / n_samples))
-        return cls(truth, reflection, reflection)
-
-    def project(self, X: Floats) -> Floats:
-        return np.asarray(self.rotation.T @ self.U.project(X))
-
-    def expand(self, coordinates: Floats) -> Floats:
-        turned = self.rotation @ coordinates
-        return np.asarray((turned / np.sqrt(self.U.sizes)[:, None])[self.U.labels])
-
-
-@dataclass(frozen=True, eq=False)
 class Basis:
     """``Q = [W, Q_w]`` (T, m): from compressed vectors to long ones."""
 
-    space: _LabelSpace
+    labels: EquivalenceMatrix
+    """``U``, with ``W = U R``: a basis of ``[1, U_i]`` whose first column is ``1 / sqrt(T)``."""
+    rotation: Floats
+    """``R``."""
     within: Floats
     """``Q_w`` up to rounding, (T, m - k)."""
     overlap: Floats
@@ -119,15 +97,15 @@ class Basis:
 
     def lift(self, V: Floats) -> Floats:
         """``Q V``, (T, k), for ``V`` (m, k)."""
-        label_part, within_part = np.split(V, [self.space.rotation.shape[1]])
+        label_part, within_part = np.split(V, [len(self.rotation)])
         within_part = self.inverse @ within_part
         out = self.within @ within_part
-        out += self.space.expand(label_part - self.overlap @ within_part)
+        out += _expanded(self.labels, self.rotation, label_part - self.overlap @ within_part)
         return out
 
     def complement(self, count: int) -> Floats:
         """``count`` orthonormal vectors orthogonal to ``Q``, (T, count), always the same ones."""
-        m, T = self.space.rotation.shape[1] + self.inverse.shape[1], self.within.shape[0]
+        m, T = len(self.rotation) + len(self.inverse), len(self.within)
         reflectors, tau, _, _ = lapack.dgeqrf(self.lift(np.eye(m)))
         axes = np.zeros((T, count), order="F")
         axes[m + np.arange(count), np.arange(count)] = 1.0
@@ -138,21 +116,31 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
     """Compress ``X`` (T, P) with its truth, in ``O(T P (P + K))``; the basis leads back to T."""
     T = X.shape[0]
     with single_threaded():
-        space = _LabelSpace.of(T, truth)
+        if truth is None:
+            U, rotation = EquivalenceMatrix.from_breakpoints([T]), np.eye(1)
+        else:
+            U, rotation = truth, _reflection_to_first_axis(np.sqrt(truth.sizes / T))
         mean = X.mean(axis=0)
         deviation = X - mean
-        between, noise = space.project(deviation), float(np.linalg.norm(deviation))
-        deviation -= space.expand(between)
-        within, triangle = _orthogonalize(deviation, T - space.rotation.shape[1], noise)
+        between, noise = rotation.T @ U.project(deviation), float(np.linalg.norm(deviation))
+        deviation -= _expanded(U, rotation, between)
+        within, triangle = _orthogonalize(deviation, T - len(rotation), noise)
         between[0] = np.sqrt(T) * mean
         # What rounding leaves of W in the blocks counts where the data have all but one direction.
-        overlap = space.project(within)
+        overlap = rotation.T @ U.project(within)
         between += overlap @ triangle
         root = np.linalg.cholesky(np.eye(overlap.shape[1]) - overlap.T @ overlap)
         triangle = root.T @ triangle
-    compressed_truth = np.vstack((space.truth, np.zeros((triangle.shape[0], space.truth.shape[1]))))
-    data = CompressedData(np.vstack((between, triangle)), compressed_truth, T)
-    return data, Basis(space, within, overlap, np.linalg.inv(root).T)
+    of_truth = rotation if truth is not None else np.empty((1, 0))  # W^T U_i
+    Uc = np.vstack((of_truth, np.zeros((len(triangle), of_truth.shape[1]))))
+    data = CompressedData(np.vstack((between, triangle)), Uc, T)
+    return data, Basis(U, rotation, within, overlap, np.linalg.inv(root).T)
+
+
+def _expanded(U: EquivalenceMatrix, rotation: Floats, coordinates: Floats) -> Floats:
+    """``W`` times coordinates, (T, k)."""
+    turned = rotation @ coordinates
+    return np.asarray((turned / np.sqrt(U.sizes)[:, None])[U.labels])
 
 
 def _orthogonalize(within: Floats, max_rank: int, noise: float) -> tuple[Floats, Floats]:

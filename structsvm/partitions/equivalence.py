@@ -89,15 +89,10 @@ class EquivalenceMatrix:
         if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
             raise DataError("breakpoints must be a non-empty list of integers, the last being T")
         ends = ends.astype(np.int64)  # a difference of unsigned ones would not be an integer
-        sizes = np.diff(ends, prepend=0)
-        if (sizes <= 0).any():
+        if (np.diff(ends, prepend=0) <= 0).any() or ends[-1] > MOST_SAMPLES:
             raise DataError(
-                f"breakpoints must be positive and strictly increasing, got {ends.tolist()}"
-            )
-        if ends[-1] > MOST_SAMPLES:
-            raise DataError(
-                f"breakpoints end at {ends[-1]}, the number of samples, of which at most "
-                f"{MOST_SAMPLES:,} can be held"
+                "breakpoints must be positive and strictly increasing, the last being the number "
+                f"of samples, of which at most {MOST_SAMPLES:,} can be held, got {ends.tolist()}"
             )
         return cls.from_boundaries(np.concatenate(([0], ends)))
 

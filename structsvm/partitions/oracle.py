@@ -327,30 +327,29 @@ class Constraint:
 
     def violation(self, M: EquivalenceMatrix) -> str | None:
         """Say what ``M`` does not keep, if anything; of a relaxation the number is checked."""
+        return next(self._violations(M), None)
+
+    def _violations(self, M: EquivalenceMatrix) -> Iterator[str]:
         if self.n_clusters not in (None, M.n_clusters):
-            return f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
+            yield f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
         labels = M.labels if self.has_boundaries or self.has_links else None
         if labels is None:
-            return None
-        ends = np.zeros(labels.size + 1, dtype=np.bool_)
-        ends[1:-1] = labels[1:] != labels[:-1]
-        wrong = [t for t in self.forced if not ends[t]]
-        if wrong:
-            return f"it has no boundary at {wrong[0]}, where one is forced"
-        wrong = [t for t in self.forbidden if ends[t]]
-        if wrong:
-            return f"it has a boundary at {wrong[0]}, where none may be"
-        at = np.flatnonzero(ends)
+            return
+        at = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+        found = set(at.tolist())
+        for t in sorted(set(self.forced) - found):
+            yield f"it has no boundary at {t}, where one is forced"
+        for t in sorted(set(self.forbidden) & found):
+            yield f"it has a boundary at {t}, where none may be"
         for region in self.regions:
             if not region.holds(at):
-                return f"it has {region.count(at)} changes in the {region}"
+                yield f"it has {region.count(at)} changes in the {region}"
         for group in self.together:
             if (labels[list(group)] != labels[group[0]]).any():
-                return f"it separates samples of {group}, which are to be together"
+                yield f"it separates samples of {group}, which are to be together"
         for i, j in self.apart:
             if labels[i] == labels[j]:
-                return f"it puts samples {i} and {j} together, which are to be apart"
-        return None
+                yield f"it puts samples {i} and {j} together, which are to be apart"
 
 
 UNCONSTRAINED = Constraint()

@@ -113,15 +113,21 @@ def _load(group: str, point: EntryPoint) -> Any:
     except (Exception, SystemExit) as error:  # a script ends the program when it is imported
         said = f"{type(error).__name__}: {error}"
         raise PluginError(f"{called} cannot be loaded: {said}") from error
-    if not (isinstance(found, type) and issubclass(found, contract)):
-        raise PluginError(f"{called} is no {contract.__name__}")
-    if missing := sorted(getattr(found, "__abstractmethods__", ())):
-        known = contract.__name__
-        raise PluginError(f"{called} lacks {', '.join(missing)}: define them as in {known}")
-    parameters = getattr(found, "__dataclass_params__", None)
-    if group != ORACLES and (parameters is None or not parameters.frozen):
-        raise PluginError(f"{called} must be a frozen dataclass")
+    fault = _fault(found, contract, needs_fields=group != ORACLES)
+    if fault is not None:
+        raise PluginError(f"{called}{fault}")
     return found
+
+
+def _fault(found: object, contract: type, needs_fields: bool) -> str | None:
+    """Why an object that was loaded is no class to be used; None if it is one."""
+    if not (isinstance(found, type) and issubclass(found, contract)):
+        return f" is no {contract.__name__}"
+    if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        return f" lacks {', '.join(missing)}: define them as in {contract.__name__}"
+    parameters = getattr(found, "__dataclass_params__", None)
+    frozen = getattr(parameters, "frozen", False) or not needs_fields
+    return None if frozen else " must be a frozen dataclass"
 
 
 def _contract(group: str) -> type:

@@ -140,9 +140,8 @@ class Candidate:
 
 def named_candidate(name: str) -> Candidate:
     """The candidate that a name stands for in every problem: a learned metric, or a baseline."""
-    if name in LEARNED:
-        return Candidate(name, settings=LEARNED[name])
-    return Candidate(name, baseline=name)
+    learned = name in LEARNED
+    return Candidate(name, settings=LEARNED[name]) if learned else Candidate(name, baseline=name)
 
 
 def _is_number(found: Any, *_: Any) -> str:
