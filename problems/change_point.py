@@ -69,11 +69,6 @@ class SegmentProblem(PartitionProblem):
 
         A vector of length T holds labels: every change of label is a change-point. Anything else is
         a list of segment ends as in ruptures: sorted, without 0, the last being T.
-
-        Raises
-        ------
-        DataError
-            When a segment is not allowed.
         """
         from structsvm.oracles.allowed_segments import rule_says
 

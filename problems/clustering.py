@@ -179,13 +179,7 @@ class Clustering(PartitionProblem):
         return SearchedSample(sample.data, truth, semidefinite)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
-        """Return the partition of T rows from a label for each, numbers or names.
-
-        Raises
-        ------
-        DataError
-            When they are not one label of a kind for each row.
-        """
+        """Return the partition of T rows from a label for each, numbers or names."""
         n_samples, values = sample.n_samples, label_values(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(

@@ -28,7 +28,13 @@ from structsvm.graphs.graph import (
 )
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.similarity import Similarity, start_scale
-from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
+from structsvm.oracles._spectra.cut_hinge import (
+    CutHinge,
+    NormalizedHinge,
+    PlainHinge,
+    Point,
+    indicators,
+)
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -159,13 +165,7 @@ class NormalizedCut(PartitionProblem):
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
     ) -> tuple[list[Sample], list[str] | None]:
-        """Graphs with the same features, made once; the sample's ``side`` is the graph.
-
-        Raises
-        ------
-        DataError
-            If there are none, or their features differ.
-        """
+        """Graphs with the same features, made once; the sample's ``side`` is the graph."""
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
             try:
@@ -208,13 +208,6 @@ class NormalizedCut(PartitionProblem):
 
         Labelled nodes, ``constraint.together`` and ``constraint.apart``, keep their label; the
         others get that of the cluster they are cut into (:func:`constrained_cut`).
-
-        Raises
-        ------
-        SettingsError
-            If ``n_clusters`` is not given and the metric has neither a count nor a price.
-        OracleError
-            If the graph cannot be cut into so many clusters.
         """
         K = metric.n_clusters if n_clusters is None and metric.price is None else n_clusters
         if K is None and metric.price is None:
@@ -374,18 +367,16 @@ class CutComparison(Comparison):
         pairs = [(x, _node_labels(y, x)) for x, y in zip(samples, truths, strict=True)]
         spatial = samples[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
-        factors, means = [], []
+        best, least = np.eye(spatial.size), np.inf
         for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
             for place in places:
                 scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
-                metric = Metric(np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape))), None)
-                losses = [
-                    partition_loss(M, self.problem.partition(x, metric, M.n_clusters))
-                    for x, M in pairs
-                ]
-                factors.append(metric.factor)
-                means.append(float(np.average(losses, weights=weights)))
-        return factors[int(np.argmin(means))]
+                factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
+                metric, cut = Metric(factor, None), self.problem.partition
+                losses = [partition_loss(M, cut(x, metric, M.n_clusters)) for x, M in pairs]
+                if (mean := float(np.average(losses, weights=weights))) < least:
+                    best, least = factor, mean
+        return best
 
 
 @dataclass(frozen=True)
@@ -419,20 +410,18 @@ class CutObjective(Objective):
             raise SettingsError("constraints are for convex objectives: normalized cuts take none")
         weights = np.ones(len(samples)) if weights is None else weights
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
-        kept = teaching([_graph(sample) for sample in samples], truths)
+        graphs = [_graph(sample) for sample in samples]
+        kept = teaching(graphs, truths)
+        kappa, normalized = self.problem.loss_weight, self.problem.objective_kind == "normalized"
+        kind = NormalizedHinge if normalized else PlainHinge
         return CutRisk(
-            hinges=[self._hinge(_graph(samples[i]), truths[i]) for i in kept],
+            hinges=[kind(Similarity.of(graphs[i]), indicators(truths[i].M), kappa) for i in kept],
             space=self.weight_space(),
             regularizer=regularizer,
             start=self.start(),
             seed=self.problem.random_state if self.problem.oracle == "rounded" else None,
             shares=weights[kept] / weights[kept].sum(),
         )
-
-    def _hinge(self, graph: FeatureGraph, truth: NodeLabels) -> CutHinge:
-        kind = NormalizedHinge if self.problem.objective_kind == "normalized" else PlainHinge
-        Y = np.eye(truth.M.n_clusters)[truth.M.labels]
-        return kind(Similarity.of(graph), Y, self.problem.loss_weight)
 
 
 def _node_labels(truth: Any, sample: Sample) -> NodeLabels:

@@ -110,7 +110,7 @@ class NormalizedHinge(_LabelledGraph):
     def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
         """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
         W, Y = point.W, self.Y
-        d, labels = W.degrees, _indicators(M)
+        d, labels = W.degrees, indicators(M)
         found, true = _association(W, labels), _association(W, Y)
         volumes, true_volumes = labels.T @ d, Y.T @ d
         degree = Y @ (true / true_volumes) - labels @ (found / volumes)
@@ -142,7 +142,7 @@ class PlainHinge(_LabelledGraph):
 
     def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
         """Convex in ``B`` but for the truth's part, because ``M`` has no negative entry."""
-        T, labels = self.Y.shape[0], _indicators(M)
+        T, labels = self.Y.shape[0], indicators(M)
         U = labels / np.sqrt(labels.sum(axis=0))
         score = float(np.sum(U * (point.W.matrix @ U))) / T
         value = self.margin * _loss(self.Y, labels) + score - point.truth
@@ -171,7 +171,7 @@ def _times(matrix: Any, r: Floats) -> Any:
     return matrix.multiply(r).tocsr() if hasattr(matrix, "tocsr") else matrix * r
 
 
-def _indicators(M: EquivalenceMatrix) -> Floats:
+def indicators(M: EquivalenceMatrix) -> Floats:
     assert M.labels is not None
     return np.eye(M.n_clusters)[M.labels]
 

@@ -156,13 +156,7 @@ class EquivalenceMatrix:
 
     @property
     def boundaries(self) -> Ints:
-        """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K + 1,).
-
-        Raises
-        ------
-        DataError
-            If a cluster is not a segment of consecutive samples, or the matrix is relaxed.
-        """
+        """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K + 1,)."""
         if not self.is_contiguous:
             self._partition_labels()
             raise DataError("this partition is not contiguous, so it has no breakpoints")

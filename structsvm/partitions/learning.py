@@ -377,13 +377,7 @@ class Learning(Contract):
 
     @hook
     def check(self, truths: Truths) -> None:
-        """Refuse training labels that teach nothing, and warn if they teach little.
-
-        Raises
-        ------
-        DataError
-            If every sample is one single cluster.
-        """
+        """Refuse training labels that teach nothing, and warn if they teach little."""
         if all(truth.n_clusters == 1 for truth in truths):
             words = self.problem.traits.words
             raise DataError(

@@ -107,13 +107,7 @@ class MarginRates:
 
     @classmethod
     def of(cls, margins: Floats, right: Bools, tolerance: int, n_recordings: int) -> MarginRates:
-        """Learn the rates from changes with their margins, (n,), and whether they were right, (n,).
-
-        Raises
-        ------
-        DataError
-            If n is 0.
-        """
+        """Learn the rates from changes with their margins, and whether they were right, (n,)."""
         n, n_right = right.size, int(right.sum())
         if n == 0:
             raise DataError(

@@ -454,13 +454,7 @@ class Oracle(Contract):
             raise PluginError(f"{type(self).__name__}.{method} {wrong}")
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
-        """Refuse, before any work, a constraint that cannot be kept.
-
-        Raises
-        ------
-        OracleError
-            If it contradicts itself or the number of samples, or is not of a kind in ``takes``.
-        """
+        """Refuse, before any work, a constraint that cannot be kept or is not in ``takes``."""
         if constraint.says_nothing:
             return
         constraint.validate(n_samples)
@@ -495,13 +489,7 @@ class Oracle(Contract):
         return [self.maximize(objective) for objective in objectives]
 
     def ask_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
-        """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`.
-
-        Raises
-        ------
-        PluginError
-            As :meth:`ask`, and when they are not as many as the questions.
-        """
+        """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`, and as many."""
         for objective in objectives:
             self._refuse_gaps(objective)
         with asked(self, "maximize_all"), nothing_written(f"{type(self).__name__}.maximize_all"):
