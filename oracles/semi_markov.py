@@ -98,11 +98,12 @@ def best_states(score: StateScore, n_segments: int | None = None) -> Ints:
     if score.truth is not None:  # the loss of a long segment depends on where it begins
         bounds, weight = score.truth.boundaries, float(score.truth_weight)
         lengths = np.pad(lengths, ((0, 0), (0, max(0, T + 2 - lengths.shape[1]))), mode="edge")
-    earned = [
+    lengths, changes, first, last = (
         np.ascontiguousarray(values, dtype=np.float64)
         for values in (lengths, score.changes, score.first, score.last)
-    ]
-    path = _search(total, *earned, bounds, weight, 0 if n_segments is None else int(n_segments))
+    )
+    K = 0 if n_segments is None else int(n_segments)
+    path = _search(total, lengths, changes, first, last, bounds, weight, K)
     if path[0] < 0:
         into = "" if n_segments is None else f" into {n_segments} segments"
         raise OracleError(

@@ -299,17 +299,15 @@ class CutLearning(Learning):
         embeddings = [Embedding.of(Similarity.of(_graph(x))(factor), most) for x in samples]
         values = np.unique(np.concatenate([e.values for e in embeddings]))
         cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
-        indices, losses = [], []
+        curves = []
         for embedding, truth in zip(embeddings, truths, strict=True):
-            counts_at = [embedding.n_clusters(cut) for cut in cuts]
-            found = {K: embedding.partition(K, self.problem.random_state) for K in set(counts_at)}
-            rand = {K: region_rand(truth, M) for K, M in found.items()}
-            loss = {K: partition_loss(truth, M) for K, M in found.items()}
-            indices.append([rand[K] for K in counts_at])
-            losses.append([loss[K] for K in counts_at])
-        agreement = np.average(indices, axis=0, weights=weights)
-        mean_losses = np.average(losses, axis=0, weights=weights)
-        return Calibration(cuts, mean_losses, criterion=-agreement, smoothing=0)
+            counts_at, known = [embedding.n_clusters(cut) for cut in cuts], {}
+            for K in set(counts_at):
+                M = embedding.partition(K, self.problem.random_state)
+                known[K] = partition_loss(truth, M), region_rand(truth, M)
+            curves.append(np.array([known[K] for K in counts_at]).T)
+        losses, agreement = np.average(curves, axis=0, weights=weights)
+        return Calibration(cuts, losses, criterion=-agreement, smoothing=0)
 
 
 @dataclass(frozen=True)
