@@ -416,7 +416,7 @@ class CutObjective(Objective):
             hinges=[kind(Similarity.of(graphs[i]), indicators(truths[i].M), kappa) for i in kept],
             space=self.weight_space(),
             regularizer=regularizer,
-            start=self.start(),
+            start=self.weight_space().identity(),
             seed=self.problem.random_state if self.problem.oracle == "rounded" else None,
             shares=weights[kept] / weights[kept].sum(),
         )

@@ -394,7 +394,7 @@ def _learn_completing(
     units = _units(settings, data, plain) if alone is None else alone.units
     objective = data.problem.learning.objective(settings.metric, data.n_features)
     task = PartialRisk(settings, objective, data.made_by(units))
-    w = objective.start() if alone is None else alone.solution.w
+    w = objective.weight_space().identity() if alone is None else alone.solution.w
     first = task.complete(w)
     found = alternate(
         task.scaled_to(first),

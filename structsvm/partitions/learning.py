@@ -65,11 +65,6 @@ class Objective(Contract):
         """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
         return self.weight_space().to_metric(w), 0.0
 
-    @hook
-    def start(self) -> Floats:
-        """The weight of the untrained metric, ``B = I``."""
-        return self.weight_space().identity()
-
     @abstractmethod
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """Omega, weighted such that ``lam`` means the same for every data set."""
@@ -146,13 +141,6 @@ class MetricObjective(Objective, Problem):
         if self.prices_clusters:
             w[-1] = beta
         return w
-
-    def null_weight(self) -> Floats:
-        """``B = 0`` with a cluster priced as much as the loss rewards it."""
-        null = np.zeros(self.weight_space().dim)
-        if self.prices_clusters:
-            null[-1] = self.partition.traits.kappa
-        return null
 
     @property
     def weight_names(self) -> tuple[str, ...]:
@@ -241,7 +229,10 @@ class MetricObjective(Objective, Problem):
 
         Where labels are completed to nothing but single clusters, that loss is 0 and the unit 1.
         """
-        weights = np.ones(len(truths)) if weights is None else weights
+        weights, space = np.ones(len(truths)) if weights is None else weights, self.weight_space()
+        null = np.zeros(space.dim)  # with a cluster priced as much as the loss rewards it
+        if self.prices_clusters:
+            null[-1] = self.partition.traits.kappa
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths]) or 1.0
         ready = zip(all_made_by(samples, _ready), truths, strict=True)
         labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
@@ -251,9 +242,9 @@ class MetricObjective(Objective, Problem):
             ys=[x.truth for x in labelled],
             regularizer=regularizer,
             sample_weight=weights / changes,
-            null=self.null_weight(),
+            null=null,
             constraints=constraints,
-            start=self.start(),
+            start=space.identity(),
         )
 
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:

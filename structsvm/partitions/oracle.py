@@ -449,9 +449,34 @@ class Oracle(Contract):
         self, method: str, answer: Any, objective: TraceObjective, constraint: Constraint
     ) -> None:
         """Refuse what is no answer to a question."""
-        wrong = _complaint(answer, objective, constraint)
-        if wrong is not None:
-            raise PluginError(f"{type(self).__name__}.{method} {wrong}")
+        y, quality = getattr(answer, "y", None), getattr(answer, "quality", None)
+        if not (
+            isinstance(answer, Argmax)
+            and isinstance(y, EquivalenceMatrix)
+            and isinstance(quality, Quality)
+        ):
+            found = shown(answer)
+            if isinstance(answer, Argmax):
+                found = f"an Argmax of {shown(y)} and {shown(quality)}"
+            wrong = (
+                f"returned {found}: return Argmax(y, value, upper_bound, quality) of an "
+                "EquivalenceMatrix and a Quality"
+            )
+        elif y.n_samples != len(objective.Z):
+            wrong = f"answered for {y.n_samples} samples, the objective has {len(objective.Z)}"
+        elif math.isnan(answer.value) or math.isnan(answer.upper_bound):
+            wrong = (
+                f"returned the value {answer.value} and the upper bound {answer.upper_bound}: "
+                "return objective.value(y), and math.inf where no bound is known"
+            )
+        elif not constraint.says_nothing and (broken := constraint.violation(y)):
+            wrong = (
+                f"breaks its constraint: {broken}. Keep what the constraint says, or leave that "
+                "kind out of takes"
+            )
+        else:
+            return
+        raise PluginError(f"{type(self).__name__}.{method} {wrong}")
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
         """Refuse, before any work, a constraint that cannot be kept or is not in ``takes``."""
@@ -536,33 +561,6 @@ def decode_between(
             middle = (low + high) // 2
             pending += [(low, middle), (middle, high)]
     return [found[index] for index in range(prices.size)]
-
-
-def _complaint(answer: Any, objective: TraceObjective, constraint: Constraint) -> str | None:
-    """What is wrong with an answer; None if nothing is."""
-    y, quality = getattr(answer, "y", None), getattr(answer, "quality", None)
-    if not isinstance(answer, Argmax):
-        found = shown(answer)
-    elif not (isinstance(y, EquivalenceMatrix) and isinstance(quality, Quality)):
-        found = f"an Argmax of {shown(y)} and {shown(quality)}"
-    elif answer.y.n_samples != objective.n_samples:
-        return f"answered for {answer.y.n_samples} samples, the objective has {objective.n_samples}"
-    elif math.isnan(answer.value) or math.isnan(answer.upper_bound):
-        return (
-            f"returned the value {answer.value} and the upper bound {answer.upper_bound}: return "
-            "objective.value(y), and math.inf where no bound is known"
-        )
-    elif broken := constraint.violation(y):
-        return (
-            f"breaks its constraint: {broken}. Keep what the constraint says, or leave that kind "
-            "out of takes"
-        )
-    else:
-        return None
-    return (
-        f"returned {found}: return Argmax(y, value, upper_bound, quality) of an EquivalenceMatrix "
-        "and a Quality"
-    )
 
 
 MANY = ("maximize_all", "price_path", "loss_curve")
