@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from structsvm.errors import OracleError
+from structsvm.oracles._segments.every import best_of_every_length
 from structsvm.oracles._segments.nodes import Boundaries
-from structsvm.oracles._segments.pelt import Recordings, segment_all
+from structsvm.oracles._segments.pelt import segment_all
 from structsvm.oracles._segments.prices import loss_curve, price_path
 from structsvm.oracles._segments.search import (
     SegmentSearch,
     all_positive,
     best_path,
-    best_paths,
     rounding_of,
     splitting_price,
 )
@@ -167,7 +167,9 @@ class SequentialOracle(Oracle):
         if not 1 <= most <= T:
             raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
         objective = _without_null_columns(TraceObjective(Z))
-        return [EquivalenceMatrix.from_boundaries(path) for path in best_paths(objective, most)]
+        search = SegmentSearch(objective, Boundaries.anywhere(T))
+        paths = best_of_every_length(search.graph, most)
+        return [EquivalenceMatrix.from_boundaries(path) for path in paths]
 
     def loss_curve(self, Z: Floats, truth: EquivalenceMatrix, prices: Floats) -> Floats:
         if Z.shape[0] > SHORT or not truth.is_contiguous:
@@ -186,9 +188,9 @@ class SequentialOracle(Oracle):
 def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax | None]:
     """The answers for objectives with the same weight of the truth; None where PELT is slow."""
     truths = [truth_of(A)[0] for A in objectives]
-    recordings = Recordings.of([_samples(A) for A in objectives], truths)
+    samples = [_samples(A) for A in objectives]
     shifts = np.array([A.shift for A in objectives], dtype=np.float64)
-    found = segment_all(recordings, truth_of(objectives[0])[1], shifts)
+    found = segment_all(samples, truths, truth_of(objectives[0])[1], shifts)
     answers: list[Argmax | None] = []
     for A, best in zip(objectives, found, strict=True):
         if best is None:

@@ -137,19 +137,6 @@ def test_a_graph_that_nearly_falls_apart_has_eigenvectors(rng, monkeypatch, at_l
     assert np.linalg.norm(V) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_products_read_half_of_a_dense_matrix(rng, order):
-    """And are those of the whole, for one vector as for several, in either order of memory."""
-    A = rng.normal(size=(30, 30))
-    operator = cut_eigen.CutOperator(
-        np.asarray(A + A.T, order=order), rng.normal(size=(30, 2)), np.diag([1.0, -2.0])
-    )
-    V = rng.normal(size=(30, 3))
-    expected = operator.dense() @ V
-    np.testing.assert_allclose(operator.apply(V), expected, atol=1e-12)
-    np.testing.assert_allclose(operator.apply(V[:, 0]), expected[:, 0], atol=1e-12)
-
-
 # ---- decoding
 
 

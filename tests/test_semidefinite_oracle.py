@@ -126,14 +126,6 @@ def test_one_cluster_and_all_clusters_need_no_solver(K: int) -> None:
     assert answer.upper_bound == pytest.approx(answer.value, abs=1e-12)
 
 
-def test_one_sample() -> None:
-    answer = SemidefiniteOracle().maximize(TraceObjective(np.array([[2.0]]), shift=-1.0))
-    assert (answer.value, answer.quality) == (3.0, Quality.EXACT)
-    assert SemidefiniteOracle().relax(TraceObjective(np.array([[2.0]]))).upper_bound == (
-        pytest.approx(4.0)
-    )
-
-
 def test_bad_settings() -> None:
     objective = TraceObjective(np.random.default_rng(0).standard_normal((12, 2)))
     constraint = Constraint(n_clusters=3)

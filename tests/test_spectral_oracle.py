@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import naive
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from scipy.sparse.linalg import aslinearoperator
 
 from structsvm.errors import OracleError
 from structsvm.oracles._clusters.compression import (
@@ -238,27 +237,6 @@ def test_null_directions_of_a_positive_price_are_counted_not_written() -> None:
     assert M.V.shape == (3, 3)
     with pytest.raises(OracleError, match="too large to be written down"):
         SpectralOracle().maximize(TraceObjective(np.zeros((50_000, 1)), shift=0.5))
-
-
-def test_lanczos_is_deterministic_and_warm_starts_are_cheaper() -> None:
-    """A chain of 400 pixels, whose smooth eigenvectors are hard to reach from a random start."""
-    weights = np.random.default_rng(8).random(399)
-    similarity = sp.diags_array([weights, weights], offsets=[-1, 1])
-    products = 0
-
-    def count(v):
-        nonlocal products
-        products += v.shape[1] if v.ndim == 2 else 1
-        return similarity @ v
-
-    operator = LinearOperator((400, 400), count, matmat=count, dtype=float)
-    start = np.random.default_rng(0).standard_normal(400)
-    first, second = (leading_eigenpairs(operator, 3, start, 1e-6) for _ in range(2))
-    assert np.array_equal(first[1], second[1])
-    cold, products = products / 2, 0
-    warm, _ = leading_eigenpairs(operator, 3, first[1].sum(axis=1), 1e-6)
-    np.testing.assert_allclose(warm, first[0], rtol=1e-6)
-    assert products < cold / 2
 
 
 def test_a_metric_that_is_not_finite_is_refused() -> None:

@@ -69,18 +69,6 @@ class Recordings(NamedTuple):
     first_bound: Ints
     """Where those of each begin, (N + 1,); nothing for a recording without a truth."""
 
-    @classmethod
-    def of(cls, Zs: Sequence[Floats], bounds: Sequence[Ints]) -> Recordings:
-        """The recordings (T_i, r_i) and the boundaries of their truths, ``NO_TRUTH`` for none."""
-        alone = len(Zs) == 1  # and not copied
-        return cls(
-            samples=read_only(Zs[0].ravel() if alone else np.concatenate([Z.ravel() for Z in Zs])),
-            first=offsets([Z.size for Z in Zs]),
-            lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
-            bounds=read_only(bounds[0] if alone else np.concatenate(bounds)),
-            first_bound=offsets([b.size for b in bounds]),
-        )
-
 
 class Found(NamedTuple):
     """The best segmentation of a recording."""
@@ -94,13 +82,24 @@ class Found(NamedTuple):
     """The sum of the squares of the centred samples."""
 
 
-def segment_all(recordings: Recordings, c: float, shifts: Floats) -> list[Found | None]:
-    """The best segmentation of each recording without null columns; None where PELT is slow.
+def segment_all(
+    Zs: Sequence[Floats], bounds: Sequence[Ints], c: float, shifts: Floats
+) -> list[Found | None]:
+    """The best segmentation of each recording (T_i, r_i) without null columns; None where slow.
+
+    ``bounds`` are the boundaries of their truths, ``NO_TRUTH`` for none.
 
     ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
     """
-    N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
-    paths = np.empty(n_samples + N, np.int64)
+    N, alone = len(Zs), len(Zs) == 1  # and not copied
+    recordings = Recordings(
+        samples=read_only(Zs[0].ravel() if alone else np.concatenate([Z.ravel() for Z in Zs])),
+        first=offsets([Z.size for Z in Zs]),
+        lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
+        bounds=read_only(bounds[0] if alone else np.concatenate(bounds)),
+        first_bound=offsets([b.size for b in bounds]),
+    )
+    paths = np.empty(int(recordings.lengths.sum()) + N, np.int64)
     counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
     at = offsets(recordings.lengths)
     numbers_read = np.diff(recordings.first) + OVERHEAD * recordings.lengths

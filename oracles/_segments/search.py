@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from structsvm.data.gaps import means
-from structsvm.oracles._segments.every import Graph, best_of_every, best_of_every_length
+from structsvm.oracles._segments.every import Graph, best_of_every
 from structsvm.oracles._segments.nodes import Allowed, Boundaries, Nodes
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
 from structsvm.oracles._segments.tree import backtrack, tree_scan
@@ -46,12 +46,6 @@ def best_path(
     else:
         path = best_of_every(search.graph, K)
     return None if path is None else boundaries.knots[search.nodes.knot[path]]
-
-
-def best_paths(objective: TraceObjective, most: int) -> list[Ints]:
-    """The boundaries of the best segmentations into 1, 2, ..., ``most`` parts."""
-    search = SegmentSearch(objective, Boundaries.anywhere(objective.n_samples))
-    return best_of_every_length(search.graph, most)
 
 
 @dataclass(frozen=True, eq=False)

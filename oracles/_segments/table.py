@@ -77,8 +77,10 @@ class SegmentTable(NamedTuple):
 
 def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentTable:
     """The scores of the segments between ``nodes`` (n,), indices of ``knots`` (m + 1,)."""
-    Z, n_plus = _columns_by_sign(objective)
-    r = Z.shape[1]
+    Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
+    n_plus = r = Z.shape[1]
+    if objective.signs is not None and not (positive := objective.signs > 0).all():
+        Z, n_plus = np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
     mean, total = np.zeros(r), np.zeros(r)
     if objective.gaps:
         there, mean = ~np.isnan(Z), np.concatenate((means(Z), mean))
@@ -216,15 +218,6 @@ def end_row(sums: Floats, knot: int, row: Floats) -> None:
     """Copy the prefix sums at ``knot`` into ``row`` (r,)."""
     for j in range(row.size):
         row[j] = sums[knot // LANES, j, knot % LANES]
-
-
-def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
-    """The columns of ``Z`` with the positive ones first, and how many are positive."""
-    Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
-    if objective.signs is None or (objective.signs > 0).all():
-        return Z, Z.shape[1]
-    positive = objective.signs > 0
-    return np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
 
 
 @inner(no_cpython_wrapper=False)
