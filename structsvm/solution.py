@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from structsvm.status import Status
@@ -51,18 +51,6 @@ class History:
     """The iterations of a run, oldest first."""
 
     entries: tuple[HistoryEntry, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __getitem__(self, index: int) -> HistoryEntry:
-        return self.entries[index]
-
-    def as_dict(self) -> dict[str, list[Any]]:
-        """Return the history as columns, ready for ``pandas.DataFrame``."""
-        rows = [asdict(entry) for entry in self.entries]
-        names = HistoryEntry.__dataclass_fields__
-        return {name: [row[name] for row in rows] for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +138,16 @@ class Solution:
         """Return one paragraph that says how the run ended and how good the answer is."""
         if self.status is Status.CLOSED_FORM:
             return f"{self.status.value}, {self.seconds:.1f} s."
+        found = (
+            f"between {self.lower:.6g} and {self.upper:.6g} (null metric {self.null:.6g}), "
+            f"relative gap {self.gap:.2g} ({self.bound})"
+        )
         if self.stationarity is not None:
-            return (
-                f"{self.status.value}. Objective {self.upper:.6g} (at the start {self.null:.6g}), "
-                f"projected gradient {self.stationarity:.2g}, {counted(self.n_iter, 'iteration')}, "
-                f"{self.oracle_calls} oracle calls, {self.seconds:.1f} s."
+            found = (
+                f"{self.upper:.6g} (at the start {self.null:.6g}), projected gradient "
+                f"{self.stationarity:.2g}"
             )
         return (
-            f"{self.status.value}. Objective between {self.lower:.6g} and {self.upper:.6g} "
-            f"(null metric {self.null:.6g}), relative gap {self.gap:.2g} ({self.bound}), "
-            f"{counted(self.n_iter, 'iteration')}, {counted(self.oracle_calls, 'oracle call')}, "
-            f"{self.seconds:.1f} s."
+            f"{self.status.value}. Objective {found}, {counted(self.n_iter, 'iteration')}, "
+            f"{counted(self.oracle_calls, 'oracle call')}, {self.seconds:.1f} s."
         )

@@ -9,6 +9,7 @@ import numpy as np
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
+from structsvm.solution import Solution
 from structsvm.status import Quality
 from structsvm.weights import WeightSpace
 
@@ -115,3 +116,8 @@ def objective(risk: RegularizedRisk, w: np.ndarray) -> float:
         losses = np.array([risk.problem.loss(y, k) for k in range(len(x.features))])
         total += omega * np.max(losses + (x.features - x.features[y]) @ w)
     return float(total)
+
+
+def column(solution: Solution, name: str) -> list[Any]:
+    """One number of each iteration."""
+    return [getattr(entry, name) for entry in solution.history.entries]

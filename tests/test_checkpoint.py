@@ -11,7 +11,7 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
-from enumerated import Listed, listed_risk
+from enumerated import Listed, column, listed_risk
 from recording_cases import recordings_of_four_segments as recordings
 
 from structsvm import MetricLearner
@@ -43,10 +43,9 @@ def assert_same(first, second):
     assert (first.lower, first.upper) == (second.lower, second.upper)
     assert (first.n_iter, first.oracle_calls) == (second.n_iter, second.oracle_calls)
     assert first.status is second.status
-    columns = [solution.history.as_dict() for solution in (first, second)]
     for name in ("lower", "upper", "oracle_calls", "n_cuts"):
-        assert columns[0][name] == columns[1][name]
-    assert np.all(np.diff(columns[1]["seconds"]) >= 0)
+        assert column(first, name) == column(second, name)
+    assert np.all(np.diff(column(second, "seconds")) >= 0)
 
 
 class PowerCut(BaseException):

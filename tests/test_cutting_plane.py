@@ -8,7 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from enumerated import Listed, listed_risk, optimum
+from enumerated import Listed, column, listed_risk, optimum
 from noisy_master import Noisy
 
 from structsvm import MetricLearner
@@ -64,9 +64,8 @@ class TestSloppyMasters:
         solver = CuttingPlane(Stopping(1e-3, 8), slack, Noisy(noise))
         solution, best = solver.solve(risk), optimum(risk)
         assert_around(solution, best)
-        history = solution.history.as_dict()
-        assert np.all(np.diff(history["lower"]) >= 0)
-        assert np.all(np.diff(history["upper"]) <= 0)
+        assert np.all(np.diff(column(solution, "lower")) >= 0)
+        assert np.all(np.diff(column(solution, "upper")) <= 0)
         assert (solution.gap <= 1e-3) == solution.status.converged
 
     def test_no_violated_cut_is_not_taken_for_optimality(self):
@@ -104,7 +103,7 @@ class TestSloppyMasters:
         solution = CuttingPlane(Stopping(1e-5, 100), master=Flaky()).solve(risk)
         assert solution.status is Status.OPTIMAL
         assert solution.upper == pytest.approx(optimum(risk), rel=1e-4)
-        labels = " ".join(solution.history.as_dict()["master"])
+        labels = " ".join(column(solution, "master"))
         assert "master failed: " in labels
         assert "clarabel" in labels
 
@@ -398,7 +397,7 @@ class TestProximal:
         solution = CuttingPlane(Stopping(1e-4, 400), master=CvxpyMaster(name), proximal=0.1).solve(
             risk
         )
-        assert set(solution.history.as_dict()["master"]) == {name}
+        assert set(column(solution, "master")) == {name}
         assert_around(solution, optimum(risk))
 
 
@@ -415,14 +414,14 @@ class TestCache:
             assert_around(solution, best)
         if slack == "one":
             assert with_cache.oracle_calls < without.oracle_calls
-            assert "recalls" in " ".join(with_cache.history.as_dict()["master"])
+            assert "recalls" in " ".join(column(with_cache, "master"))
 
     def test_a_recalled_plane_gives_no_upper_bound(self):
         """Every value of the upper bound is that of a weight at which all oracles were called."""
         risk = scripted(lambda w, x, y, answer: answer, seed=11, n_labels=60)
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
         blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
-        question = solution.w, np.arange(sum(b.indices.size for b in blocks)), np.inf
+        question = solution.w, np.arange(sum(len(b.samples) for b in blocks)), np.inf
         hinges = np.concatenate([planes.values for planes in separate_share(blocks, question)])
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls

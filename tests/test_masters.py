@@ -400,7 +400,7 @@ def test_a_run_outlasts_a_solver_that_finds_no_answer():
     found = CuttingPlane(Stopping(1e-8), master="scs").solve(risk)
     assert found.status is Status.STALLED
     assert found.upper == pytest.approx(right.upper, rel=1e-3)
-    assert "scs optimal_inaccurate, clarabel infeasible" in found.history[-1].master
+    assert "scs optimal_inaccurate, clarabel infeasible" in found.history.entries[-1].master
 
 
 def exactly(B):
@@ -417,7 +417,7 @@ def test_a_master_that_fails_late_leaves_the_best_weight(omega, tmp_path):
     found = solver.solve(risk, seen.append, resume=file)
     assert found.status is Status.MASTER_FAILED
     assert 0 < seen[-1].lower <= found.lower <= found.upper <= seen[-1].upper < found.null
-    assert "infeasible" in found.history[-1].master
+    assert "infeasible" in found.history.entries[-1].master
     again = solver.solve(risk, resume=file)
     assert found.lower <= again.lower <= again.upper <= found.upper
 

@@ -6,7 +6,7 @@ from zlib import crc32
 import cvxpy as cp
 import numpy as np
 import pytest
-from enumerated import Listed, listed_risk, objective, optimum
+from enumerated import Listed, column, listed_risk, objective, optimum
 
 from structsvm.compare import compare_on
 from structsvm.errors import CertificateError, OracleWarning, PluginError, SettingsError
@@ -88,14 +88,13 @@ def assert_certified(solution, best, tol):
     assert solution.lower <= best + slack
     assert best <= solution.upper + slack
     assert solution.gap == relative_gap(solution.lower, solution.upper, solution.null) <= tol
-    history = solution.history.as_dict()
-    assert np.all(np.diff(history["lower"]) >= 0)
-    assert np.all(np.diff(history["upper"]) <= 0)
-    calls = np.diff(history["oracle_calls"])
+    assert np.all(np.diff(column(solution, "lower")) >= 0)
+    assert np.all(np.diff(column(solution, "upper")) <= 0)
+    calls = np.diff(column(solution, "oracle_calls"))
     assert np.all(calls[:-1] > 0)
     assert np.all(calls[-1:] >= 0)  # the last master's bound may close the gap
-    assert np.all(np.diff(history["seconds"]) >= 0)
-    assert history["oracle_calls"][-1] == solution.oracle_calls
+    assert np.all(np.diff(column(solution, "seconds")) >= 0)
+    assert column(solution, "oracle_calls")[-1] == solution.oracle_calls
     assert solution.status in (Status.OPTIMAL, Status.NOTHING_TO_LEARN)
 
 

@@ -6,26 +6,16 @@ these takes a hundred calls of NumPy, whatever the size.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from structsvm.parallel.base import Task
-from structsvm.parallel.once import together
 from structsvm.support.arrays import Floats, Ints
 
 FEW = 32
 """Variables up to which the active-set method is faster."""
 MAX_STEPS = 60
-
-WORTHWHILE = 5e7
-"""Operations of a system from which on several threads condense it, if there are several."""
-MOST_RANGES = 8
-"""Ranges of groups that a large system is condensed in."""
 
 
 def maximize_on_simplices(
@@ -52,15 +42,14 @@ def maximize_on_simplices(
     starts = np.searchsorted(groups, np.arange(n_groups))
     at, room = _Iterate.start(q, F, ridge, groups, starts), np.empty_like(F)
     # What is not finite, as at the smallest scales, ends the loop.
-    quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
-    with quiet, together(_ranges(starts, *F.shape)) as of_ranges:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for _ in range(MAX_STEPS):
             image = at.x @ F
             gain = _value(q, image, ridge, at.x) - reference
             gap = at.gap
             if gap <= max(tol, 0.01 * gain):
                 break
-            system = _System(at, F, ridge, groups, starts, of_ranges, room)
+            system = _System(at, F, ridge, groups, starts, room)
             if not system.is_regular:
                 break
             residual = q - F @ image - ridge * at.x - at.y[groups] + at.z
@@ -144,62 +133,27 @@ def _crossover(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
     return np.asarray(x * (sums / np.where(kept > 0, kept, 1.0))[groups])
 
 
-def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
-    """Groups side by side, by the first and the one after the last: threads condense each range."""
-    n = max(1, min(MOST_RANGES, C // f)) if C * f * f >= WORTHWHILE else 1
-    if n == 1:
-        return [(0, starts.size)]
-    inner = np.searchsorted(starts, C * np.arange(1, n) / n)
-    bounds = np.unique([0, *inner.tolist(), starts.size]).tolist()
-    return list(itertools.pairwise(bounds))
-
-
-def _condensed(
-    these: tuple[int, int], columns: tuple[Floats, Floats, Ints, Ints, Floats, Floats]
-) -> tuple[Floats, Floats, Floats]:
-    """Total weights, weighted sums of rows, and the sum of ``Cov_g``, of some groups."""
-    F, weights, groups, starts, cap, spread = columns
-    begin, end = these
-    rows = slice(starts[begin], starts[end] if end < starts.size else len(F))
-    F, weights, groups, spread = F[rows], weights[rows], groups[rows] - begin, spread[rows]
-    starts, cap = starts[begin:end] - rows.start, cap[begin:end]
-    total = np.add.reduceat(weights, starts)
-    np.multiply(F, weights[:, None], out=spread)
-    sums = np.add.reduceat(spread, starts, axis=0)
-    means = sums / total[:, None]
-    np.take(means, groups, axis=0, out=spread, mode="clip")  # "raise" would copy
-    np.subtract(F, spread, out=spread)
-    spread *= np.sqrt(weights)[:, None]
-    means *= np.sqrt(total * cap / (total + cap))[:, None]
-    covariance = spread.T @ spread
-    covariance += means.T @ means
-    return total, sums, covariance
-
-
 class _System:
     """The Newton equations at an iterate, factored."""
 
     def __init__(
-        self,
-        at: _Iterate,
-        F: Floats,
-        ridge: float,
-        groups: Ints,
-        starts: Ints,
-        of_ranges: Callable[[Task, Any], list[Any]],
-        room: Floats,
+        self, at: _Iterate, F: Floats, ridge: float, groups: Ints, starts: Ints, spread: Floats
     ) -> None:
         self.at, self.F, self.groups, self.starts = at, F, groups, starts
         self.weights = 1.0 / (at.z / at.x + ridge)
-        self.cap = at.s / at.y
         self.room = 1.0 - at.s - np.add.reduceat(at.x, starts)
-        columns = F, self.weights, groups, starts, self.cap, room
-        found = of_ranges(_condensed, columns)
-        self.delta = np.concatenate([total for total, _, _ in found]) + self.cap
-        self.sums = np.concatenate([sums for _, sums, _ in found])
-        S = found[0][2]
-        for _, _, covariance in found[1:]:
-            S += covariance
+        cap, total = at.s / at.y, np.add.reduceat(self.weights, starts)
+        self.delta = total + cap
+        # The sum of all Cov_g, in the memory of ``spread``, which is as large as F.
+        np.multiply(F, self.weights[:, None], out=spread)
+        self.sums = np.add.reduceat(spread, starts, axis=0)
+        means = self.sums / total[:, None]
+        np.take(means, groups, axis=0, out=spread, mode="clip")  # "raise" would copy
+        np.subtract(F, spread, out=spread)
+        spread *= np.sqrt(self.weights)[:, None]
+        means *= np.sqrt(total * cap / self.delta)[:, None]
+        S = spread.T @ spread
+        S += means.T @ means
         S.flat[:: len(S) + 1] += 1.0
         # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
         self.factor: Floats = S  # it is symmetric, and LAPACK reads columns

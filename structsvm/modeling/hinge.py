@@ -116,7 +116,7 @@ class HingePart(Part):
     def answers(cls, parts: Sequence[HingePart], question: Question) -> list[Planes | None]:
         """Ask about all samples at once, at the nearest weight in the cone."""
         point, basis = question.argument, parts[0].basis
-        each = np.arange(parts[-1].block.indices[-1] + 1)
+        each = np.arange(parts[-1].block.samples[-1] + 1)
         asked = parts[0].space.project(basis.T @ point), each, question.deadline
         answers: list[Planes | None] = []
         for found in separate_share([part.block for part in parts], asked):

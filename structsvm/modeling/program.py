@@ -78,6 +78,8 @@ class ProgramRun(CutRun):
         """Objective, size of its terms and largest violation at the best point."""
         self._maps = rewritten.maps()
         self._firsts = np.cumsum([0, *(held.heights.size for held in self.held)]).tolist()
+        floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
+        self.floor = np.repeat(floors, np.diff(self._firsts))
         self._cuts = self.working_set(self.groups(rewritten.slack))
         """Those of the last restricted problem."""
         self._active: tuple[ActiveCut, ...] = ()
@@ -104,12 +106,6 @@ class ProgramRun(CutRun):
         """The group of each function, (n_samples,), for the slack of the rewritten problem."""
         pairs = zip(self.held, self._firsts, strict=False)
         return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
-
-    def working_set(self, groups: Ints) -> WorkingSet:
-        """One whose groups are never below 0 where an atom is nonnegative."""
-        floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
-        floor = np.repeat(floors, np.diff(self._firsts))
-        return WorkingSet(self.rewritten.n_groups, self.dim, floor)
 
     def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -81,16 +81,8 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
 
 
 def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    with single_threaded(), together(parts) as of_parts:
-        return of_parts(task, argument)
-
-
-@contextmanager
-def together(parts: Sequence[Any]) -> Iterator[Callable[[Task, Any], list[Any]]]:
-    """``map(task, argument)`` of parts in memory, as often as one likes in the block."""
-    n_jobs = getattr(_backend.get(), "n_jobs", None)
-    if n_jobs is None or len(parts) < 2:
-        yield lambda task, argument: [task(part, argument) for part in parts]
-        return
-    with Threads(n_jobs).open(parts) as session:
-        yield session.map
+    """The same of parts that are in memory, where threads do without copies."""
+    n_jobs = getattr(_backend.get(), "n_jobs", 1)
+    backend = Threads(n_jobs) if n_jobs != 1 and len(parts) > 1 else Serial()
+    with single_threaded(), backend.open(parts) as session:
+        return session.map(task, argument)

@@ -28,6 +28,12 @@ Callback = Callable[[HistoryEntry], None]
 StepDone = Callable[[Step], None]
 """Called after each step; it raises when the run is over."""
 
+NONE = "no weight that satisfies the constraints was found before"
+UNBOUNDED = (
+    "the oracles bound the objective nowhere from above, because the slack of an answer is "
+    "infinite: return a finite one, or Quality.HEURISTIC"
+)
+
 logger = logging.getLogger("structsvm")
 
 
@@ -122,13 +128,8 @@ class Solver(ABC):
                         "every step, for ever, as in 'while True:'; it raises when the run is over"
                     )
             if run.certificate.best is None:
-                why = "no weight that satisfies the constraints was found before"
-                if run.certificate.null == float("inf"):
-                    why = (
-                        "the oracles bound the objective nowhere from above, because the slack of "
-                        "an answer is infinite: return a finite one, or Quality.HEURISTIC"
-                    )
-                raise LearningError(f"{status.value}; {why}", status)
+                unbounded = run.certificate.null == float("inf")
+                raise LearningError(f"{status.value}; {UNBOUNDED if unbounded else NONE}", status)
             return run.solution(status)
 
     def _begin(self, risk: Risk | CutRun, memory: Memory | None) -> AnyRun:
@@ -186,7 +187,8 @@ class _Loop:
         if certificate.gap <= tol:
             return certificate.status(tol)
         if step.stalled:
-            return certificate.stalled(tol)
+            found = certificate.nothing_to_learn(tol)
+            return certificate.status(tol) if found else Status.STALLED
         if len(certificate.entries) >= self.stopping.max_iter:
             return Status.MAX_ITER
         return None

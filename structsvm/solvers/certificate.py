@@ -52,7 +52,6 @@ class Certificate:
 
     @property
     def seconds(self) -> float:
-        """The wall time since the start, in seconds."""
         return time.perf_counter() - self._started
 
     @property
@@ -64,11 +63,10 @@ class Certificate:
         return distance / self.scale if self.scale > 0 else float(distance > 0)
 
     def set_reference(self, null: Planes, is_answer: bool) -> None:
-        """Take note of the null weight's losses.
+        """Take note of the null weight's losses; ``is_answer``: whether it keeps the constraints.
 
         Gaps do not count its Omega: zero for the usual regularizers, it is of the size of lam for
-        one that is centred elsewhere, and would drown what learning can gain. That there is nothing
-        to learn is said with it, and only if the null weight ``is_answer``, keeping constraints.
+        one that is centred elsewhere, and would drown what learning can gain.
         """
         losses = float((null.values + null.slacks).sum())
         self.null = losses + ROUNDING * (null.size + losses)
@@ -121,30 +119,24 @@ class Certificate:
 
     def update_best(self, upper: float, w: Floats) -> bool:
         """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
-        better = upper < self.upper
-        if better:
-            self.upper, self.best = upper, w
-            self.certified_upper = np.inf if self.caught else upper
-        return better
+        if not upper < self.upper:
+            return False
+        self.upper, self.best = upper, w
+        self.certified_upper = np.inf if self.caught else upper
+        return True
 
     def update_lower(self, bound: float, basis: str) -> bool:
         """Take note of a lower bound; whether it is the best so far."""
-        better = bool(math.isfinite(bound) and bound > self.lower)
-        if better:
-            self.lower, self.bound = bound, basis
-        return better
+        if not math.isfinite(bound) or bound <= self.lower:
+            return False
+        self.lower, self.bound = bound, basis
+        return True
 
     def record(self, oracle_calls: int, n_cuts: int, label: str) -> HistoryEntry:
         """Add an iteration to the history."""
+        bounds = self.lower, self.upper, self.gap
         entry = HistoryEntry(
-            iteration=len(self.entries),
-            seconds=self.seconds,
-            oracle_calls=oracle_calls,
-            lower=self.lower,
-            upper=self.upper,
-            gap=self.gap,
-            n_cuts=n_cuts,
-            master=label,
+            len(self.entries), self.seconds, oracle_calls, *bounds, n_cuts=n_cuts, master=label
         )
         self.entries.append(entry)
         return entry
@@ -163,15 +155,12 @@ class Certificate:
         """The status of a run that reached its tolerance."""
         if Quality.HEURISTIC in self.qualities:
             return Status.CONTRADICTED if self.is_crossed else Status.HEURISTIC
-        if self._nothing_to_learn(tol):
+        if self.nothing_to_learn(tol):
             return Status.NOTHING_TO_LEARN
         return Status.RELAXED if Quality.RELAXATION in self.qualities else Status.OPTIMAL
 
-    def stalled(self, tol: float) -> Status:
-        """The status of a run that cannot go on: perhaps there was nothing to learn."""
-        return self.status(tol) if self._nothing_to_learn(tol) else Status.STALLED
-
-    def _nothing_to_learn(self, tol: float) -> bool:
+    def nothing_to_learn(self, tol: float) -> bool:
+        """Whether no weight has an objective below that of the null weight, within a tolerance."""
         if not math.isfinite(self.at_null) or self.at_null - self.upper > tol * abs(self.at_null):
             return False
         return self.null - self.lower <= tol * abs(self.null)

@@ -96,6 +96,8 @@ class CutRun(AnyRun, ABC):
     dim: int
     form: Quadratic | None = None
     """Omega, where masters other than conic ones apply."""
+    floor: Floats | None = None
+    """What the functions of each group are never below; 0 if it is not given."""
     saved: Mapping[str, NDArray[Any]] | None = None
     """State of an interrupted run, to go on from; None to begin."""
     state: Mapping[str, NDArray[Any]] | None = None
@@ -110,9 +112,9 @@ class CutRun(AnyRun, ABC):
     def groups(self, slack: str) -> Ints:
         """The group of each function: its own, or one for all of a sum."""
 
-    @abstractmethod
     def working_set(self, groups: Ints) -> WorkingSet:
         """A working set without cuts."""
+        return WorkingSet(int(groups.max()) + 1, self.dim, self.floor)
 
     @abstractmethod
     def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
@@ -175,9 +177,6 @@ class Run(CutRun):
         each = np.arange(self.n_samples)
         return each if slack == "n" else np.zeros_like(each)
 
-    def working_set(self, groups: Ints) -> WorkingSet:
-        return WorkingSet(int(groups.max()) + 1, self.dim)
-
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         risk, certificate = self.risk, self.certificate
         try:
@@ -198,33 +197,25 @@ class Run(CutRun):
         saved = checkpoint.restore(self.certificate)
         if saved is None:
             return False
-        arrays, self.oracle_calls, stalled = saved
-        self.saved, self.state, self.is_started = arrays, arrays, True
-        self._refute(checkpoint, arrays)
+        self.saved, self.oracle_calls, stalled = saved
+        self.state, self.is_started = self.saved, True
+        self._refute(checkpoint)
         return stalled
 
-    def _refute(self, checkpoint: Checkpoint, state: Mapping[str, NDArray[Any]]) -> None:
-        """Ask the oracles at the weights of a file: they have to find the losses that it has.
-
-        And none below its cuts.
-        """
+    def _refute(self, checkpoint: Checkpoint) -> None:
+        """Ask the oracles at the weights of a file: they have to find the losses that it has."""
         certificate, whole = self.certificate, np.zeros(self.n_samples, dtype=np.int64)
         weights = [(self.risk.null, certificate.null)]
         if certificate.best is not None:
             losses = certificate.upper - self.risk.penalty(certificate.best)
             weights.append((certificate.best, losses))
-        cuts = WorkingSet(self.n_samples, self.dim)
-        if "groups" in state:
-            cuts.restore(state)
+        may_find_less = Quality.HEURISTIC in certificate.qualities
         for w, before in weights:
             answers = self.session.map_shares(separate_share, (w, whole, np.inf))
             found = Planes.joined(answers).summed()
             loss = float((found.values + found.slacks).sum())
             rounding = SAME * (found.size + abs(before))
-            least = max(before, float(cuts.group_values(w).sum()))
-            if Quality.HEURISTIC in certificate.qualities:
-                least = 0.0
-            if loss > before + rounding or loss < least - rounding:
+            if loss > before + rounding or (loss < before - rounding and not may_find_less):
                 checkpoint.refuse(loss, before)
 
     def remember(self, step: Step) -> None:
@@ -234,15 +225,14 @@ class Run(CutRun):
 
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate, and the labellings it follows from."""
-        found = super().solution(status)
-        if self.certificate.caught is not None:
+        found, caught = super().solution(status), self.certificate.caught
+        if caught is not None:
             problem = getattr(self.risk.problem, "partition", self.risk.problem)
             oracle = type(getattr(self.risk.xs[0], "oracle", problem)).__name__
             warn(
-                f"{oracle} found, of {self.certificate.caught}, and claims that there is none "
-                "better: what it says is not certified (certified_upper_ is infinite). Mend it, "
-                "structsvm.testing shows where it fails, or return Quality.HEURISTIC and a slack "
-                "of math.inf",
+                f"{oracle} found, of {caught}, and claims that there is none better: what it says "
+                "is not certified (certified_upper_ is infinite). Mend it, structsvm.testing shows "
+                "where it fails, or return Quality.HEURISTIC and a slack of math.inf",
                 OracleWarning,
             )
         if self._best_cuts is None:
@@ -389,8 +379,7 @@ def support_of(
     A cut of several samples together stands for one labelling of each of them, so that whatever the
     slacks were, multipliers belong to labellings of single samples.
     """
-    weights: dict[tuple[int, Hashable], float] = {}
-    labellings: dict[tuple[int, Hashable], tuple[Any, float]] = {}
+    labellings: dict[tuple[int, Hashable], list[Any]] = {}
     found: list[SupportLabelling] = []
     for cut in active:
         if cut.labellings is None:
@@ -404,12 +393,10 @@ def support_of(
             found.append(SupportLabelling(single, share, None, truth, None, plane))
             continue
         for sample, kept, loss, share in cut.labellings:
-            key = sample, _identity(kept)
-            labellings.setdefault(key, (kept, loss))
-            weights[key] = weights.get(key, 0.0) + share * cut.multiplier
-    truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in weights}}
-    for key, share in weights.items():
-        sample, (kept, loss) = key[0], labellings[key]
+            one = labellings.setdefault((sample, _identity(kept)), [kept, loss, 0.0])
+            one[2] += share * cut.multiplier
+    truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in labellings}}
+    for (sample, _), (kept, loss, share) in labellings.items():
         multiplier = share * float(risk.sample_weight[sample])
         found.append(SupportLabelling(sample, multiplier, kept, truths[sample], loss))
     return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
@@ -482,11 +469,9 @@ class Descent(AnyRun):
         return False
 
     def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
-        return {
-            "ws": np.array([np.frombuffer(key) for key in self._seen]),
-            "losses": np.array([loss for loss, _ in self._seen.values()]),
-            "gradients": np.array([slope for _, slope in self._seen.values()]),
-        }
+        losses, gradients = zip(*self._seen.values(), strict=True)
+        ws = [np.frombuffer(key) for key in self._seen]
+        return {"ws": np.array(ws), "losses": np.array(losses), "gradients": np.array(gradients)}
 
     def solution(self, status: Status) -> Solution:
         """The best weight, and how far one projected gradient step of length 1 moves there."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any, NoReturn
 
@@ -53,6 +52,11 @@ def raise_named(problem: Problem, error: Exception, sample: int) -> NoReturn:
     raise OracleError(failed) from error
 
 
+def refuse(problem: Problem, sample: int, said: str) -> NoReturn:
+    """Refuse what a method of a problem did with a sample."""
+    raise PluginError(f"sample {sample}: {type(problem).__name__}.{said}")
+
+
 def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats) -> Separation:
     """The answer about a sample, with which all that a problem promises is checked."""
     where = f"sample {sample}"
@@ -67,10 +71,8 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
             held = phi.copy()
             check_feature(problem, problem.joint_feature(x, y), w.size, sample)
         if not np.array_equal(phi, held, equal_nan=True):
-            raise PluginError(
-                f"{where}: {type(problem).__name__}.joint_feature writes to an array that it "
-                "returned before: return a new one each time"
-            )
+            said = "joint_feature writes to an array that it returned before: return a new one"
+            refuse(problem, sample, f"{said} each time")
         with asked(problem, "loss", where):
             loss = check_loss(problem, problem.loss(y, answer.y), sample)
             of_truth = check_loss(problem, problem.loss(y, y), sample)
@@ -80,10 +82,8 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
             check_feature(problem, answer.feature, w.size, sample, "separate returned the feature")
             _check_same(problem, answer.feature, held, "joint_feature", sample)
         if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
-            raise PluginError(
-                f"{where}: {type(problem).__name__}.loss(y, y) is {of_truth!r} for the true "
-                "labelling y: the truth must not cost anything"
-            )
+            said = f"loss(y, y) is {of_truth!r} for the true labelling y"
+            refuse(problem, sample, f"{said}: the truth must not cost anything")
         if loss <= TOLERANCE and not problem.signed_losses:
             _check_no_better(problem, x, y, answer, sample, w)
     return answer
@@ -91,38 +91,32 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
 
 def check_separation(problem: Problem, answer: object, sample: int) -> None:
     """Check what ``separate`` returned."""
-    if not isinstance(answer, Separation):
-        found = shown(answer)
-    elif isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
-        return
-    else:
+    found = shown(answer)
+    if isinstance(answer, Separation):
+        if isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
+            return
         found = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
-    raise PluginError(
-        f"sample {sample}: {type(problem).__name__}.separate returned {found}: return "
-        "Separation(y, slack, quality) with how far the maximum may exceed the value found, 0 or "
-        "more, math.inf if that is not known, and a Quality"
-    )
+    said = f"separate returned {found}: return Separation(y, slack, quality) with how far the"
+    said += " maximum may exceed the value found, 0 or more, math.inf if that is not known, and a"
+    refuse(problem, sample, f"{said} Quality")
 
 
 def check_feature(
     problem: Problem, phi: object, dim: int, sample: int, said: str = "joint_feature returned"
 ) -> Floats:
     """A joint feature in double precision, after a check that it is one vector of floats, (d,)."""
-    if not isinstance(phi, np.ndarray) or phi.shape != (dim,) or phi.dtype.kind != "f":
-        raise PluginError(
-            f"sample {sample}: {type(problem).__name__}.{said} {shown(phi)} where "
-            f"weight_space() has dimension {dim}: return one vector of floats of shape ({dim},)"
-        )
-    return np.asarray(phi, dtype=np.float64)
+    if isinstance(phi, np.ndarray) and phi.shape == (dim,) and phi.dtype.kind == "f":
+        return np.asarray(phi, dtype=np.float64)
+    said = f"{said} {shown(phi)} where weight_space() has dimension {dim}"
+    refuse(problem, sample, f"{said}: return one vector of floats of shape ({dim},)")
 
 
 def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss returned") -> float:
     """A loss, after a check that it is one number, negative only where it may be."""
-    asked_for = f"sample {sample}: {type(problem).__name__}.{said}"
     if not isinstance(loss, NUMBERS):
-        raise PluginError(f"{asked_for} {shown(loss)}: return a float")
+        refuse(problem, sample, f"{said} {shown(loss)}: return a float")
     if loss < -TOLERANCE and not problem.signed_losses:
-        raise PluginError(f"{asked_for} {float(loss)!r}: a loss must not be negative")
+        refuse(problem, sample, f"{said} {float(loss)!r}: a loss must not be negative")
     return float(loss)
 
 
@@ -132,10 +126,12 @@ def _check_same(problem: Problem, said: Any, own: Any, method: str, sample: int)
     if np.allclose(said, own, rtol=0.0, atol=ALIKE * size, equal_nan=True):
         return
     at = int(np.argmax(np.abs(np.subtract(said, own))))
-    raise PluginError(
-        f"sample {sample}: {type(problem).__name__}.separate returned the "
-        f"{method.removeprefix('joint_')} {float(np.ravel(said)[at])!r} where {method} gives its "
-        f"labelling {float(np.ravel(own)[at])!r}: return what {method} does, or None"
+    returned, given = float(np.ravel(said)[at]), float(np.ravel(own)[at])
+    refuse(
+        problem,
+        sample,
+        f"separate returned the {method.removeprefix('joint_')} {returned!r} where {method} gives "
+        f"its labelling {given!r}: return what {method} does, or None",
     )
 
 
@@ -174,11 +170,13 @@ def _check_no_better(
         best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
         rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
         if better > best + float(found.slack) + rounding:
-            raise PluginError(
-                f"sample {sample}: {type(problem).__name__}.separate found a labelling with the "
-                f"loss {costs[0]:.6g} where another, which it found at another weight, is worth "
-                f"{better - best:.6g} more: maximise loss(y, y') + <w, joint_feature(x, y')>, with "
-                "a plus before the loss, or return Quality.HEURISTIC"
+            refuse(
+                problem,
+                sample,
+                f"separate found a labelling with the loss {costs[0]:.6g} where another, which it "
+                f"found at another weight, is worth {better - best:.6g} more: maximise "
+                "loss(y, y') + <w, joint_feature(x, y')>, with a plus before the loss, or return "
+                "Quality.HEURISTIC",
             )
 
 
@@ -208,32 +206,28 @@ Row = tuple[int, Quality, float, Floats, Floats, float, float, Labellings]
 the true one, (d,); loss and weighted slack; the labelling itself."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Block:
     """Neighbouring samples of a risk, and what it takes to make planes of answers about them."""
 
     problem: Problem
-    indices: Ints
+    samples: list[int]
+    """Their numbers in the risk."""
     xs: Sequence[Any]
     ys: Sequence[Any]
     sample_weight: Floats
     keeps_truths: bool
-    checks_first: bool = True
+    checks_first: bool
     """Whether the first answer is checked for all promises; not of a model of our own."""
-    keeps_labellings: bool = True
-    _checked: set[int] = field(default_factory=set, init=False, repr=False)
+    keeps_labellings: bool
+    _checked: bool = field(default=False, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
-
-    @cached_property
-    def samples(self) -> list[int]:
-        """The numbers of the samples in the risk."""
-        return [int(i) for i in self.indices]
 
     def first_answer(self, w: Floats) -> list[Separation]:
         """The answer about the first sample of the risk, once, with which promises are checked."""
         if self.samples[0] != 0 or self._checked or not self.checks_first:
             return []
-        self._checked.add(0)
+        self._checked = True
         return [check_first_answer(self.problem, self.xs[0], self.ys[0], 0, w)]
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
@@ -241,7 +235,7 @@ class Block:
         sample, problem = self.samples[j], self.problem
         check_separation(problem, answer, sample)
         if answer.feature is None:
-            phi = self._feature(j, answer.y, dim)
+            phi = self.feature(j, answer.y, dim)
         else:
             said = "separate returned the feature"
             phi = check_feature(problem, answer.feature, dim, sample, said)
@@ -259,7 +253,7 @@ class Block:
                 labellings = ((sample, kept, loss, 1.0),)
         return sample, answer.quality, omega, phi, self.truth(j, dim), loss, slack, labellings
 
-    def _feature(self, j: int, y: Any, dim: int) -> Floats:
+    def feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
         phi = self._called("joint_feature", sample, self.xs[j], y)
         return check_feature(self.problem, phi, dim, sample)
@@ -274,7 +268,7 @@ class Block:
     def truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
             return self._truths[j]
-        truth = self._feature(j, self.ys[j], dim)
+        truth = self.feature(j, self.ys[j], dim)
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
@@ -282,20 +276,15 @@ class Block:
 
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
     """The samples of a risk in blocks, whose number depends on that of the samples alone."""
-    keeps = risk.n_samples * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
-    return [
-        Block(
-            risk.problem,
-            indices,
-            [risk.xs[i] for i in indices],
-            [risk.ys[i] for i in indices],
-            risk.sample_weight[indices],
-            keeps,
-            checks_first=not risk.is_model,
-            keeps_labellings=not risk.is_model,
-        )
-        for indices in np.array_split(np.arange(risk.n_samples), min(risk.n_samples, MOST_BLOCKS))
-    ]
+    N, own = risk.n_samples, risk.is_model
+    keeps = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
+    found = []
+    for part in np.array_split(np.arange(N), min(N, MOST_BLOCKS)):
+        samples = part.tolist()
+        xs, ys = [risk.xs[i] for i in samples], [risk.ys[i] for i in samples]
+        weights = risk.sample_weight[part]
+        found.append(Block(risk.problem, samples, xs, ys, weights, keeps, not own, not own))
+    return found
 
 
 def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes | None]:
