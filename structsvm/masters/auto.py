@@ -24,10 +24,8 @@ class AutoMaster(Master):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.solvers import AutoMaster, CuttingPlane, CvxpyMaster
-    >>> patient = AutoMaster(conic=CvxpyMaster("SCS"))
-    >>> MetricLearner(solver=CuttingPlane(master=patient)).solver.master.conic
+    >>> CuttingPlane(master=AutoMaster(conic=CvxpyMaster("SCS"))).master.conic
     CvxpyMaster(solver='SCS')
     """
 
@@ -37,7 +35,6 @@ class AutoMaster(Master):
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem; the label says who did, and who failed before."""
         if not self.newton.handles(risk):
             return self.conic.solve(risk, cuts, request)
         try:

@@ -77,13 +77,7 @@ class Master(ABC):
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem.
-
-        Raises
-        ------
-        MasterError
-            When no solver gives an answer.
-        """
+        """Solve the restricted problem; MasterError when no solver gives an answer."""
 
 
 def acceptable(tol: float) -> float:
@@ -101,12 +95,11 @@ def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
 def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
     """Project and clip an answer, or raise MasterError if it has wrong shapes or is not finite."""
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
-    if w.shape != (risk.space.dim,) or alpha.shape != (len(cuts),):
+    fits = w.shape == (risk.space.dim,) and alpha.shape == (len(cuts),)
+    if not (fits and np.isfinite(w).all()):
         raise MasterError(
-            f"the master ({answer.label}) returned shapes {w.shape} and {alpha.shape} "
-            f"for {risk.space.dim} weights and {len(cuts)} cuts"
+            f"the master ({answer.label}) returned shapes {w.shape} and {alpha.shape} for "
+            f"{risk.space.dim} weights and {len(cuts)} cuts, or no finite weight"
         )
-    if not np.isfinite(w).all():
-        raise MasterError(f"the master ({answer.label}) returned no finite weight")
     w = w if answer.is_projected else risk.space.project(w)
     return replace(answer, w=w, multipliers=clean_multipliers(alpha, cuts))

@@ -49,16 +49,9 @@ class CvxpyMaster(Master):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.solvers import CuttingPlane, CvxpyMaster
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> solver = CuttingPlane(master=CvxpyMaster("CLARABEL"))
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
-    >>> learner.solution_.status.name
-    'OPTIMAL'
+    >>> CuttingPlane(master="clarabel").master == CvxpyMaster("clarabel")
+    True
     """
 
     solver: str = "auto"
@@ -78,15 +71,7 @@ class CvxpyMaster(Master):
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem.
-
-        Raises
-        ------
-        MasterError
-            If the restricted problem has no solution, or no solver finds a finite one.
-        SettingsError
-            If the regularizer or a constraint is not convex.
-        """
+        """Solve the restricted problem; MasterError if no solver finds a finite minimum."""
         import cvxpy as cp
 
         B, w, constraints = risk.space.variable()
@@ -149,11 +134,9 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         try:
             with without_warnings(Warning):
                 solve_by(problem, name, options.get(name, {}))
-        except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
-            if isinstance(error, cp.error.DCPError):
-                raise SettingsError(
-                    f"a regularizer or constraint is not convex: {error}"
-                ) from error
+        except cp.error.DCPError as error:
+            raise SettingsError(f"a regularizer or constraint is not convex: {error}") from error
+        except (cp.error.SolverError, ValueError, ArithmeticError):
             tried.append(f"{name.lower()} failed")
             continue
         if problem.status == cp.OPTIMAL:
@@ -165,10 +148,8 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         problem.unpack(inaccurate)  # a later solver that found none took the values away
         return ", ".join(tried)
     reasons = {
-        cp.UNBOUNDED: "unbounded: the regularizer is not nonnegative; use one that is, as a norm",
-        cp.INFEASIBLE: "infeasible: do the extra constraints contradict each other?",
+        cp.UNBOUNDED: "is unbounded: the regularizer is not nonnegative; use one that is, as a norm",
+        cp.INFEASIBLE: "is infeasible: do the extra constraints contradict each other?",
     }
-    why = reasons.get(str(problem.status))
-    raise MasterError(
-        f"the master is {why}" if why else f"no solver could solve the master: {', '.join(tried)}"
-    )
+    failed = f"could be solved by none: {', '.join(tried)}"
+    raise MasterError(f"the master {reasons.get(str(problem.status), failed)}")

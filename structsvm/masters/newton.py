@@ -62,15 +62,9 @@ class NewtonMaster(Master):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.solvers import CuttingPlane, NewtonMaster
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> solver = CuttingPlane(master=NewtonMaster(max_steps=100))
-    >>> learner = MetricLearner(solver=solver).fit(*arrays_and_labels(recordings))
-    >>> learner.solution_.status.name
-    'OPTIMAL'
+    >>> CuttingPlane(master=NewtonMaster(max_steps=100)).master
+    NewtonMaster(max_steps=100)
     """
 
     max_steps: int = 60
@@ -85,13 +79,7 @@ class NewtonMaster(Master):
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem.
-
-        Raises
-        ------
-        MasterError
-            If the regularizer or a constraint is not handled, or the gap does not close.
-        """
+        """Solve the restricted problem; MasterError if it is another, or the gap does not close."""
         omega = risk.quadratic
         if omega is None or not self.handles(risk):
             raise MasterError("newton handles squared norms and traces, without extra constraints")
@@ -101,9 +89,8 @@ class NewtonMaster(Master):
             omega = request.proximal.added_to(omega)
         restricted = _Restricted(cuts, risk.space, omega)
         found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
-        if not found.relative_gap <= acceptable(request.tol):
-            raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
-        return MasterSolution(found.w, found.alpha, "newton", is_projected=True)
+        _refuse_stalled("newton", found.relative_gap, request.tol)
+        return MasterSolution(found.projection.w, found.alpha, "newton", is_projected=True)
 
     def _proximal_point(
         self, risk: Regularized, cuts: WorkingSet, omega: Quadratic, request: Request
@@ -121,10 +108,10 @@ class NewtonMaster(Master):
             # for the trace by itself.
             near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
             found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
-            alpha = found.alpha
-            value = risk.penalty(found.w) + float(cuts.group_values(found.w).sum())
+            alpha, v = found.alpha, found.projection.w
+            value = risk.penalty(v) + float(cuts.group_values(v).sum())
             if value < upper:
-                upper, w = value, found.w
+                upper, w = value, v
             shrunk = alpha * risk.regularizer.max_scale(alpha @ cuts.slopes, risk.space)
             for candidate in (alpha, shrunk):  # the second is feasible
                 bound, _ = lower_bound(risk, cuts, candidate, upper)
@@ -136,9 +123,13 @@ class NewtonMaster(Master):
                 break
             # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
             weight *= 0.1 if found.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
-        if not gap <= acceptable(request.tol):
-            raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
+        _refuse_stalled("proximal newton", gap, request.tol)
         return MasterSolution(w, multipliers, "proximal newton")
+
+
+def _refuse_stalled(name: str, gap: float, tol: float) -> None:
+    if not gap <= acceptable(tol):
+        raise MasterError(f"{name} stalled at a relative gap of {gap:.1g}")
 
 
 @dataclass(frozen=True)
@@ -152,21 +143,11 @@ class _Point:
     best: Floats
     """The largest cut of each group at ``w``, at least 0."""
     projection: Projection
-
-    @property
-    def w(self) -> Floats:
-        """The weight that minimises the Lagrangian."""
-        return self.projection.w
-
-    @property
-    def gap(self) -> float:
-        """Duality gap: how much a linear maximisation over the simplices could gain."""
-        return max(0.0, float(self.best.sum() - self.gradient @ self.alpha))
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap relative to the primal value."""
-        return self.gap / max(abs(self.value + self.gap), 1e-300)
+    """Of which ``w`` minimises the Lagrangian."""
+    gap: float
+    """Duality gap: how much a linear maximisation over the simplices could gain."""
+    relative_gap: float
+    """That, relative to the primal value."""
 
 
 class _Restricted:
@@ -188,7 +169,9 @@ class _Restricted:
         best = np.zeros(cuts.n_groups)
         np.maximum.at(best, cuts.groups, gradient)
         value = float(alpha @ cuts.intercepts) - 0.5 * float(self.curvature @ w**2) + self.constant
-        return _Point(alpha, value, gradient, best, projection)
+        gap = max(0.0, float(best.sum() - gradient @ alpha))
+        relative_gap = gap / max(abs(value + gap), 1e-300)
+        return _Point(alpha, value, gradient, best, projection, gap, relative_gap)
 
     def newton_direction(self, at: _Point, damping: float) -> Floats:
         """Maximise the quadratic model over the simplices, among the cuts that may matter."""

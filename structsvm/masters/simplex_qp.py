@@ -93,9 +93,11 @@ class _Iterate:
 
     def __init__(self, both: Floats, C: int) -> None:
         half = both.size // 2
-        self.all, self._C, self._half = both, C, half
+        self.all, self._C = both, C
         self.x, self.s = both[:C], both[C:half]
         self.z, self.y = both[half : half + C], both[half + C :]
+        self.gap = float(both[:half] @ both[half:])
+        """Complementarity, which is the duality gap of a feasible iterate."""
 
     @classmethod
     def start(cls, q: Floats, F: Floats, ridge: float, groups: Ints, starts: Ints) -> _Iterate:
@@ -107,11 +109,6 @@ class _Iterate:
         scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-300)
         y = np.maximum(np.maximum.reduceat(gradient, starts), 0.0) + 0.1 * scale
         return cls(np.concatenate((x, s, y[groups] - gradient, y)), groups.size)
-
-    @property
-    def gap(self) -> float:
-        """Complementarity, which is the duality gap of a feasible iterate."""
-        return float(self.all[: self._half] @ self.all[self._half :])
 
     def moved(self, d: _Iterate, t: float) -> _Iterate:
         return _Iterate(self.all + t * d.all, self._C)

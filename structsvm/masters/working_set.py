@@ -18,8 +18,6 @@ unless cuts were merged."""
 Labellings = tuple[Labelling, ...] | None
 """The labellings that a cut is of, but for true ones; None when they are not known."""
 
-_COLUMNS = ("_slopes", "_intercepts", "_groups", "_idle", "_multipliers")
-
 CHUNK = 2**26
 """Bytes of slopes that are moved at a time."""
 
@@ -52,43 +50,36 @@ class WorkingSet:
     another number than 0 that its values are never below, minus infinity if there is none.
     """
 
+    slopes: Floats
+    """The slopes of the cuts, (C, d)."""
+    intercepts: Floats
+    groups: Ints
+    multipliers: Floats
+    """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
+    idle: Ints
+    """For how many rounds it has been 0."""
+
     def __init__(self, n_groups: int, dim: int, floor: Floats | None = None) -> None:
         self.n_groups = n_groups
         self._floor: Floats = np.zeros(n_groups) if floor is None else floor
-        self._slopes: Floats = np.empty((16, dim))
-        self._intercepts: Floats = np.empty(16)
-        self._groups: Ints = np.empty(16, dtype=np.int64)
-        self._idle: Ints = np.empty(16, dtype=np.int64)
-        self._multipliers: Floats = np.empty(16)
+        self._room: dict[str, NDArray[Any]] = {"slopes": np.empty((16, dim))}
+        self._room |= {name: np.empty(16) for name in ("intercepts", "multipliers")}
+        self._room |= {name: np.empty(16, dtype=np.int64) for name in ("groups", "idle")}
         self._labellings: list[Labellings] = []
         self._keys: list[int] = []
+        self._show()
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    @property
-    def slopes(self) -> Floats:
-        """The slopes of the cuts, (C, d)."""
-        return self._slopes[: len(self._keys)]
-
-    @property
-    def intercepts(self) -> Floats:
-        """The intercepts of the cuts, (C,)."""
-        return self._intercepts[: len(self._keys)]
-
-    @property
-    def groups(self) -> Ints:
-        """Group of each cut, (C,)."""
-        return self._groups[: len(self._keys)]
-
-    @property
-    def multipliers(self) -> Floats:
-        """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
-        return self._multipliers[: len(self._keys)]
+    def _show(self) -> None:
+        """The columns are the part of the room that is in use."""
+        for name, room in self._room.items():
+            setattr(self, name, room[: len(self)])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes, which does without the labellings."""
-        held = {name.strip("_"): getattr(self, name)[: len(self)] for name in _COLUMNS}
+        held = {name: room[: len(self)] for name, room in self._room.items()}
         return held | {"labellings": as_objects(self._labellings)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -99,8 +90,8 @@ class WorkingSet:
         for *plane, found in zip(*columns, state.get("labellings", unknown), strict=True):
             cut = Cut(int(plane[0]), float(plane[1]), plane[2], found)
             self._append(cut, _key(cut))
-        self._idle[: len(self)] = state["idle"]
-        self._multipliers[: len(self)] = state["multipliers"]
+        self._show()
+        self.idle[:], self.multipliers[:] = state["idle"], state["multipliers"]
 
     def values(self, w: Floats) -> Floats:
         """Every cut at ``w``, (C,)."""
@@ -120,6 +111,7 @@ class WorkingSet:
             if key not in known:
                 known.add(key)
                 self._append(cut, key)
+        self._show()
         return len(self) - before
 
     def active(self, multipliers: Floats) -> tuple[ActiveCut, ...]:
@@ -128,17 +120,17 @@ class WorkingSet:
         for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
             labellings, plane = self._labellings[c], None
             if labellings is None:
-                plane = float(self._intercepts[c]), self._slopes[c].copy()
-            found.append(ActiveCut(int(self._groups[c]), float(multipliers[c]), labellings, plane))
+                plane = float(self.intercepts[c]), self.slopes[c].copy()
+            found.append(ActiveCut(int(self.groups[c]), float(multipliers[c]), labellings, plane))
         return tuple(found)
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:
         """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""
         n = len(self)
-        self._multipliers[:n] = multipliers
+        self.multipliers[:] = multipliers
         active = multipliers > 1e-10 * max(1.0, float(multipliers.max(initial=0.0)))
-        self._idle[:n] = np.where(active, 0, self._idle[:n] + 1)
-        self._keep(np.flatnonzero(self._idle[:n] < max_idle))
+        self.idle[:] = np.where(active, 0, self.idle + 1)
+        self._keep(np.flatnonzero(self.idle < max_idle))
         return n - len(self)
 
     def trim(self, capacity: int) -> int:
@@ -151,19 +143,19 @@ class WorkingSet:
         if n <= capacity:
             return 0
         age = np.arange(n)[::-1]
-        order = np.lexsort((age, self._idle[:n]))
+        order = np.lexsort((age, self.idle))
         dropped = order[capacity - self.n_groups :]
-        active = dropped[self._multipliers[dropped] > 0]
-        groups = self._groups[active]
+        active = dropped[self.multipliers[dropped] > 0]
+        groups = self.groups[active]
         merged = [self._merged(active[groups == g]) for g in np.unique(groups)]
         self._keep(np.sort(order[: capacity - self.n_groups]))
         self.add(merged)
         return n - len(self)
 
     def _merged(self, which: NDArray[np.intp]) -> Cut:
-        weights = self._multipliers[which] / self._multipliers[which].sum()
-        intercept = float(weights @ self._intercepts[which])
-        slope = weights @ self._slopes[which]
+        weights = self.multipliers[which] / self.multipliers[which].sum()
+        intercept = float(weights @ self.intercepts[which])
+        slope = weights @ self.slopes[which]
         parts = [self._labellings[k] for k in which]
         labellings: Labellings = None
         if None not in parts:
@@ -172,30 +164,30 @@ class WorkingSet:
                 for part, weight in zip(parts, weights.tolist(), strict=True)
                 for sample, kept, loss, share in part or ()
             )
-        return Cut(int(self._groups[which[0]]), intercept, slope, labellings)
+        return Cut(int(self.groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:
         if which.size == len(self):
             return
-        step = max(1, CHUNK // self._slopes[0].nbytes)
-        for name in _COLUMNS:
-            array = getattr(self, name)
+        step = max(1, CHUNK // self._room["slopes"][0].nbytes)
+        for array in self._room.values():
             for k in range(0, which.size, step):  # in order, so that what is moved is still there
                 some = which[k : k + step]
                 array[k : k + some.size] = array[some]
         self._labellings = [self._labellings[k] for k in which]
         self._keys = [self._keys[k] for k in which]
+        self._show()
 
     def _append(self, cut: Cut, key: int) -> None:
         n = len(self)
-        if n == self._intercepts.size:
-            for name in _COLUMNS:
-                array = getattr(self, name)
+        if n == self._room["groups"].size:
+            for name, array in self._room.items():
                 larger = np.empty((n + n // 2, *array.shape[1:]), dtype=array.dtype)
                 larger[:n] = array  # the rest takes no memory before it is written
-                setattr(self, name, larger)
-        self._slopes[n], self._intercepts[n] = cut.slope, cut.intercept
-        self._groups[n], self._idle[n], self._multipliers[n] = cut.group, 0, 0.0
+                self._room[name] = larger
+        new = {"slopes": cut.slope, "intercepts": cut.intercept, "groups": cut.group}
+        for name, array in self._room.items():
+            array[n] = new.get(name, 0)
         self._labellings.append(cut.labellings)
         self._keys.append(key)
 

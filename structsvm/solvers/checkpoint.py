@@ -48,7 +48,8 @@ class Checkpoint:
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
         self.path, self.identity = Path(path), dict(identity)
-        self._written = -np.inf
+        self.written = -np.inf
+        """When it was written last, by the monotonic clock."""
         self._failing = False
         reason = unwritable(self.path)
         if not self.path.parent.is_dir():
@@ -97,18 +98,12 @@ class Checkpoint:
     def refuse(self, loss: float, before: float) -> NoReturn:
         """Refuse to go on from the state of another problem, whose loss at a weight was another.
 
-        What a problem computes is not seen from its settings: a method may have been edited, or
-        read a global.
+        Settings do not show that: a method may have been edited, or read a global.
         """
         raise CheckpointError(
             f"{self.path}: a checkpoint of another problem: at its weight the loss is {loss:.6g}, "
             f"and was {before:.6g}: give the same problem to resume from it, or {ANEW}"
         )
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the last writing was more than a moment ago."""
-        return time.monotonic() >= self._written + EVERY
 
     def write(
         self, certificate: Certificate, state: Mapping[str, Any], oracle_calls: int, stalled: bool
@@ -134,7 +129,7 @@ class Checkpoint:
                     CheckpointWarning,
                 )
             return
-        self._written, self._failing = time.monotonic(), False
+        self.written, self._failing = time.monotonic(), False
 
 
 def identity(risk: Risk, solver: Any) -> dict[str, str]:

@@ -92,14 +92,15 @@ class BlockFrankWolfe(Solver):
             for _ in range(CACHED_PASSES if self.cached_planes else 0):
                 for i in rng.permutation(samples):
                     dual.step(i, *cache.best(i, dual.w))
-            run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
+            dual.bound(run)
             room = run.certificate.null - run.certificate.lower
             if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
-                known = np.maximum(dual.values(), cache.values(dual.w))
+                values = dual.offsets + dual.slopes @ dual.w
+                known = np.maximum(values, cache.values(dual.w))
                 evaluation = run.evaluate(dual.w, samples, known)
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
-                run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
+                dual.bound(run)
             done(Step("block Frank-Wolfe", len(cache), state=state))
 
 
@@ -114,15 +115,6 @@ class _Dual:
         self.slope = np.zeros(risk.space.dim)
         self.w = self._weight()
 
-    @property
-    def offset(self) -> float:
-        """Sum over the samples."""
-        return float(self.offsets.sum())
-
-    def values(self) -> Floats:
-        """The planes at the weight, (N,)."""
-        return np.asarray(self.offsets + self.slopes @ self.w)
-
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes."""
         arrays = {"slopes": self.slopes, "offsets": self.offsets, "slope": self.slope}
@@ -133,6 +125,11 @@ class _Dual:
         self.slopes, self.offsets = state["dual_slopes"].copy(), state["dual_offsets"].copy()
         self.slope = state["dual_slope"].copy()
         self.w = self._weight()
+
+    def bound(self, run: Run) -> None:
+        """The lower bound that the planes give."""
+        size = np.abs(self.slopes).sum(axis=0)
+        run.bound_by(float(self.offsets.sum()), self.slope, size)
 
     def step(self, i: int, intercept: float, slope: Floats) -> float:
         """Move sample ``i`` towards a plane, as far as is sure to pay; the gain in sight."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,13 +42,7 @@ class QuasiNewton(Solver):
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-3))
 
     def check(self, risk: Risk | Outline) -> None:
-        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
-
-        Raises
-        ------
-        SettingsError
-            If they are not.
-        """
+        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic."""
         smooth_composite(risk, "QuasiNewton")
         if not isinstance(risk.space, PSD | Nonnegative):
             raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")
@@ -55,18 +50,23 @@ class QuasiNewton(Solver):
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """L-BFGS from the start of the risk; one accepted step in each iteration."""
         assert isinstance(run, Descent)
-        factor = _Factor(run.risk.space)
+        space, start, tol = run.risk.space, run.risk.start, self.stopping.tol
 
         def value(x: Floats) -> tuple[float, Floats]:
-            objective, gradient = run.evaluate(factor.weight(x))
-            return objective, factor.gradient(x, gradient)
+            w, pulled = _of_factor(x, space)
+            objective, gradient = run.evaluate(w)
+            return objective, pulled(gradient)
 
-        tol = self.stopping.tol
-        run.evaluate(run.risk.start)
+        if isinstance(space, Nonnegative):
+            root = np.sqrt(start)
+        else:
+            values, vectors = np.linalg.eigh(space.to_metric(start))
+            root = ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T).ravel()
+        run.evaluate(start)
         done(Step("start"))
         found = scipy_minimize(
             value,
-            factor.of(run.risk.start),
+            root,
             jac=True,
             method="L-BFGS-B",
             callback=lambda _: done(Step("L-BFGS")),
@@ -75,34 +75,18 @@ class QuasiNewton(Solver):
         done(Step("L-BFGS", stationary=found.success, stalled=not found.success))
 
 
-@dataclass(frozen=True)
-class _Factor:
-    """Weights of a cone as vectors without constraints."""
+Pull = Callable[[Floats], Floats]
+"""A gradient with respect to a weight to that with respect to its factor."""
 
-    space: WeightSpace
 
-    def of(self, w: Floats) -> Floats:
-        """``L`` of a weight, as a vector: the symmetric square root."""
-        if isinstance(self.space, Nonnegative):
-            return np.sqrt(w)
-        values, vectors = np.linalg.eigh(self.space.to_metric(w))
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        return np.asarray(root.ravel())
+def _of_factor(x: Floats, space: WeightSpace) -> tuple[Floats, Pull]:
+    """The weight of ``L L^T``, for the entries of ``L`` as a vector, the diagonal or all."""
+    if isinstance(space, Nonnegative):
+        return x**2, lambda gradient: 2.0 * gradient * x
+    assert isinstance(space, PSD)
+    L = x.reshape(space.order, space.order)
 
-    def weight(self, x: Floats) -> Floats:
-        """The weight of a factor."""
-        if isinstance(self.space, Nonnegative):
-            return x**2
-        L = self._matrix(x)
-        return self.space.from_metric(L @ L.T)
+    def pulled(gradient: Floats) -> Floats:
+        return np.asarray(2.0 * (space.to_metric(gradient) @ L)).ravel()
 
-    def gradient(self, x: Floats, gradient: Floats) -> Floats:
-        """With respect to the factor, from that with respect to the weight."""
-        if isinstance(self.space, Nonnegative):
-            return 2.0 * gradient * x
-        G = self.space.to_metric(gradient)
-        return np.asarray(2.0 * (G @ self._matrix(x))).ravel()
-
-    def _matrix(self, x: Floats) -> Floats:
-        assert isinstance(self.space, PSD)
-        return x.reshape(self.space.order, self.space.order)
+    return space.from_metric(L @ L.T), pulled
