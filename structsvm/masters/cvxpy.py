@@ -148,7 +148,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         problem.unpack(inaccurate)  # a later solver that found none took the values away
         return ", ".join(tried)
     reasons = {
-        cp.UNBOUNDED: "is unbounded: the regularizer is not nonnegative; use one that is, as a norm",
+        cp.UNBOUNDED: "is unbounded: the regularizer is not nonnegative; use one that is, a norm",
         cp.INFEASIBLE: "is infeasible: do the extra constraints contradict each other?",
     }
     failed = f"could be solved by none: {', '.join(tried)}"
