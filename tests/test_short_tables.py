@@ -39,7 +39,7 @@ def test_an_evaluation(found):
     assert frame["loss"].iloc[4] == found.scores["learned"]["loss"]
     assert found.to_frame("polars").shape == frame.shape
     assert "<td>PCA</td>" in found._repr_html_()
-    with pytest.raises(SettingsError, match="container must be 'pandas' or 'polars'"):
+    with pytest.raises(SettingsError, match="container must be one of"):
         found.to_frame("numpy")
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, Step, all_made_by, batches_of, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.errors import DataError, OracleError, SettingsError
+from structsvm.errors import DataError, OracleError, SettingsError, StructSVMError
 from structsvm.learner.columns import (
     Fitted,
     column_names,
@@ -36,7 +36,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.storage.codec import Unstored
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.contract import AtOnce, asked
+from structsvm.support.contract import asked, at_once
 from structsvm.support.progress import stage
 from structsvm.support.settings import settings_in
 
@@ -176,15 +176,16 @@ def _decode_part(
     pairs = zip(counts, constraints, strict=True)
     free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
     found: dict[int, EquivalenceMatrix] = {}
-    at_once = AtOnce()
-    with at_once, asked(problem, "partition"):
+    faults: list[StructSVMError] = []
+    with at_once(faults), asked(problem, "partition"):
         together = problem.partitions_at_once([samples[j] for j in free], metric)
         found = {free[k]: M for k, M in together.items()}
     for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True)):
         if j not in found:
             with asked(problem, "partition", f"{problem.traits.words.whole} {first + j}"):
                 found[j] = problem.partition(sample, metric, K, constraint)
-    at_once.raise_fault()
+    for fault in faults:
+        raise fault
     return [found[j] for j in range(len(samples))]
 
 

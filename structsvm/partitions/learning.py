@@ -13,7 +13,7 @@ import numpy as np
 from structsvm.data.gaps import InMetric
 from structsvm.data.sample import Data, Sample, all_made_by, sum_of_each
 from structsvm.data.samples import centred
-from structsvm.errors import DataError, PluginError, SettingsError
+from structsvm.errors import DataError, PluginError, SettingsError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
     SECOND_MOMENT,
@@ -38,7 +38,7 @@ from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_number, meant
-from structsvm.support.contract import AtOnce, Contract, asked, hook, overrides, promises
+from structsvm.support.contract import Contract, asked, at_once, hook, overrides, promises
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -183,9 +183,10 @@ class MetricObjective(Objective, Problem):
         scoring = Scoring(B, InMetric(metric_factor(B)), traits.kappa, beta)
         is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
         for oracle, xs in _neighbours((x for x, _ in samples), traits.given_k):
-            at_once, found = AtOnce(), []
+            faults: list[StructSVMError] = []
+            found: list[Separation] = []
             if oracle is not None:
-                with at_once, asked(self, "separate"):
+                with at_once(faults), asked(self, "separate"):
                     xs = [x.read() for x in xs]
                     answers = oracle.ask_all([x.scored(scoring) for x in xs])
                     for x, answer in zip(xs, answers, strict=True):
@@ -197,7 +198,8 @@ class MetricObjective(Objective, Problem):
             for x in [] if found else xs:
                 answer = x.separate(scoring, traits.given_k)
                 yield replace(answer, slack=answer.slack / x.truth.n_samples)
-            at_once.raise_fault()
+            for fault in faults:
+                raise fault
 
     def predict(self, w: Floats, x: Any) -> Any:
         """The best partition of a Sample in the metric, the number of clusters being priced."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import isfunction
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 
@@ -46,46 +47,35 @@ def _kept(name: str, method: Any, promise: type | Callable[..., str]) -> Any:
     return _checked
 
 
-class asked:
+@contextmanager
+def asked(plugin: object, method: str, where: str | Callable[[], str] = "") -> Iterator[None]:
     """Name the plugin, its method and the sample if its code fails."""
+    try:
+        yield
+    except Exception as error:
+        at = where if isinstance(where, str) else where()
+        if isinstance(error, PluginError | OracleError) and at not in str(error):
+            raise type(error)(f"{at}: {error}") from error
+        if isinstance(error, StructSVMError):
+            raise
+        named = culprit(error) or f"{type(plugin).__name__}.{method}"
+        said = f"{named} raised {type(error).__name__}: {error}"
+        raise PluginError(f"{at}: {said}" if at else said) from error
 
-    def __init__(self, plugin: object, method: str, where: str | Callable[[], str] = "") -> None:
-        self._plugin, self._method, self._where = plugin, method, where
 
-    def __enter__(self) -> None:
+@contextmanager
+def at_once(faults: list[StructSVMError]) -> Iterator[None]:
+    """Ask about many samples in the block, and one by one behind it if it fails.
+
+    What it raised is added to ``faults``, to be raised once each sample has been answered.
+    """
+    try:
+        yield
+    except MemoryError:
         pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is None:
-            return
-        where = self._where if isinstance(self._where, str) else self._where()
-        if isinstance(error, PluginError | OracleError):
-            if where not in str(error):
-                raise type(error)(f"{where}: {error}") from error
-        elif isinstance(error, Exception) and not isinstance(error, StructSVMError):
-            named = culprit(error) or f"{type(self._plugin).__name__}.{self._method}"
-            said = f"{named} raised {type(error).__name__}: {error}"
-            raise PluginError(f"{where}: {said}" if where else said) from error
-
-
-class AtOnce:
-    """A block that asks about many samples at once; one by one if it fails."""
-
-    def __init__(self) -> None:
-        self._fault: StructSVMError | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if isinstance(error, StructSVMError) and not isinstance(error.__cause__, MemoryError):
-            self._fault = error
-        return isinstance(error, StructSVMError | MemoryError)
-
-    def raise_fault(self) -> None:
-        """Raise what asking about many raised, once each sample has been answered."""
-        if self._fault is not None:
-            raise self._fault
+    except StructSVMError as error:
+        if not isinstance(error.__cause__, MemoryError):
+            faults.append(error)
 
 
 def hooks_of(contract: type) -> set[str]:

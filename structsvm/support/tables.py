@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError, printable
-from structsvm.support.checks import among
+from structsvm.errors import DataError, printable
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.lazy import require
 from structsvm.support.plain import some_of
 
-CONTAINERS = ("pandas", "polars")
+EXTRAS = {"pandas": "files", "polars": "polars"}
+"""With what to install the libraries of data frames."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class ShortTable:
 
     def to_frame(self, container: str = "pandas") -> Any:
         """Return the rows as a data frame of pandas or polars."""
-        if not among(container, CONTAINERS):
-            raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
-        columns = [list(column) for column in zip(*self.rows, strict=True)]
-        table = dict(zip(self.columns, columns, strict=True))
-        if container == "pandas":
-            return require("pandas", "files", "a pandas frame").DataFrame(table)
-        return require("polars", "polars", "a polars frame").DataFrame(table)
+        refuse_unlisted("container", container, tuple(EXTRAS))
+        columns = map(list, zip(*self.rows, strict=True))
+        return _library(container).DataFrame(dict(zip(self.columns, columns, strict=True)))
+
+
+def _library(kind: str) -> Any:
+    return require(kind, EXTRAS[kind], f"a {kind} frame")
 
 
 def _shown(value: Any) -> str:
@@ -83,11 +84,10 @@ def data_frame(
     kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any = None
 ) -> Any:
     """A table with named columns."""
+    make = _library(kind).DataFrame
     if kind == "pandas":
-        pandas = require("pandas", "files", "a pandas frame")
-        return pandas.DataFrame(values, columns=list(names), index=index)
-    polars = require("polars", "polars", "a polars frame")
-    return polars.DataFrame(values, schema=list(names), orient="row")
+        return make(values, columns=list(names), index=index)
+    return make(values, schema=list(names), orient="row")
 
 
 def column_names(X: Any) -> list[str] | None:
