@@ -11,7 +11,7 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_positive
+from structsvm.support.checks import is_number
 from structsvm.support.contract import hook
 from structsvm.weights import Free, Product, WeightSpace
 
@@ -353,7 +353,7 @@ def check_lam(lam: Any) -> None:
 def _refuse_beyond(
     name: str, value: Any, least: float, most: float, hint: str = "", usual: str = ""
 ) -> None:
-    if not is_positive(value):
+    if not (is_number(value) and 0 < value < np.inf):
         raise SettingsError(f"{name} must be > 0, got {value!r}{hint}")
     if not least <= float(value) <= most:
         limits = f"{least:g} to {most:g}".replace("e+", "e")

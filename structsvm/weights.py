@@ -193,8 +193,12 @@ class PSD(WeightSpace):
         """A symmetric matrix, and its svec as a sparse linear image of it."""
         import cvxpy as cp
 
-        B = cp.Variable((self.order, self.order), symmetric=True, name=(*names, "w")[0])
-        return B, _svec_operator(self.order) @ cp.vec(B, order="F"), [B >> 0]
+        P = self.order
+        B = cp.Variable((P, P), symmetric=True, name=(*names, "w")[0])
+        rows, cols, scale = _triangle(P)
+        places = np.arange(rows.size), cols * P + rows
+        to_svec = sp.csr_array((scale, places), shape=(rows.size, P * P))
+        return B, to_svec @ cp.vec(B, order="F"), [B >> 0]
 
 
 @dataclass(frozen=True)
@@ -300,13 +304,6 @@ def _gather(P: int) -> tuple[NDArray[np.intp], Floats]:
     position = np.empty((P, P), dtype=np.intp)
     position[rows, cols] = position[cols, rows] = np.arange(rows.size)
     return position.ravel(), 1.0 / scale[position.ravel()]
-
-
-@cache
-def _svec_operator(P: int) -> sp.csr_array:
-    """Sparse map (P (P + 1) / 2, P^2) of the vec of a matrix, column by column, to its svec."""
-    rows, cols, scale = _triangle(P)
-    return sp.csr_array((scale, (np.arange(rows.size), cols * P + rows)), shape=(rows.size, P * P))
 
 
 @cache

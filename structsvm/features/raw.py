@@ -14,7 +14,7 @@ from structsvm.data.samples import check_samples, label_values
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_positive
+from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
 
 CHUNK = 2**21
@@ -185,7 +185,7 @@ def windows(
     """
     hop = window / 2 if hop is None else hop
     for name, value in {"rate": rate, "window": window, "hop": hop}.items():
-        if not is_positive(value):
+        if not (is_number(value) and 0 < value < np.inf):
             raise SettingsError(f"{name} must be a finite number > 0, got {value!r}")
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
     (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)

@@ -92,11 +92,9 @@ class CvxpyMaster(Master):
         if (own := self.solver.upper()) != "AUTO":
             usual = [own, *(name for name in usual if name != own)]
         label = solve_with(problem, usual, precise)
-        if w.value is None:
-            raise MasterError(f"the master returned no weight ({label})")
         dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
         duals = tuple(constraint.dual_value for constraint in further) if further else None
-        return checked(MasterSolution(w.value, dual, label, duals=duals), risk, cuts)
+        return checked(MasterSolution(np.asarray(w.value), dual, label, duals=duals), risk, cuts)
 
 
 def largest_order(space: WeightSpace) -> int:
@@ -114,6 +112,7 @@ def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
 def raw_answer(
     problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
 ) -> tuple[Any, Any, Any]:
+    """What the solver returns, and what it takes to unpack that."""
     data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
     raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
     info = raw.get("info") if isinstance(raw, Mapping) else getattr(raw, "info", None)

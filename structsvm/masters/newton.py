@@ -79,7 +79,13 @@ class NewtonMaster(Master):
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem; MasterError if it is another, or the gap does not close."""
+        """Solve the restricted problem.
+
+        Raises
+        ------
+        MasterError
+            If the regularizer or a constraint is not handled, or the gap does not close.
+        """
         omega = risk.quadratic
         if omega is None or not self.handles(risk):
             raise MasterError("newton handles squared norms and traces, without extra constraints")

@@ -19,7 +19,7 @@ from structsvm.modeling.rewriting import Held, Rewritten, fitted, violation
 from structsvm.parallel.base import SerialSession
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
-from structsvm.solvers.planes import PlaneCache, Planes, weakest
+from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
 from structsvm.solvers.stopping import BudgetSpentError
 from structsvm.status import Quality, Status
@@ -107,7 +107,7 @@ class ProgramRun(CutRun):
         pairs = zip(self.held, self._firsts, strict=False)
         return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
 
-    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
+    def start(self, groups: Ints) -> list[Cut]:
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
         cuts, known = [], self.working_set(groups)
         for a, held in enumerate(self.held):
@@ -158,13 +158,7 @@ class ProgramRun(CutRun):
         self.master_seconds += time.perf_counter() - started
         return super().between(answer, cuts, damping) if found is None else found
 
-    def evaluate(
-        self,
-        w: Floats,
-        groups: Ints,
-        known: Floats | None = None,
-        cache: PlaneCache | None = None,
-    ) -> Planes:
+    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
         planes = self._asked(w)
         values = planes.values + planes.slacks
         if known is not None:

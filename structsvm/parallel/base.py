@@ -38,8 +38,7 @@ def single_threaded() -> Iterator[None]:
     """Run the block with one thread in BLAS and in OpenMP, then restore what the user had set.
 
     The BLAS setting belongs to the process: blocks that overlap in time share one limit, which the
-    last to leave restores. The OpenMP setting belongs to the calling thread. Inside another block
-    there is nothing to set, unless a library with a thread pool was loaded in between.
+    last to leave restores. The OpenMP setting belongs to the calling thread.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def single_threaded() -> Iterator[None]:
     3.0
     """
     loaded, outer = tuple(map(sys.modules.__contains__, WITH_POOLS)), getattr(_here, "loaded", None)
-    if loaded == outer:
+    if loaded == outer:  # inside another block there is nothing new to set
         yield
         return
     controller = _controller(loaded)
@@ -165,12 +164,12 @@ class Serial(Backend):
         yield SerialSession(parts)
 
 
+@dataclass(frozen=True, eq=False)
 class SerialSession(Session):
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts = parts
+    parts: Sequence[Any]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        return work(task, self._parts, argument)
+        return work(task, self.parts, argument)
 
 
 def work(task: ShareTask, share: Sequence[Any], argument: Any) -> list[Any]:

@@ -54,10 +54,25 @@ class Dask(Backend):
         SettingsError
             If there are no workers, or the client is closed or asynchronous.
         """
-        client = self._open_client()
-        from distributed import get_worker, worker_client
+        try:
+            from distributed import get_client, get_worker, worker_client
 
-        with _answering():
+            client = get_client() if self.client is None else self.client
+        except ImportError as error:
+            raise MissingExtraError(
+                "backend='dask' needs distributed: pip install 'structsvm-partitioning[dask]'"
+            ) from error
+        except ValueError as error:
+            raise SettingsError(
+                "backend='dask' needs a cluster: make a dask.distributed.Client first, "
+                "or give one, backend=Dask(client)"
+            ) from error
+        if getattr(client, "status", None) != "running" or client.asynchronous:
+            raise SettingsError(
+                "the Dask client is closed or asynchronous: make one that is open and waits for "
+                "its answers, Client(address), and give backend=Dask(client)"
+            )
+        with _answering(OSError):
             with suppress(TimeoutError):  # Dask's own is one
                 client.wait_for_workers(1, timeout=WAIT)
             n_threads = sum(client.nthreads().values())
@@ -71,65 +86,41 @@ class Dask(Backend):
                 stack.enter_context(worker_client())
             yield _OnDask(client, split_shares(parts, n_threads))
 
-    def _open_client(self) -> Any:
-        client = self.client
-        if client is None:
-            try:
-                from distributed import get_client
-
-                client = get_client()
-            except ImportError as error:
-                raise MissingExtraError(
-                    "backend='dask' needs distributed: pip install 'structsvm-partitioning[dask]'"
-                ) from error
-            except ValueError as error:
-                raise SettingsError(
-                    "backend='dask' needs a cluster: make a dask.distributed.Client first, "
-                    "or give one, backend=Dask(client)"
-                ) from error
-        if getattr(client, "status", None) != "running" or client.asynchronous:
-            raise SettingsError(
-                "the Dask client is closed or asynchronous: make one that is open and waits for "
-                "its answers, Client(address), and give backend=Dask(client)"
-            )
-        return client
-
 
 class _OnDask(Session):
     def __init__(self, client: Any, shares: Sequence[Sequence[Any]]) -> None:
         self._client = client
         # Results of tasks: Dask computes them again if they are lost, and scattered data not.
-        with _answering(), sendable(), without_warnings(UserWarning, beginning="Sending large"):
+        with (
+            _answering(OSError),
+            sendable(),
+            without_warnings(UserWarning, beginning="Sending large"),
+        ):
             self._placed = [client.submit(_placed, _Share(share), pure=False) for share in shares]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        with _answering(), sendable():
+        with _answering(OSError), sendable():
             answers = [
                 self._client.submit(_work_on_share, task, share, argument, pure=False)
                 for share in self._placed
             ]
         try:
-            return in_order([answer.result() for answer in answers])
-        except CancelledError as error:
-            raise _lost(error) from error
+            with _answering(CancelledError):
+                return in_order([answer.result() for answer in answers])
         finally:
             with suppress(Exception):  # a cluster that is gone has nothing to cancel
                 self._client.cancel([answer for answer in answers if not answer.done()])
 
 
 @contextmanager
-def _answering() -> Iterator[None]:
+def _answering(lost: type[Exception]) -> Iterator[None]:
     try:
         yield
-    except OSError as error:  # as those of Dask are
-        raise _lost(error) from error
-
-
-def _lost(error: Exception) -> StructSVMError:
-    return StructSVMError(
-        f"the scheduler of the Dask cluster does not answer ({error}): start another one, and "
-        "give resume=FILE to keep what is learned until then"
-    )
+    except lost as error:
+        raise StructSVMError(
+            f"the scheduler of the Dask cluster does not answer ({error}): start another one, and "
+            "give resume=FILE to keep what is learned until then"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,20 +91,22 @@ class Auto(_Local):
         yield _Chosen(parts, Threads(self.n_jobs))
 
 
+@dataclass(eq=False)
 class _Chosen(Session):
     """Begins here, and goes on in threads once the first 10 ms of a round were not enough."""
 
-    def __init__(self, parts: Sequence[Any], threads: Threads) -> None:
-        self._parts, self._threads, self._pays = parts, threads, False
+    parts: Sequence[Any]
+    threads: Threads
+    pays: bool = False
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         answers: list[Any] = []
         until = time.perf_counter() + WORTHWHILE
-        while not self._pays and (rest := self._parts[len(answers) :]):
+        while not self.pays and (rest := self.parts[len(answers) :]):
             answers += work(task, rest[: len(answers) + 1], argument)  # 1, 2, 4, ... parts
-            self._pays = time.perf_counter() >= until
-        if rest := self._parts[len(answers) :]:
-            with self._threads.open(rest) as session:
+            self.pays = time.perf_counter() >= until
+        if rest := self.parts[len(answers) :]:
+            with self.threads.open(rest) as session:
                 answers += session.map_shares(task, argument)
         return answers
 

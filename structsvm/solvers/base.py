@@ -208,7 +208,9 @@ class _Loop:
         self.keep(now=True)
         if isinstance(end, RunOverError):
             status, label = end.status, "cut short"
-        elif run.has_answer:
+        elif certificate.best is not None and (
+            certificate.lower > certificate.floor or len(certificate.entries) > 1
+        ):
             status, label = Status.MASTER_FAILED, f"failed: {end}"
             logger.warning("the master failed (%s): the best weight so far is returned", end)
         else:

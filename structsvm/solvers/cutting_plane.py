@@ -135,7 +135,7 @@ class CuttingPlane(Solver):
         cuts = run.working_set(groups)
         fits = CACHE_BYTES // (8 * run.n_samples * run.dim)
         n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
-        cache = PlaneCache(run.n_samples, n_cached, run.dim)
+        cache = run.cache = PlaneCache(run.n_samples, n_cached, run.dim)
         most = self.max_cuts or max(3 * cuts.n_groups, WORKING_SET_BYTES // (8 * run.dim))
         damping = Damping(self.damping, follows=self.slack == "one" and run.form is not None)
         if run.state is not None:
@@ -144,7 +144,7 @@ class CuttingPlane(Solver):
         if run.saved is not None and damping.follows:
             damping.share = float(run.saved["damping"][0])
         if run.saved is None:
-            cuts.add(run.start(groups, cache))
+            cuts.add(run.start(groups))
 
         def state() -> dict[str, NDArray[Any]]:
             return cuts.state() | cache.state() | {"damping": np.array([damping.share])}
@@ -159,7 +159,7 @@ class CuttingPlane(Solver):
                     break
                 w = run.between(answer, cuts, damped)
                 upper, known = certificate.upper, cuts.group_values(w)
-                found = run.evaluate(w, groups, known, cache)
+                found = run.evaluate(w, groups, known)
                 if damped and damping.follows and (omega := run.form) is not None:
                     damping.note(omega, found, answer.w)
                 new = found.cuts(_violated(run, found, known, w))

@@ -73,8 +73,10 @@ class BlockFrankWolfe(Solver):
             dual.restore(run.state)
             cache.restore(run.state)
         if run.saved is None:
-            for cut in run.start(samples, cache):
+            run.cache = cache  # of the first calls alone: others go with a step
+            for cut in run.start(samples):
                 dual.step(cut.group, cut.intercept, cut.slope)
+            run.cache = None
         else:
             iteration = int(run.saved["iteration"])
 

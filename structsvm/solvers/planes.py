@@ -72,11 +72,6 @@ class Planes(NamedTuple):
             caught=min(caught, default=None),
         )
 
-    @property
-    def value(self) -> float:
-        """``F(w)`` with the labellings found."""
-        return self.penalty + float(self.values.sum())
-
     def summed(self, groups: Ints | None = None) -> Planes:
         """One plane for each group, added in the order in which they are here."""
         given = self.groups if groups is None else groups

@@ -42,7 +42,13 @@ class QuasiNewton(Solver):
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-3))
 
     def check(self, risk: Risk | Outline) -> None:
-        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic."""
+        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
+
+        Raises
+        ------
+        SettingsError
+            If they are not.
+        """
         smooth_composite(risk, "QuasiNewton")
         if not isinstance(risk.space, PSD | Nonnegative):
             raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")

@@ -55,12 +55,6 @@ class AnyRun:
     session: Session
     oracle_calls: int = 0
 
-    @property
-    @hook
-    def has_answer(self) -> bool:
-        """Whether there is a weight to return when a master fails, and a lower bound was found."""
-        return self.certificate.best is not None and self.certificate.lower > self.certificate.floor
-
     @hook
     def resume_from(self, checkpoint: Checkpoint) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
@@ -100,6 +94,8 @@ class CutRun(AnyRun, ABC):
     """What the functions of each group are never below; 0 if it is not given."""
     saved: Mapping[str, NDArray[Any]] | None = None
     """State of an interrupted run, to go on from; None to begin."""
+    cache: PlaneCache | None = None
+    """Planes of single samples, where a solver keeps some: those found go there."""
     state: Mapping[str, NDArray[Any]] | None = None
     """Where a solver begins: what was saved, or the end of another run on the same samples."""
 
@@ -117,7 +113,7 @@ class CutRun(AnyRun, ABC):
         return WorkingSet(int(groups.max()) + 1, self.dim, self.floor)
 
     @abstractmethod
-    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
+    def start(self, groups: Ints) -> list[Cut]:
         """The first cuts."""
 
     @abstractmethod
@@ -125,17 +121,10 @@ class CutRun(AnyRun, ABC):
         """The minimum with the cuts in place of the functions; a lower bound follows from it."""
 
     @abstractmethod
-    def evaluate(
-        self,
-        w: Floats,
-        groups: Ints,
-        known: Floats | None = None,
-        cache: PlaneCache | None = None,
-    ) -> Planes:
+    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
         """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
 
-        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before; the
-        planes of single samples in the ``cache`` may know more. Those found now go there.
+        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before.
         """
 
     @hook
@@ -240,31 +229,31 @@ class Run(CutRun):
         active, n_groups, duals = self._best_cuts
         return replace(found, support=support_of(self.risk, active, n_groups), duals=duals)
 
-    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
+    def start(self, groups: Ints) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
 
         A start that is worse than the null weight is tried again half way back to it, twice. What
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
         self.is_started = True
-        null = self._noted(self._first(self.risk.null, groups, cache))
+        null = self._noted(self._first(self.risk.null, groups))
         self.certificate.set_reference(null, is_answer=self.certificate.best is not None)
         cuts = null.cuts()
         for w in self._starts:
-            found = self._noted(self._first(w, groups, cache))
+            found = self._noted(self._first(w, groups))
             cuts += found.cuts()
-            if found.value <= null.value:
+            if found.penalty + found.values.sum() <= null.penalty + null.values.sum():
                 break
         if self.memory.best is not None:
             self._noted(self.memory.best)
         return cuts
 
-    def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Planes:
+    def _first(self, w: Floats, groups: Ints) -> Planes:
         """The losses at a weight from which all runs start, called for once."""
         seen = self.memory.seen.get(w.tobytes())
         if seen is not None:
             return seen
-        found = self._called(w, groups, cache)
+        found = self._called(w, groups)
         self.memory.seen[w.tobytes()] = found.without_cuts()
         return found
 
@@ -287,16 +276,10 @@ class Run(CutRun):
             return best
         return null if is_admissible(self.risk, null) else None
 
-    def evaluate(
-        self,
-        w: Floats,
-        groups: Ints,
-        known: Floats | None = None,
-        cache: PlaneCache | None = None,
-    ) -> Planes:
-        if known is not None and cache is not None:
-            known = np.maximum(known, np.bincount(groups, cache.values(w)))
-        found, best = self._called(w, groups, cache), self.memory.best
+    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
+        if known is not None and self.cache is not None:
+            known = np.maximum(known, np.bincount(groups, self.cache.values(w)))
+        found, best = self._called(w, groups), self.memory.best
         if best is not None:  # new planes have to be below what oracles said at the best weight
             heights, losses = found.intercepts + found.slopes @ best.w, best.values + best.slacks
             if (heights > losses).any():
@@ -309,10 +292,9 @@ class Run(CutRun):
             self.memory.best = found.without_cuts()._replace(values=values)
         return found
 
-    def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
+    def _called(self, w: Floats, groups: Ints) -> Planes:
         """One plane for each group at ``w``; ``groups`` are those of the samples."""
-        if cache is not None and cache.capacity == 0:
-            cache = None
+        cache = None if self.cache is None or self.cache.capacity == 0 else self.cache
         each = groups if cache is None else np.arange(self.n_samples)
         deadline = time.time() + self.seconds_left(self.n_samples)
         answers = self.session.map_shares(separate_share, (w, each, deadline))
@@ -429,11 +411,6 @@ class Descent(AnyRun):
         self.omega = omega
         self._counted: set[bytes] = set()
         self._seen: dict[bytes, tuple[float, Floats]] = {}
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether another weight than the start has been evaluated."""
-        return len(self.certificate.entries) > 1
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
         """The objective and its gradient; a new best weight if it is lower than all before."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import sys
 from collections.abc import Container, Iterable, Sequence
 from typing import Any, TypeGuard
@@ -31,10 +30,6 @@ def is_number(value: Any) -> TypeGuard[float]:
     if isinstance(value, bool) or not isinstance(value, REAL):
         return False
     return not isinstance(value, int) or abs(value) <= sys.float_info.max
-
-
-def is_positive(value: Any) -> TypeGuard[float]:
-    return is_number(value) and 0 < value < math.inf
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
