@@ -47,8 +47,6 @@ class Separation:
     """Certificate of the answer."""
     feature: Floats | None = None
     """``joint_feature(x, y)``, (d,), where who answers knows it already."""
-    loss: float | None = None
-    """``loss(y_i, y)``, likewise."""
 
 
 def _is_cone(found: Any, *_: Any) -> str:
@@ -157,14 +155,13 @@ class Regularized:
                 f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
                 "[cp.trace(B) <= 1]"
             )
-        wrong = {p for one in found for p in one.parameters() if p.value is None}
-        variables = {v for one in found for v in one.variables()}
-        wrong |= {v for v in variables if v.attributes["boolean"] or v.attributes["integer"]}
-        if wrong:
-            raise SettingsError(
-                f"constraints use {wrong.pop().name()}: parameters need a value, and variables "
-                "must not be boolean or integer, because a metric is learned by convex programs"
-            )
+        for leaf in {leaf for one in found for leaf in (*one.parameters(), *one.variables())}:
+            is_whole = leaf.attributes["boolean"] or leaf.attributes["integer"]
+            if leaf.value is None if isinstance(leaf, cp.Parameter) else is_whole:
+                raise SettingsError(
+                    f"constraints use {leaf.name()}: parameters need a value, and variables must "
+                    "not be boolean or integer, because a metric is learned by convex programs"
+                )
         return list(found)
 
 

@@ -162,7 +162,7 @@ def test_what_is_no_metric_is_refused():
     risk = random_risk(0)
     space = Product((PSD(3), Nonnegative(1)))
     both = replace(risk, space=space, regularizer=Separable((SquaredNorm(), SquaredNorm())))
-    with pytest.raises(SettingsError, match="needs a metric"):
+    with pytest.raises(SettingsError, match="must be a metric for QuasiNewton"):
         QuasiNewton().solve(both)
 
 

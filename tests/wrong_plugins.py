@@ -125,9 +125,7 @@ class Classes(Problem):
         given = {
             "another feature": {"feature": phi(x, best) * 2.0},
             "another size": {"feature": np.zeros(1)},
-            "another loss": {"loss": 3.0 * loss(y, best)},
-            "negative reward": {"loss": -loss(y, best)},
-            "same feature and loss": {"feature": phi(x, best), "loss": loss(y, best)},
+            "same feature": {"feature": phi(x, best)},
         }
         return replace(answer, **given.get(self.broken, {}))
 

@@ -17,11 +17,11 @@ from structsvm.data.samples import check_samples
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
-from structsvm.support.contract import ContractMeta, hook
+from structsvm.support.contract import Contract, hook
 from structsvm.support.plain import counted
 
 
-class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
+class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     """Base of transformers of recordings: from (T, P) to (T, P') features.
 
     The conventions are those of scikit-learn, with lists of recordings in place of one table.

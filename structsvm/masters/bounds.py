@@ -190,9 +190,10 @@ def _into_dual_cone(z: Floats, dims: Any) -> Floats:
         z[at] = max(z[at], float(np.linalg.norm(z[at + 1 : at + size])))
         at += size
     for order in dims.psd:
-        size = order * (order + 1) // 2
-        z[at : at + size] = _semidefinite(z[at : at + size], order)
-        at += size
+        rows, cols = np.triu_indices(order)
+        places = at + cols * (cols + 1) // 2 + rows  # of the triangle, column by column
+        z[places] = PSD(order).project(z[places])
+        at += rows.size
     for _ in range(dims.exp):  # the closure of u < 0, -u exp(v / u - 1) <= w
         u, v, w = z[at : at + 3].tolist()
         with np.errstate(over="ignore"):
@@ -207,16 +208,3 @@ def _into_dual_cone(z: Floats, dims: Any) -> Floats:
         z[at + n] = np.clip(z[at + n], -most, most)
         at += n + 1
     return z
-
-
-def _semidefinite(upper: Floats, order: int) -> Floats:
-    """The projection of a matrix given by its upper triangle, column by column, scaled."""
-    cols, rows = np.tril_indices(order)
-    scale = np.where(rows == cols, 1.0, np.sqrt(2.0))
-    matrix = np.zeros((order, order))
-    matrix[rows, cols] = matrix[cols, rows] = upper / scale
-    values, vectors = np.linalg.eigh(matrix)
-    if values[0] >= 0:
-        return upper
-    matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return np.asarray(matrix[rows, cols] * scale)

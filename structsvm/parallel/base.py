@@ -6,7 +6,7 @@ import pickle
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from threading import Lock, local
@@ -133,12 +133,9 @@ class Backend(ABC):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.parallel import Backend, Threads
-    >>> isinstance(Threads(), Backend)
+    >>> isinstance(Threads(n_jobs=2), Backend)
     True
-    >>> MetricLearner(backend=Threads(n_jobs=2)).backend
-    Threads(n_jobs=2)
     """
 
     @abstractmethod
@@ -172,6 +169,30 @@ class SerialSession(Session):
         return work(task, self.parts, argument)
 
 
+@dataclass(frozen=True, eq=False)
+class Workers(Session):
+    """Shares of the parts, each of which a worker has."""
+
+    submit: Callable[[ShareTask, Any, Any], Any]
+    """The future of a task, for a share and the argument."""
+    shares: Sequence[Any]
+    explained: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Says in our words what happens to workers."""
+
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        with self.explained():
+            waiting = [self.submit(task, share, argument) for share in self.shares]
+            try:
+                answers = [future.result() for future in waiting]
+            finally:
+                for future in waiting:
+                    if not future.done():
+                        with suppress(Exception):  # workers that are gone have nothing to cancel
+                            future.cancel()
+        n, total = len(answers), sum(map(len, answers))
+        return [answers[k % n][k // n] for k in range(total)]
+
+
 def work(task: ShareTask, share: Sequence[Any], argument: Any) -> list[Any]:
     """The answers of a share, each call of an oracle with one thread."""
     with single_threaded():
@@ -203,9 +224,3 @@ def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
     """The parts dealt out like cards, so that neighbours of like size go to different workers."""
     n = max(1, min(n_workers, len(parts)))
     return [list(parts[k::n]) for k in range(n)]
-
-
-def in_order(shares: Sequence[Sequence[Any]]) -> list[Any]:
-    """The answers of all parts, in the order in which they were before they were dealt out."""
-    n, total = len(shares), sum(map(len, shares))
-    return [shares[k % n][k // n] for k in range(total)]

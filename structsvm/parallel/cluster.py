@@ -6,18 +6,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from structsvm.errors import MissingExtraError, SettingsError, StructSVMError
+from structsvm.errors import SettingsError, StructSVMError
 from structsvm.parallel.base import (
     Backend,
     Session,
     ShareTask,
-    in_order,
+    Workers,
     sendable,
     split_shares,
     work,
 )
+from structsvm.support.lazy import require
 from structsvm.support.quiet import without_warnings
 
 WAIT = 30.0
@@ -37,9 +39,8 @@ class Dask(Backend):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.parallel import Dask
-    >>> MetricLearner(backend=Dask()).backend  # fit sends the work to the current client
+    >>> Dask()  # of the current client
     Dask(client=None)
     """
 
@@ -54,14 +55,9 @@ class Dask(Backend):
         SettingsError
             If there are no workers, or the client is closed or asynchronous.
         """
+        distributed = require("distributed", "dask", "backend='dask'")
         try:
-            from distributed import get_client, get_worker, worker_client
-
-            client = get_client() if self.client is None else self.client
-        except ImportError as error:
-            raise MissingExtraError(
-                "backend='dask' needs distributed: pip install 'structsvm-partitioning[dask]'"
-            ) from error
+            client = distributed.get_client() if self.client is None else self.client
         except ValueError as error:
             raise SettingsError(
                 "backend='dask' needs a cluster: make a dask.distributed.Client first, "
@@ -80,36 +76,21 @@ class Dask(Backend):
             raise SettingsError(
                 f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
             )
+
+        def submit(task: ShareTask, share: Any, argument: Any) -> Any:
+            with _answering(OSError), sendable():
+                return client.submit(_work_on_share, task, share, argument, pure=False)
+
         with ExitStack() as stack:
             with suppress(ValueError):  # this is no task, whose thread others need meanwhile
-                get_worker()
-                stack.enter_context(worker_client())
-            yield _OnDask(client, split_shares(parts, n_threads))
-
-
-class _OnDask(Session):
-    def __init__(self, client: Any, shares: Sequence[Sequence[Any]]) -> None:
-        self._client = client
-        # Results of tasks: Dask computes them again if they are lost, and scattered data not.
-        with (
-            _answering(OSError),
-            sendable(),
-            without_warnings(UserWarning, beginning="Sending large"),
-        ):
-            self._placed = [client.submit(_placed, _Share(share), pure=False) for share in shares]
-
-    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        with _answering(OSError), sendable():
-            answers = [
-                self._client.submit(_work_on_share, task, share, argument, pure=False)
-                for share in self._placed
-            ]
-        try:
-            with _answering(CancelledError):
-                return in_order([answer.result() for answer in answers])
-        finally:
-            with suppress(Exception):  # a cluster that is gone has nothing to cancel
-                self._client.cancel([answer for answer in answers if not answer.done()])
+                distributed.get_worker()
+                stack.enter_context(distributed.worker_client())
+            # Results of tasks: Dask computes them again if they are lost, and scattered data not.
+            quiet = without_warnings(UserWarning, beginning="Sending large")
+            with _answering(OSError), sendable(), quiet:
+                shares = map(_Share, split_shares(parts, n_threads))
+                placed = [client.submit(_placed, share, pure=False) for share in shares]
+            yield Workers(submit, placed, partial(_answering, CancelledError))
 
 
 @contextmanager

@@ -6,10 +6,11 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from structsvm.parallel.base import (
     SerialSession,
     Session,
     ShareTask,
-    in_order,
+    Workers,
     n_workers,
     sendable,
     split_shares,
@@ -64,7 +65,7 @@ class Threads(_Local):
         shares = split_shares(parts, n_workers(self.n_jobs))
         pool = ThreadPoolExecutor(len(shares), "structsvm worker")
         try:
-            yield _Pool(lambda: pool, work, shares)
+            yield Workers(partial(pool.submit, work), shares)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what they do
 
@@ -120,10 +121,9 @@ class Processes(_Local):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.parallel import Processes
-    >>> MetricLearner(backend=Processes(n_jobs=2)).backend
-    Processes(n_jobs=2)
+    >>> Processes(n_jobs=2).n_jobs
+    2
     """
 
     @contextmanager
@@ -144,7 +144,7 @@ class Processes(_Local):
                     paths.append(str(Path(folder, str(k))))
                     with sendable():
                         Path(paths[-1]).write_bytes(cloudpickle.dumps(share))
-                yield _Pool(lambda: _workers(n), _work_on_file, paths)
+                yield Workers(partial(_submit, n), paths, _explained)
             finally:
                 resource_tracker.unregister(folder, "folder")
 
@@ -180,29 +180,23 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-@dataclass(frozen=True, eq=False)
-class _Pool(Session):
-    executor: Callable[[], Executor]
-    call: Callable[[ShareTask, Any, Any], list[Any]]
-    shares: Sequence[Any]
+def _submit(n: int, task: ShareTask, path: str, argument: Any) -> Any:
+    return _workers(n).submit(_work_on_file, task, path, argument)
 
-    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        executor = self.executor()
-        waiting = [executor.submit(self.call, task, share, argument) for share in self.shares]
-        try:
-            return in_order([future.result() for future in waiting])
-        except BrokenProcessPool as error:
-            raise StructSVMError(
-                "a worker process died, as when memory runs out: use fewer workers (n_jobs=) or "
-                "backend='threads'; resume=FILE keeps what is learned until then"
-            ) from error
-        except KeyboardInterrupt:
-            if isinstance(executor, ProcessPoolExecutor):  # threads cannot be ended
-                executor.shutdown(wait=False, kill_workers=True)
-            raise
-        finally:
-            for future in waiting:
-                future.cancel()
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise StructSVMError(
+            "a worker process died, as when memory runs out: use fewer workers (n_jobs=) or "
+            "backend='threads'; resume=FILE keeps what is learned until then"
+        ) from error
+    except KeyboardInterrupt:
+        if os.getpid() in _kept:
+            _kept[os.getpid()].shutdown(wait=False, kill_workers=True)
+        raise
 
 
 _read: dict[str, list[Any]] = {}

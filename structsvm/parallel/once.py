@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from structsvm.errors import SettingsError
 from structsvm.parallel.base import Backend, Serial, Task, n_workers, single_threaded
 from structsvm.parallel.cluster import Dask
 from structsvm.parallel.local import Auto, Processes, Threads
-from structsvm.support.checks import among, check_n_jobs
+from structsvm.support.checks import among, check_n_jobs, refuse_unless
 from structsvm.support.progress import stage
 
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
@@ -43,10 +42,8 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
     check_n_jobs(n_jobs)
     if isinstance(name, Backend):
         return name
-    if not among(name, BACKEND_NAMES):
-        raise SettingsError(
-            f"backend must be a Backend or one of {list(BACKEND_NAMES)}, got {name!r}"
-        )
+    wanted = f"a Backend or one of {list(BACKEND_NAMES)}"
+    refuse_unless(among(name, BACKEND_NAMES), "backend", wanted, name)
     if name == "dask":
         return Dask()
     n = 1 if n_jobs is None else n_workers(n_jobs)

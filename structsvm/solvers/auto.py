@@ -62,12 +62,13 @@ def solver_from(
                 )
     if isinstance(name, Solver):
         return name
-    if not convex:
-        descent = CCCP() if name == "cccp" else QuasiNewton()
-        return descent if stopping is None else replace(descent, stopping=stopping)
-    stopping = stopping or Stopping()
-    if name == "frank-wolfe":
-        return BlockFrankWolfe(stopping)
-    if name == "subgradient":
-        return ProjectedSubgradient(stopping)
-    return CuttingPlane(stopping, "one" if name == "one-slack" else slack, master_from(master))
+    slack = "one" if name == "one-slack" else slack
+    kinds: dict[str, Solver] = {
+        "auto": CuttingPlane(slack=slack, master=master_from(master)) if convex else QuasiNewton(),
+        "frank-wolfe": BlockFrankWolfe(),
+        "subgradient": ProjectedSubgradient(),
+        "quasi-newton": QuasiNewton(),
+        "cccp": CCCP(),
+    }
+    found = kinds.get(name, kinds["auto"])
+    return found if stopping is None else replace(found, stopping=stopping)  # type: ignore[type-var]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from structsvm.errors import LearningError, SettingsError
+from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
@@ -15,6 +15,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.run import Descent
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unless
 
 logger = logging.getLogger("structsvm")
 
@@ -56,11 +57,8 @@ class CCCP(Solver):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.problems import NormalizedCut
     >>> from structsvm.solvers import CCCP, Stopping
-    >>> learner = MetricLearner(NormalizedCut(), solver=CCCP(Stopping(tol=1e-4, max_iter=50)))
-    >>> learner.solver.proximal
+    >>> CCCP(Stopping(tol=1e-4, max_iter=50)).proximal
     0.1
     """
 
@@ -71,20 +69,13 @@ class CCCP(Solver):
     )
 
     def __post_init__(self) -> None:
-        if not self.proximal > 0:
-            raise SettingsError(f"proximal must be > 0, got {self.proximal}")
+        refuse_unless(self.proximal > 0, "proximal", "> 0", self.proximal)
 
     def check(self, risk: Risk | Outline) -> None:
-        """Check that the regularizer is quadratic, with the same curvature everywhere.
-
-        Raises
-        ------
-        SettingsError
-            If it is not.
-        """
+        """Check that the regularizer is quadratic, with the same curvature everywhere."""
         omega = smooth_composite(risk, "CCCP")
-        if not np.all(omega.curvature == omega.curvature[0]):
-            raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")
+        fits = bool(np.all(omega.curvature == omega.curvature[0]))
+        refuse_unless(fits, "the regularizer", "of one curvature for CCCP", risk.regularizer)
 
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Solve one convex model in each iteration."""

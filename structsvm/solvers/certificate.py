@@ -71,7 +71,6 @@ class Certificate:
         losses = float((null.values + null.slacks).sum())
         self.null = losses + ROUNDING * (null.size + losses)
         self.at_null = self.null + null.penalty if is_answer else np.inf
-        self.note_answers(null)
 
     def note_answers(self, evaluation: Planes) -> None:
         """Take note of what the answers certify, and of one that is worse than the truth."""
@@ -167,10 +166,9 @@ class Certificate:
 
     def header(self) -> dict[str, Any]:
         """The state as plain values, without the best weight."""
-        return {name: getattr(self, name) for name in (*NUMBERS, "bound", "caught", "seconds")} | {
-            "qualities": sorted(quality.name for quality in self.qualities),
-            "history": [astuple(entry) for entry in self.entries],
-        }
+        plain = {name: getattr(self, name) for name in (*NUMBERS, "bound", "caught", "seconds")}
+        plain["qualities"] = sorted(quality.name for quality in self.qualities)
+        return plain | {"history": [astuple(entry) for entry in self.entries]}
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
         """Take over the state that :meth:`header` told; LookupError, TypeError or ValueError."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import SettingsError
 from structsvm.masters.auto import AutoMaster, master_from
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request
 from structsvm.masters.cvxpy import CvxpyMaster
@@ -18,7 +17,7 @@ from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
 from structsvm.solvers.planes import PlaneCache, Planes, together
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -78,16 +77,9 @@ class CuttingPlane(Solver):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.solvers import CuttingPlane, Stopping
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> solver = CuttingPlane(Stopping(tol=0.001), slack="one")
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
-    >>> learner.solution_.status.name, bool(learner.solution_.gap <= 0.001)
-    ('OPTIMAL', True)
+    >>> CuttingPlane(Stopping(tol=0.001), slack="one").damping
+    0.5
     """
 
     stopping: Stopping = field(default_factory=Stopping)
@@ -102,28 +94,19 @@ class CuttingPlane(Solver):
     def __post_init__(self) -> None:
         object.__setattr__(self, "master", master_from(self.master))
         refuse_unlisted("slack", self.slack, ("n", "one"))
-        if not 0 <= self.damping < 1:
-            raise SettingsError(f"damping must be in [0, 1), got {self.damping}")
-        if self.proximal is not None and not 0 <= self.proximal < np.inf:
-            raise SettingsError(f"proximal must be at least 0 or None, got {self.proximal}")
+        refuse_unless(0 <= self.damping < 1, "damping", "in [0, 1)", self.damping)
+        fits = self.proximal is None or 0 <= self.proximal < np.inf
+        refuse_unless(fits, "proximal", "at least 0 or None", self.proximal)
         refuse_below(1, "max_idle", self.max_idle)
         refuse_below(0, "cached_planes", self.cached_planes)
 
     def check(self, risk: Risk | Outline) -> None:
-        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack.
-
-        Raises
-        ------
-        SettingsError
-            If it is not, or there are fewer.
-        """
+        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack."""
         require_convex(risk, "CuttingPlane")
         n_groups = risk.n_samples if self.slack == "n" else 1
-        if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
-            raise SettingsError(
-                f"max_cuts must be at least two per slack, {2 * n_groups} here, "
-                f"got {self.max_cuts}: raise it, or use slack='one'"
-            )
+        fits = self.max_cuts is None or self.max_cuts >= 2 * n_groups
+        wanted = f"at least two per slack, {2 * n_groups} here (with slack='one', 2)"
+        refuse_unless(fits, "max_cuts", wanted, self.max_cuts)
 
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Solve the master and ask every oracle once, in each step.

@@ -43,9 +43,8 @@ class BlockFrankWolfe(Solver):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.solvers import BlockFrankWolfe, Stopping
-    >>> MetricLearner(solver=BlockFrankWolfe(Stopping(tol=0.05))).solver.cached_planes
+    >>> BlockFrankWolfe(Stopping(tol=0.05)).cached_planes
     20
     """
 

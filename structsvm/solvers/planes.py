@@ -211,21 +211,9 @@ class Memory:
 
     Examples
     --------
-    >>> from dataclasses import replace
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.interop import risk_of
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.regularizers import SquaredNorm
-    >>> from structsvm.solvers import CuttingPlane, Memory
-    >>> drawn = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> risk = risk_of(MetricLearner(metric="diagonal"), *arrays_and_labels(drawn))
-    >>> memory, solver = Memory(), CuttingPlane()
-    >>> for lam in (1.0, 0.1):  # the same samples, the strongest regularizer first
-    ...     risk = replace(risk, regularizer=SquaredNorm(lam))
-    ...     print(solver.solve(risk, memory=memory).status.name)
-    OPTIMAL
-    OPTIMAL
+    >>> from structsvm.solvers import Memory
+    >>> Memory().best is None  # before the first run: CuttingPlane().solve(risk, memory=memory)
+    True
     """
 
     def __init__(self) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
 
-from structsvm.errors import SettingsError
 from structsvm.problem import Outline, Risk
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.run import Descent
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unless
 from structsvm.weights import PSD, Nonnegative, WeightSpace
 
 
@@ -31,27 +31,18 @@ class QuasiNewton(Solver):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.problems import NormalizedCut
     >>> from structsvm.solvers import QuasiNewton, Stopping
-    >>> learner = MetricLearner(NormalizedCut(), solver=QuasiNewton(Stopping(tol=1e-2)))
-    >>> learner.solver.stopping.tol
+    >>> QuasiNewton(Stopping(tol=1e-2)).stopping.tol
     0.01
     """
 
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-3))
 
     def check(self, risk: Risk | Outline) -> None:
-        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
-
-        Raises
-        ------
-        SettingsError
-            If they are not.
-        """
+        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic."""
         smooth_composite(risk, "QuasiNewton")
-        if not isinstance(risk.space, PSD | Nonnegative):
-            raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")
+        fits = isinstance(risk.space, PSD | Nonnegative)
+        refuse_unless(fits, "the weight", "a metric for QuasiNewton", risk.space)
 
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """L-BFGS from the start of the risk; one accepted step in each iteration."""

@@ -47,9 +47,10 @@ def raise_named(problem: Problem, error: Exception, sample: int) -> NoReturn:
         raise error
     named = culprit(error) or f"{type(problem).__name__}.separate"
     failed = f"sample {sample}: {named} raised {type(error).__name__}: {error}"
+    kind: type[Exception] = OracleError
     if isinstance(error, ValueError) and "read-only" in str(error):
-        raise PluginError(f"{failed}: copy what it was given before writing to it") from error
-    raise OracleError(failed) from error
+        kind, failed = PluginError, f"{failed}: copy what it was given before writing to it"
+    raise kind(failed) from error
 
 
 def refuse(problem: Problem, sample: int, said: str) -> NoReturn:
@@ -76,11 +77,8 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
         with asked(problem, "loss", where):
             loss = check_loss(problem, problem.loss(y, answer.y), sample)
             of_truth = check_loss(problem, problem.loss(y, y), sample)
-        if answer.loss is not None:
-            _check_same(problem, answer.loss, loss, "loss", sample)
         if answer.feature is not None:
-            check_feature(problem, answer.feature, w.size, sample, "separate returned the feature")
-            _check_same(problem, answer.feature, held, "joint_feature", sample)
+            _check_same(problem, answer.feature, held, sample)
         if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
             said = f"loss(y, y) is {of_truth!r} for the true labelling y"
             refuse(problem, sample, f"{said}: the truth must not cost anything")
@@ -111,28 +109,24 @@ def check_feature(
     refuse(problem, sample, f"{said}: return one vector of floats of shape ({dim},)")
 
 
-def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss returned") -> float:
+def check_loss(problem: Problem, loss: object, sample: int) -> float:
     """A loss, after a check that it is one number, negative only where it may be."""
     if not isinstance(loss, NUMBERS):
-        refuse(problem, sample, f"{said} {shown(loss)}: return a float")
+        refuse(problem, sample, f"loss returned {shown(loss)}: return a float")
     if loss < -TOLERANCE and not problem.signed_losses:
-        refuse(problem, sample, f"{said} {float(loss)!r}: a loss must not be negative")
+        refuse(problem, sample, f"loss returned {float(loss)!r}: a loss must not be negative")
     return float(loss)
 
 
-def _check_same(problem: Problem, said: Any, own: Any, method: str, sample: int) -> None:
-    """Check that ``separate`` returned the feature or loss that the problem gives its labelling."""
-    size = max(float(np.abs(own).max()), 1.0) if np.size(own) else 1.0
+def _check_same(problem: Problem, said: Any, own: Floats, sample: int) -> None:
+    """Check that ``separate`` returned the feature that ``joint_feature`` gives its labelling."""
+    check_feature(problem, said, own.size, sample, "separate returned the feature")
+    size = max(float(np.abs(own).max()), 1.0)
     if np.allclose(said, own, rtol=0.0, atol=ALIKE * size, equal_nan=True):
         return
-    at = int(np.argmax(np.abs(np.subtract(said, own))))
-    returned, given = float(np.ravel(said)[at]), float(np.ravel(own)[at])
-    refuse(
-        problem,
-        sample,
-        f"separate returned the {method.removeprefix('joint_')} {returned!r} where {method} gives "
-        f"its labelling {given!r}: return what {method} does, or None",
-    )
+    at = int(np.argmax(np.abs(said - own)))
+    found = f"separate returned the feature {said[at]:.6g} where joint_feature gives its labelling"
+    refuse(problem, sample, f"{found} {own[at]:.6g}: return what joint_feature does, or None")
 
 
 @contextmanager
@@ -239,11 +233,8 @@ class Block:
         else:
             said = "separate returned the feature"
             phi = check_feature(problem, answer.feature, dim, sample, said)
-        if answer.loss is None:
-            found = self._called("loss", sample, self.ys[j], answer.y)
-            loss = check_loss(problem, found, sample)
-        else:
-            loss = check_loss(problem, answer.loss, sample, "separate returned the loss")
+        found = self._called("loss", sample, self.ys[j], answer.y)
+        loss = check_loss(problem, found, sample)
         omega = float(self.sample_weight[j])
         slack = omega * answer.slack if omega > 0 else 0.0
         labellings = None

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import SettingsError
 from structsvm.solution import HistoryEntry
 from structsvm.status import Status
-from structsvm.support.checks import refuse_below
+from structsvm.support.checks import refuse_below, refuse_unless
 
 
 class RunOverError(Exception):
@@ -45,9 +44,9 @@ class Stopping:
 
     Examples
     --------
-    >>> from structsvm.solvers import CuttingPlane, Stopping
-    >>> CuttingPlane(Stopping(tol=0.001, max_seconds=60.0)).stopping.tol
-    0.001
+    >>> from structsvm.solvers import Stopping
+    >>> Stopping(tol=0.001, max_seconds=60.0).max_iter
+    200
     """
 
     tol: float = 1e-2
@@ -57,8 +56,7 @@ class Stopping:
 
     def __post_init__(self) -> None:
         for name in ("tol", "max_seconds"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} must be > 0, got {getattr(self, name)}")
+            refuse_unless(getattr(self, name) > 0, name, "> 0", getattr(self, name))
         refuse_below(1, "max_iter", self.max_iter)
         if self.max_calls is not None:
             refuse_below(1, "max_calls", self.max_calls)

@@ -29,10 +29,8 @@ class ProjectedSubgradient(Solver):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.solvers import ProjectedSubgradient, Stopping
-    >>> solver = ProjectedSubgradient(Stopping(tol=0.1, max_iter=500))
-    >>> MetricLearner(solver=solver).solver.stopping.tol
+    >>> ProjectedSubgradient(Stopping(tol=0.1, max_iter=500)).stopping.tol
     0.1
     """
 

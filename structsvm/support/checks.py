@@ -36,30 +36,30 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def refuse_unless(fits: bool, name: str, wanted: str, value: Any) -> None:
+    """Refuse a setting that is not what is wanted."""
+    if not fits:
+        raise SettingsError(f"{name} must be {wanted}, got {value!r}")
+
+
 def refuse_below(least: int, name: str, value: Any) -> None:
-    """Check that a setting is an integer that is large enough."""
-    if not (is_whole(value) and value >= least):
-        raise SettingsError(f"{name} must be an integer >= {least}, got {value!r}")
+    refuse_unless(is_whole(value) and value >= least, name, f"an integer >= {least}", value)
 
 
 def refuse_bad_seed(value: Any) -> None:
-    """Check that a ``random_state`` seeds a generator."""
-    if not (is_whole(value) and 0 <= value <= LARGEST_SEED):
-        raise SettingsError(
-            f"random_state must be an integer from 0 to {LARGEST_SEED}, got {value!r}"
-        )
+    fits = is_whole(value) and 0 <= value <= LARGEST_SEED
+    refuse_unless(fits, "random_state", f"an integer from 0 to {LARGEST_SEED}", value)
 
 
 def check_n_jobs(value: Any) -> None:
     """Check that a number of workers is one; None stands for one worker."""
-    if value is not None and not (is_whole(value) and value and abs(value) <= LARGEST_SEED):
-        raise SettingsError(f"n_jobs must be an integer other than 0 or None, got {value!r}")
+    fits = value is None or (is_whole(value) and value != 0 and abs(value) <= LARGEST_SEED)
+    refuse_unless(fits, "n_jobs", "an integer other than 0 or None", value)
 
 
 def refuse_unlisted(name: str, value: Any, allowed: Sequence[str | None]) -> None:
     """Check that a setting is one of the names, or None, that it may be."""
-    if not among(value, allowed):
-        raise SettingsError(f"{name} must be one of {allowed}, got {value!r}")
+    refuse_unless(among(value, allowed), name, f"one of {allowed}", value)
 
 
 def among(value: Any, allowed: Container[Any]) -> TypeGuard[str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from abc import ABCMeta
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -102,7 +102,7 @@ def culprit(error: BaseException) -> str | None:
         frame = traceback.tb_frame
         owner = type(frame.f_locals.get("self"))
         room = owner.__module__.partition(".")[0]
-        is_theirs = isinstance(owner, ContractMeta) and room != "structsvm"
+        is_theirs = issubclass(owner, Contract) and room != "structsvm"
         name = frame.f_code.co_name
         if is_theirs and (name == "__post_init__" or not name.startswith(("_", "<"))):
             found = f"{owner.__name__}.{name}"
@@ -113,38 +113,35 @@ def culprit(error: BaseException) -> str | None:
 def _is_open(definition: object) -> bool:
     if getattr(definition, "__isabstractmethod__", False):
         return True
-    function = definition.fget if isinstance(definition, property) else definition
+    function = getattr(definition, "fget", None) or getattr(definition, "__func__", definition)
     return bool(getattr(function, "__hook__", False))
 
 
-class ContractMeta(ABCMeta):
-    """Refuses definitions that nothing would call, and checks what promised ones return."""
+class Contract(ABC):  # noqa: B024 (its subclasses have abstract methods)
+    """Base of the abstract classes that plugins implement.
 
-    def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any
-    ) -> None:
-        super().__init__(name, bases, namespace, **kwargs)
-        for base in cls.__mro__[1:]:
-            for method in sorted(vars(base).keys() & namespace.keys()):
-                promise = getattr(vars(base)[method], "__promise__", None)
-                if promise is not None and isfunction(namespace[method]):
-                    setattr(cls, method, _kept(method, namespace[method], promise))
-        if any(isinstance(base, ContractMeta) for base in bases):
-            for name in sorted(namespace):
-                _require_called(cls, name)
-
-
-class Contract(metaclass=ContractMeta):
-    """Base of the abstract classes that plugins implement."""
+    A subclass is refused whose definitions nothing would call; what promised ones return is looked
+    at.
+    """
 
     needs: ClassVar[Mapping[str, str]] = {}
     """Definitions of a subclass that nothing calls unless it replaces another of this class, too:
     the one to the other."""
 
+    @hook
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        for name, definition in sorted(vars(cls).items()):
+            for base in cls.__mro__[1:]:
+                promise = getattr(vars(base).get(name), "__promise__", None)
+                if promise is not None and isfunction(definition):
+                    setattr(cls, name, _kept(name, definition, promise))
+            _require_called(cls, name)
+        super().__init_subclass__(**kwargs)  # last: that of scikit-learn makes definitions
+
 
 def _require_called(cls: type, name: str) -> None:
     """Refuse a definition that nothing would call."""
-    bases = [base for base in cls.__mro__[1:] if isinstance(base, ContractMeta)]
+    bases = [base for base in cls.__mro__[1:] if issubclass(base, Contract)]
     for base in bases:
         partner = vars(base).get("needs", {}).get(name)
         if partner is not None and not overrides(cls, partner, base):
