@@ -65,7 +65,8 @@ class Threads(_Local):
         shares = split_shares(parts, n_workers(self.n_jobs))
         pool = ThreadPoolExecutor(len(shares), "structsvm worker")
         try:
-            yield Workers(partial(pool.submit, work), shares)
+            submit: Any = pool.submit
+            yield Workers(partial(submit, work), shares)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what they do
 
