@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from structsvm.baselines.blind import EqualSegments
 from structsvm.baselines.frame_classifier import BoundaryClassifier, FrameClassifier
 from structsvm.data.sample import Sample
-from structsvm.data.samples import label_values
+from structsvm.data.samples import labels_of_items, unknown_labels
 from structsvm.errors import DataWarning, warn
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Chain, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
-from structsvm.features.names import is_missing
 from structsvm.features.scores import BoundaryScores, StateScores
 from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
 from structsvm.problems.state_segmenter import StateSegmenter
@@ -150,7 +149,7 @@ def _with_context(plain: Sequence[Candidate]) -> list[Candidate]:
 
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
-    vectors = [_vector(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
+    vectors = [labels_of_items(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
     states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
     counts = Counter(name for found in states.values() for name in dict.fromkeys(found))
     if all(map(_is_counted, states.values())) or len(counts) < 2 or max(counts.values()) < 2:
@@ -180,16 +179,9 @@ def _context(features: RecordingTransformer | None) -> RecordingTransformer | No
     return features
 
 
-def _vector(y: Any, T: int) -> NDArray[Any] | None:
-    """A label for each sample; None where there are breakpoints instead."""
-    labels = getattr(y, "labels", y)  # of PartialLabels
-    values = label_values(() if labels is None else labels)
-    return values if values.shape == (T,) else None
-
-
 def _states(y: NDArray[Any]) -> list[Any]:
     """The names of its segments, one after the other; samples without a name are none."""
-    values = [name for name in y.tolist() if not is_missing(name)]
+    values = y[~unknown_labels(y)].tolist()
     return [name for i, name in enumerate(values) if i == 0 or name != values[i - 1]]
 
 
@@ -200,6 +192,6 @@ def _is_counted(states: Sequence[Any]) -> bool:
 
 
 def _is_full(y: Any, T: int) -> bool:
-    vector = _vector(y, T)
-    known = vector is None or not any(map(is_missing, vector.tolist()))
+    vector = labels_of_items(y, T)
+    known = vector is None or not unknown_labels(vector).any()
     return getattr(y, "labels", y) is not None and known

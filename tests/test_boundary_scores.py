@@ -86,7 +86,12 @@ def test_a_recording_of_one_sample_and_one_that_is_shorter_than_the_windows_have
         (1, [ENDS], None, "there is only one recording"),
         (2, [ENDS] * 2, ["a", "a"], "only one group"),
         (2, [[90]] * 2, None, "no recording has a change"),
-        (2, [[20, 80]] * 2, None, "recording 0 has 90 samples, and its last breakpoint is 80"),
+        (
+            2,
+            [[20, 80]] * 2,
+            None,
+            "recording 0: there are 90 samples, and the last breakpoint is 80",
+        ),
         (2, [ENDS], None, "BoundaryScores needs labels or breakpoints of each"),
     ],
 )

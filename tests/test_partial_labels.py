@@ -133,8 +133,8 @@ def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...
 @pytest.mark.parametrize(
     ("given", "contiguous", "message"),
     [
-        ({"labels": [0, 1, -1]}, True, "3 labels for 4 samples"),
-        ({"chunks": [0, 0]}, False, "2 chunks for 4 samples"),
+        ({"labels": [0, 1, -1]}, True, "4 samples but labels of shape"),
+        ({"chunks": [0, 0]}, False, "4 samples but chunks of shape"),
         ({"regions": [(0, 5, 1)]}, True, "not part of a recording of 4 samples"),
         ({"regions": [(1, 3, 3)]}, True, "no room"),
         ({"regions": [(0, 3, 1), (2, 4, 1)]}, True, "cut them"),
@@ -154,7 +154,7 @@ def test_refuses_what_does_not_suit(given: dict, contiguous: bool, message: str)
     ("given", "message"),
     [
         ({"labels": [[0]]}, "non-empty vector"),
-        ({"labels": ["1", 1, None]}, "labels of several kinds do not compare"),
+        ({"labels": ["1", 1, None]}, "labels do not compare, such as '1' and 1"),
         ({"regions": [(0, 1)]}, "start, end, changes"),
         ({"regions": [(0, 5, "2+")]}, "0, 1, 2, ... or"),
         ({"must_link": [(1, 1)]}, "pairs of different row numbers"),

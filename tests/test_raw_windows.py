@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from structsvm import MetricLearner, save
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, LearningError, ModelFileError, SettingsError
-from structsvm.features import Lags, OfWindows, Series, Union, windows
+from structsvm.features import Chain, Lags, OfWindows, Series, Union, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels
 
@@ -180,4 +180,4 @@ class TestTransformersOfOthers:
         with pytest.raises(LearningError, match="no such kernel"):
             OfWindows(Broken()).fit(XS)
         with pytest.raises(DataError, match="must return one row for each"):
-            Series(Halves()).fit_transform(XS)
+            Chain(Series(Halves())).fit_transform(XS)

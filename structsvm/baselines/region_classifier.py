@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, unknown_labels
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
 from structsvm.features.frames import probabilities_by
-from structsvm.features.names import UNNAMED, States, is_missing
+from structsvm.features.names import States
 from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
@@ -175,7 +175,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         """Choose the threshold by the nodes that have names, by how much each stands for."""
         found = []
         for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
-            known = code != UNNAMED
+            known = code != UNKNOWN
             if known.any():
                 M = EquivalenceMatrix.from_labels(code[known])
                 truth = NodeLabels.of_nodes(M, graph.sizes[known])
@@ -226,8 +226,8 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:
     """Return classifiers of nodes and pixels, if labels are names of regions that graphs share."""
     values = [getattr(y, "labels", y) for y in labels]  # of PartialLabels
-    names = [[] if y is None else np.asarray(y).tolist() for y in values]
-    counts = Counter(name for each in names for name in {*each} if not is_missing(name))
+    vectors = [np.asarray(() if y is None else y) for y in values]
+    counts = Counter(name for y in vectors for name in {*y[~unknown_labels(y)].tolist()})
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)

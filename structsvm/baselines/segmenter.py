@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.samples import UNKNOWN, Counts, cluster_counts
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import probabilities_by
-from structsvm.features.names import UNNAMED, States
+from structsvm.features.names import States
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints
@@ -209,7 +209,7 @@ def begins_of(code: Ints) -> Ints:
     """1 where a segment begins, 0 where none does, -1 where nobody knows, (T,)."""
     begins = np.zeros(code.size, dtype=np.int64)
     begins[1:] = code[1:] != code[:-1]
-    begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED
+    begins[1:][(code[1:] == UNKNOWN) | (code[:-1] == UNKNOWN)] = UNKNOWN
     return begins
 
 
@@ -271,7 +271,7 @@ def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     """The stretches whose segmentation is known: whole recordings, and parts of others."""
     found = []
     for i, code in enumerate(begins):
-        known = (code != UNNAMED).astype(np.int8)
+        known = (code != UNKNOWN).astype(np.int8)
         known[0] = 0
         edges = np.flatnonzero(np.diff(known, prepend=0, append=0))
         for first, end in edges.reshape(-1, 2).tolist():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 from structsvm.data.gaps import has_gaps
 from structsvm.data.sample import RECORDINGS, Deferred, Origin, Sample, Words
 from structsvm.data.samples import (
+    TRANSPOSED,
     as_floats,
     as_list,
-    check_names,
     check_samples,
-    check_width,
+    check_widths,
     checked_names,
     is_constant,
 )
@@ -29,6 +28,7 @@ from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, DataWarning, StructSVMError, warn
 from structsvm.parallel.once import spread
 from structsvm.storage.archive import npy_shape, read_npz
+from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, some_of
@@ -63,27 +63,31 @@ class Rows:
     places: Ints | None = None
     """The numbers of these rows in a panel, as they were given."""
 
-    @property
-    def n_samples(self) -> int:
-        X = self.X.X if is_recording(self.X) else self.X
-        shape = getattr(X, "shape", ())
-        return int(shape[0]) if shape else len(X) if isinstance(X, list | tuple) else 0
-
     def labels(self, y: Any, called: str) -> Any:
         """Labels (T,) of the rows as they were given, or by the index of a frame, in this order."""
         if hasattr(getattr(y, "index", None), "mid"):
             return self._labels_of_intervals(y)
         y = in_order_of_rows(y, self.given, called)
+        shape: Any = getattr(self.X, "shape", ())
+        is_clear = len(shape) == 2 and shape[0] != shape[1] and np.ndim(y) == 1
+        # Breakpoints, which count samples, end with the number of rows.
+        if is_clear and len(y) == shape[1] and np.asarray(y)[-1] != shape[0]:
+            raise DataError(
+                f"{called} has shape {tuple(shape)} and {len(y)} labels: it is transposed, give "
+                f"X.T: {TRANSPOSED}"
+            )
         if self.order is None or np.ndim(y) != 1 or len(y) != len(self.order):
-            return y  # breakpoints, which count samples, are as they are
+            return y
         return taken(y, self.order)
 
     def _labels_of_intervals(self, y: Any) -> Any:
         """Labels of stretches as one of each row; what is in no stretch has no label, -1."""
-        moments: Any = np.arange(self.n_samples)
-        if self.axis is not None:
-            by_number = y.index.dtype.subtype.kind in "iuf" and self.axis.values.dtype.kind == "M"
-            moments = moments if by_number else self.axis.values
+        if self.axis is None or (
+            y.index.dtype.subtype.kind in "iuf" and self.axis.values.dtype.kind == "M"
+        ):
+            moments: Any = np.arange(len(self.X.X if is_recording(self.X) else self.X))
+        else:
+            moments = self.axis.values
         places = y.index.get_indexer(moments)
         labels = np.empty(places.size, dtype=object)
         labels[:] = [-1 if place < 0 else y.iloc[place] for place in places.tolist()]
@@ -281,14 +285,10 @@ def _counts(column: Floats) -> bool:
 # ---- labels that mark where recordings change: 1 at the first sample of a segment
 
 
-def warn_about_marks(labels: Sequence[Any], sizes: Sequence[int]) -> None:
+def warn_about_marks(labels: Sequence[Any]) -> None:
     """Warn of labels that are 0 but for single ones, which mark changes as likely as states."""
-    marks = [
-        marks_of(y) if np.ndim(y) == 1 and len(y) == T else None
-        for y, T in zip(labels, sizes, strict=True)
-    ]
-    if look_like_changes(marks):
-        n = sum(int(found.sum()) for found in marks if found is not None)
+    n = count_marks(labels)
+    if n:
         warn(
             f"the labels are 0 but for {n} single samples with 1, each of which is taken for a "
             "segment of its own. If a 1 marks the first sample of a new segment, give np.cumsum(y) "
@@ -316,14 +316,14 @@ def marks_of(y: Any) -> Bools | None:
     return np.asarray(values == 1) if bool(np.isin(values, (0, 1)).all()) else None
 
 
-def look_like_changes(marks: Sequence[Bools | None]) -> bool:
-    """Whether labels are ones that stand alone among zeros, in all of some recordings."""
+def count_marks(labels: Sequence[Any]) -> int:
+    """How many ones stand alone among zeros, where labels are nothing else, in all recordings."""
+    marks = [marks_of(y) for y in labels]
     ones = [found for found in marks if found is not None]
-    if not ones or len(ones) < len(marks):
-        return False
+    if len(ones) < len(marks) or any((found[1:] & found[:-1]).any() for found in ones):
+        return 0
     n = sum(int(found.sum()) for found in ones)
-    alone = not any((found[1:] & found[:-1]).any() for found in ones)
-    return alone and 0 < n <= MOST_MARKS * sum(found.size for found in ones)
+    return n if n <= MOST_MARKS * sum(found.size for found in ones) else 0
 
 
 # ---- the door for recordings, in memory or not: how each of them becomes an array, checked
@@ -347,7 +347,8 @@ def read_arrays(
     """Recordings as users hold them, as samples, and the names of their features."""
     source = source_of(Xs)
     if source is not None:
-        return _read_later(source, feature_names, n_features, words, missing)
+        source = replace(source, words=words, missing=missing)
+        return _read_later(source, feature_names, n_features)
     arrays, sides = [], []
     for x in as_list(Xs):
         # A sample may come with its side information.
@@ -369,52 +370,70 @@ def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> li
     return found
 
 
-def content_of(X: Floats) -> str:
-    """The first digits of the SHA-256 of an array's values."""
-    values = np.ascontiguousarray(X, dtype=np.float64)
-    digest = hashlib.sha256(repr(values.shape).encode())
-    digest.update(values.data)
-    return digest.hexdigest()[:16]
-
-
 # ---- recordings that are read one at a time, whatever holds them
+
+
+UNTOLD = {"fingerprint": False}
+"""Where recordings are says nothing about what they hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
     """Recordings that are read one at a time, by their number, in any process."""
 
-    held: Any
+    held: Any = field(metadata=UNTOLD)
     """Anything that gives them by number, by key, or as the paths of their files."""
-    keys: tuple[Any, ...] | None = None
+    keys: tuple[Any, ...] | None = field(default=None, metadata=UNTOLD)
     """The name of each, where they have names."""
-    are_files: bool = False
+    are_files: bool = field(default=False, metadata=UNTOLD)
+    words: Words = RECORDINGS
+    missing: str | None = None
+    names: tuple[str, ...] | None = None
+    """Names of the features; None if they have none."""
 
     def __len__(self) -> int:
         if self.keys is not None:
             return len(self.keys)
         return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
 
-    def called(self, i: int, words: Words) -> str:
+    def called(self, i: int) -> str:
         """The number of a recording, and where it is."""
         if self.are_files:
-            return f"{words.whole} {i} ({self.held[i]})"
-        return f"{words.whole} {i}" + ("" if self.keys is None else f" ({self.keys[i]!r})")
+            return f"{self.words.whole} {i} ({self.held[i]})"
+        return f"{self.words.whole} {i}" + ("" if self.keys is None else f" ({self.keys[i]!r})")
 
-    def read(self, i: int, words: Words) -> tuple[Any, Any, tuple[str, ...] | None, Any]:
-        """The recording, labels and names that came with it, and the size and time of its file."""
+    def find(self, i: int) -> tuple[Rows, Any, tuple[str, ...] | None, Any]:
+        """The rows as held, labels and names that came along, and the size and time of a file."""
         try:
-            found = self.held[i if self.keys is None else self.keys[i]]
-            if not self.are_files:
-                return *_taken_apart(found), None
-            parts, status = _taken_apart(_of_file(Path(found))), os.stat(found)
-            return *parts, (status.st_size, status.st_mtime_ns)
-        except StructSVMError as error:
-            raise DataError(f"{self.called(i, words)}: {error}") from error
+            found, stamp = self.held[i if self.keys is None else self.keys[i]], None
+            if self.are_files:
+                found, status = _of_file(Path(found)), os.stat(found)
+                stamp = status.st_size, status.st_mtime_ns
+            X, y, columns = _taken_apart(found)
         except Exception as error:
-            raise DataError(
-                f"{self.called(i, words)} cannot be read: {type(error).__name__}: {error}"
-            ) from error
+            said = f" cannot be read: {type(error).__name__}"
+            said = "" if isinstance(error, StructSVMError) else said
+            raise DataError(f"{self.called(i)}{said}: {error}") from error
+        X = as_frame(X)
+        is_in_time = self.words is RECORDINGS
+        rows = rows_in_time(X, self.called(i)) if is_in_time else Rows(X, given=X)
+        return rows, y, columns, stamp
+
+    def read(self, i: int) -> tuple[Floats, Any, Any, Rows]:
+        """A recording; the labels that came with it, its stamp and its rows."""
+        rows, y, columns, stamp = self.find(i)
+        called, names = self.called(i), None if self.names is None else list(self.names)
+        (held,) = without_counting([rows.X], names)
+        if is_recording(held):
+            X = held.X if names is None else held.with_features(names, "the others").X
+            labels = held.y
+        else:
+            X, labels = held, rows.labels(y, called)
+            there = names_of(held) or columns
+            if there is not None and names is not None:
+                refuse_other_columns(called, list(map(str, there)), names)
+        X = np.array(as_floats(X, called, names, self.missing))  # a source may reuse its array
+        return X, labels, stamp, rows
 
 
 def source_of(Xs: Any) -> Source | None:
@@ -439,69 +458,27 @@ def source_of(Xs: Any) -> Source | None:
         return None
     if not hasattr(Xs, "__getitem__"):
         return None
-    if is_group(Xs):
+    if callable(getattr(Xs, "keys", None)) and not hasattr(Xs, "__array__"):  # zarr, h5py, mappings
         return Source(Xs, tuple(Xs.keys()) if isinstance(Xs, Mapping) else tuple(sorted(Xs.keys())))
     if hasattr(Xs, "__array__"):
-        return Source(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
+        return Source(Xs) if hasattr(Xs, "chunks") and getattr(Xs, "ndim", 0) == 3 else None
     return Source(Xs) if hasattr(Xs, "__len__") else None
-
-
-def is_group(Xs: Any) -> bool:
-    """Whether this holds recordings by name, as mappings and groups of zarr and h5py do."""
-    by_name = callable(getattr(Xs, "keys", None)) and not hasattr(Xs, "__array__")
-    return by_name and not isinstance(Xs, dict)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads and checks the recordings of a source."""
-
-    source: Source = field(metadata={"fingerprint": False})
-    words: Words
-    missing: str | None
-    names: tuple[str, ...] | None = None
-    """Names of the features; None if they have none."""
-
-    def rows(self, X: Any, called: str) -> Rows:
-        """A recording as it was found, in the order of time."""
-        X = as_frame(X)
-        return rows_in_time(X, called) if self.words is RECORDINGS else Rows(X, given=X)
-
-    def read(self, i: int) -> tuple[Floats, Any, Any, Rows]:
-        """A recording; the labels that came with it, its stamp and its rows."""
-        found, y, columns, stamp = self.source.read(i, self.words)
-        called, names = self.called(i), None if self.names is None else list(self.names)
-        rows = self.rows(found, called)
-        (held,) = without_counting([rows.X], names)
-        if is_recording(held):
-            X = held.X if names is None else held.with_features(names, "the others").X
-            labels = held.y
-        else:
-            X, labels = held, rows.labels(y, called)
-            there = columns if held is found else names_of(held)
-            if there is not None and names is not None:
-                refuse_other_columns(called, list(map(str, there)), names)
-        X = np.array(as_floats(X, called, names, self.missing))  # a source may reuse its array
-        return X, labels, stamp, rows
-
-    def called(self, i: int) -> str:
-        return self.source.called(i, self.words)
 
 
 @dataclass(frozen=True, eq=False)
 class _Place(Origin):
     """A recording of a source."""
 
-    stamp: Any = field(metadata={"fingerprint": False})
-    index: int = field(metadata={"fingerprint": False})
-    reader: _Reader
+    stamp: Any = field(metadata=UNTOLD)
+    index: int = field(metadata=UNTOLD)
+    source: Source
 
     def read(self) -> Floats:
         """The values, as they were when they were first read."""
-        X, _, stamp, _ = self.reader.read(self.index)
+        X, _, stamp, _ = self.source.read(self.index)
         if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
             raise DataError(
-                f"{self.reader.called(self.index)} has changed since it was "
+                f"{self.source.called(self.index)} has changed since it was "
                 f"first read (shape {self.shape} then, {X.shape} now): recordings that are read "
                 "when they are needed must stay as they are"
             )
@@ -509,51 +486,42 @@ class _Place(Origin):
 
 
 def _read_later(
-    source: Source,
-    feature_names: Sequence[str] | None,
-    n_features: int | None,
-    words: Words,
-    missing: str | None,
+    source: Source, feature_names: Sequence[str] | None, n_features: int | None
 ) -> tuple[list[Sample], list[str] | None]:
     """Samples that are read when they are needed, each of which is read and checked once now."""
-    if not len(source):
+    n, words = len(source), source.words
+    if not n:
         raise DataError(f"no {words.whole}s were given: the sequence is empty")
     names = None if feature_names is None else checked_names(feature_names)
-    reader = _Reader(source, words, missing)
     if names is None:
-        first, _, columns, _ = source.read(0, words)
-        found = names_of(without_counting([reader.rows(first, "").X], None)[0])
-        names = [str(name) for name in (columns or () if found is None else found)] or None
-    reader = replace(reader, names=None if names is None else tuple(names))
-    numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
-    parts = spread("reading", _first_look, [(reader, some.tolist()) for some in numbers], None)
+        rows, _, columns, _ = source.find(0)
+        own = names_of(without_counting([rows.X], None)[0])
+        names = [str(name) for name in (columns or () if own is None else own)] or None
+    source = replace(source, names=None if names is None else tuple(names))
+    numbers = np.array_split(np.arange(n), min(n, PARTS))
+    parts = spread("reading", _first_look, [(source, some.tolist()) for some in numbers], None)
     seen, labels, axes, moved = zip(*(look for part in parts for look in part), strict=True)
-    sizes, widths = zip(*(shape for shape, *_ in seen), strict=True)
-    expected = widths[0] if n_features is None else n_features
-    for i, P in enumerate(widths):
-        check_width(P, expected, f"{words.whole} {i}", words, n_features is not None)
-    check_names(names, expected, words)
-    called = [reader.called(i) for i in range(len(source))]
+    P = check_widths([shape for shape, *_ in seen], names, n_features, words)
+    called = [source.called(i) for i in range(n)]
     warn_about_order([name for name, is_moved in zip(called, moved, strict=True) if is_moved])
     warn_about_times(called, axes)
     if words is RECORDINGS:
-        warn_about_marks(labels, sizes)
+        warn_about_marks(labels)
     samples = []
-    for i, ((shape, gaps, content, constant, stamp), y) in enumerate(
-        zip(seen, labels, strict=True)
-    ):
-        place = _Place(shape, gaps, content, constant, stamp, i, reader)
-        samples.append(Sample(Deferred(place, (), expected, y)))
+    for i, (about, y) in enumerate(zip(seen, labels, strict=True)):
+        shape, gaps, content, constant, stamp = about
+        place = _Place(shape, gaps, content, constant, stamp, i, source)
+        samples.append(Sample(Deferred(place, (), P, y)))
     return samples, names
 
 
-def _first_look(part: tuple[_Reader, list[int]], _: None) -> list[tuple[Any, ...]]:
+def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]]:
     """Read recordings: fields of their :class:`_Place`, labels, times, whether rows moved."""
-    reader, numbers = part
+    source, numbers = part
     found: list[tuple[Any, ...]] = []
     for i in numbers:
-        X, labels, stamp, rows = reader.read(i)
-        seen = X.shape, has_gaps(X), content_of(X), is_constant(X), stamp
+        X, labels, stamp, rows = source.read(i)
+        seen = X.shape, has_gaps(X), fingerprint(X), is_constant(X), stamp
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
             # Labels are the only part of a recording that stays in memory.
             ends = map(np.min_scalar_type, (int(labels.min()), int(labels.max())))
@@ -566,18 +534,17 @@ def _taken_apart(found: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
     """A recording in any of its forms, the labels that came with it, and names of its columns."""
     if is_recording(found):
         return found, found.y, tuple(found.features)
-    if isinstance(found, tuple) and len(found) == 2:
-        X, y = found
-        return _array(X), y, _columns(X)
-    columns = _columns(found)
-    if columns is not None or not callable(getattr(found, "keys", None)) or "X" not in found:
-        return _array(found), None, columns
-    arrays = {name: found[name] for name in found.keys()}  # noqa: SIM118 (groups)
-    y, names = arrays.get("y", arrays.get("bkps")), arrays.get("features")
-    if names is not None:  # which HDF5 holds as bytes
-        texts = np.asarray(names).tolist()
-        columns = tuple(x.decode() if isinstance(x, bytes) else str(x) for x in texts)
-    return _array(arrays["X"]), None if y is None else np.asarray(y), columns
+    X, y = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    columns = column_names(X)
+    is_mapping = callable(getattr(X, "keys", None)) and columns is None
+    if is_mapping and "X" in X:
+        arrays = {name: X[name] for name in X.keys()}  # noqa: SIM118 (groups)
+        X, y, names = arrays["X"], arrays.get("y", arrays.get("bkps")), arrays.get("features")
+        y = None if y is None else np.asarray(y)
+        if names is not None:  # which HDF5 holds as bytes
+            texts = np.asarray(names).tolist()
+            columns = [x.decode() if isinstance(x, bytes) else str(x) for x in texts]
+    return _array(X), y, None if columns is None else tuple(columns)
 
 
 def _array(X: Any) -> Any:
@@ -587,11 +554,6 @@ def _array(X: Any) -> Any:
     if hasattr(type(X), "columns") or hasattr(type(X), "column_names") or hasattr(X, "to_frame"):
         return X
     return np.asanyarray(X)
-
-
-def _columns(X: Any) -> tuple[str, ...] | None:
-    names = column_names(X)
-    return None if names is None else tuple(names)
 
 
 def _of_file(path: Path) -> Any:

@@ -1,8 +1,9 @@
-"""The door: recordings and tables as users hold them, checked once; and their standardisation."""
+"""The door: values and labels as users hold them, checked once; and their standardisation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -30,38 +31,34 @@ UNKNOWN = -1
 def refuse_no_array(X: Any, which: str) -> None:
     """Refuse what is no array or data frame."""
     kind = type(X)
-    if kind is np.ndarray:
-        return
-    if sp.issparse(X):
-        raise DataError(f"{which} is a sparse matrix: give X.toarray()")
-    if isinstance(X, str | bytes | PathLike):
-        raise DataError(
-            f"{which} is {X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
-        )
     is_lazy = hasattr(kind, "collect") and hasattr(kind, "columns")  # asking one for them warns
-    if is_lazy or hasattr(kind, "column_names") or isinstance(X, Mapping | Set):
-        raise DataError(
-            f"{which} is a {kind.__name__}: give arrays, or frames of pandas or polars, such as "
-            "X.collect() or X.to_pandas()"
+    if sp.issparse(X):
+        found = "a sparse matrix: give X.toarray()"
+    elif isinstance(X, str | bytes | PathLike):
+        found = f"{X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
+    elif is_lazy or hasattr(kind, "column_names") or isinstance(X, Mapping | Set):
+        found = (
+            f"a {kind.__name__}: give arrays, or frames of pandas or polars, such as X.collect() "
+            "or X.to_pandas()"
         )
+    else:
+        return
+    raise DataError(f"{which} is {found}")
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
     """Refuse what converting to floats would change: masks, imaginary parts, times."""
-    if type(X) is np.ndarray and X.dtype.kind in "fiub":
-        return
     if isinstance(X, list | tuple) and any(np.ma.isMaskedArray(row) for row in X):
         try:
             X = np.ma.array(X)
         except (TypeError, ValueError):  # rows of several lengths, which others refuse
             return
-    if np.ma.isMaskedArray(X):
-        mask = np.ma.getmaskarray(X)
-        if mask.any():
-            raise DataError(
-                f"{which} is masked in {_place(mask, names)}: fill masked values first "
-                "(X.filled(...), or interpolate)"
-            )
+    mask = np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else np.zeros(1, dtype=np.bool_)
+    if mask.any():
+        raise DataError(
+            f"{which} is masked in {_place(mask, names)}: fill masked values first "
+            "(X.filled(...), or interpolate)"
+        )
     try:
         array = np.asarray(X)
     except (TypeError, ValueError):
@@ -71,6 +68,46 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
             f"{which} holds {array.dtype} values, not real numbers: leave out times; of complex "
             "numbers give X.real, X.imag or np.abs(X)"
         )
+
+
+def _place(there: Bools, names: Any) -> str:
+    """The first true entry in words."""
+    first = np.argwhere(np.atleast_1d(there))[0].tolist()
+    return cell(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
+
+
+def cell(row: int, column: int, names: Sequence[str] | None) -> str:
+    """An entry of a matrix in words, with the name of its column."""
+    named = names is not None and column < len(names)
+    return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")
+
+
+@contextmanager
+def naming(which: str) -> Iterator[None]:
+    """Say in a DataError which sample it is about."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{which}: {error}") from error
+
+
+def one_each(given: Any, n: int, words: Words, noun: str = "labelling", way_out: str = "") -> Any:
+    """What is given for each of n samples, as a list; refuse any other number of them."""
+    found = [] if given is None else list(given)
+    if len(found) != n:
+        raise DataError(f"{words.wholes(n)} but {counted(len(found), noun)}{way_out}")
+    return found
+
+
+def refuse_other_shape(
+    values: NDArray[Any], n: int, noun: str, name: str, way_out: str = "one for each"
+) -> None:
+    """Refuse anything but a vector with one value for each of n things."""
+    if values.shape != (n,):
+        raise DataError(f"{counted(n, noun)} but {name} of shape {values.shape}: give {way_out}")
+
+
+# ---- labels
 
 
 def label_values(y: Any) -> NDArray[Any]:
@@ -85,14 +122,22 @@ def label_values(y: Any) -> NDArray[Any]:
             values[:] = y
     except (TypeError, ValueError) as error:
         raise DataError(f"labels must be a vector, one label per sample: {error}") from None
+    wrong = ""
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         place = _place(np.ma.getmaskarray(values), None).replace("row", "sample")
-        raise DataError(
-            f"the label of {place} is masked: give -1, or PartialLabels, where a label is not known"
-        )
-    if values.dtype.kind == "c":
-        raise DataError("labels are complex numbers: give integers or names")
+        wrong = f"the label of {place} is masked: give -1, or PartialLabels, where it is not known"
+    elif values.dtype.kind == "c":
+        wrong = "labels are complex numbers: give integers or names"
+    if wrong:
+        raise DataError(wrong)
     return np.asarray(values)
+
+
+def labels_of_items(y: Any, n: int) -> NDArray[Any] | None:
+    """A label for each item, also of partial labels; None where there are breakpoints or none."""
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    values = label_values(() if labels is None else labels)
+    return values if values.shape == (n,) else None
 
 
 def check_vector(values: NDArray[Any], name: str = "labels") -> None:
@@ -136,9 +181,19 @@ def unlabelled(values: NDArray[Any]) -> Bools:
     return np.array(found, dtype=np.bool_).reshape(values.shape)
 
 
-def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
-    """Objects as text or numbers, which compare, are sorted faster and can be stored."""
-    return np.asarray(values.tolist()) if values.dtype == object else values
+def unknown_labels(values: NDArray[Any]) -> Bools:
+    """Which labels are missing, or the number -1."""
+    return missing_labels(values) | unlabelled(values)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, str | bytes):
+        return not value.strip()
+    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
+        value != value
+    )
 
 
 def refuse_missing(values: NDArray[Any], item: str) -> None:
@@ -152,29 +207,29 @@ def refuse_missing(values: NDArray[Any], item: str) -> None:
         )
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, str | bytes):
-        return not value.strip()
-    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
-        value != value
-    )
+def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as text or numbers, which compare, are sorted faster and can be stored."""
+    found = np.asarray(values.tolist()) if values.dtype == object else values
+    return found if found.shape == values.shape else values
 
 
-def _place(there: Bools, names: Any) -> str:
-    """The first true entry in words."""
-    first = np.argwhere(np.atleast_1d(there))[0].tolist()
-    return cell(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
+def numbered(values: NDArray[Any], called: str) -> tuple[NDArray[Any], Ints]:
+    """The different values, sorted, and the number of each, of the shape of these values."""
+    if values.dtype == object:
+        kinds = {isinstance(value, str): value for value in values.ravel().tolist()}
+        if len(kinds) == 2:
+            raise DataError(
+                f"{called} do not compare, such as {kinds[True]!r} and {kinds[False]!r}: give text "
+                "or numbers"
+            )
+    try:
+        names, numbers = np.unique(of_one_kind(values), return_inverse=True)
+    except TypeError as error:
+        raise DataError(f"{called} do not compare ({error}): give text or numbers") from None
+    return names, numbers.astype(np.int64).reshape(values.shape)
 
 
-def cell(row: int, column: int, names: Sequence[str] | None) -> str:
-    """An entry of a matrix in words, with the name of its column."""
-    named = names is not None and column < len(names)
-    return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")
-
-
-# ---- the door: recordings and tables as users hold them, checked once; and their standardisation
+# ---- recordings and tables
 
 
 Counts = int | Sequence[int] | None
@@ -217,43 +272,31 @@ def check_samples(
             names = columns if names is None else names
             refuse_other_columns(which, columns, names)
         arrays.append(as_floats(X, which, names, missing))
-    P = arrays[0].shape[1] if n_features is None else n_features
-    for i, X in enumerate(arrays):
-        check_width(X.shape[1], P, f"{words.whole} {i}", words, n_features is not None, len(X))
-    check_names(names, P, words)
+    check_widths([X.shape for X in arrays], names, n_features, words)
     return arrays, names
 
 
-def check_width(
-    found: int, expected: int, which: str, words: Words, by_model: bool, n_rows: int = 0
-) -> None:
-    """Check the number of features of a recording, which may be transposed."""
-    if found != expected:
-        first = "the model" if by_model else f"{words.whole} 0"
-        hint = f"; if it is transposed, give X.T: {TRANSPOSED}" if n_rows == expected else ""
-        raise DataError(f"{which} has {counted(found, 'feature')}, {first} has {expected}{hint}")
-
-
-def refuse_transposed(X: Any, y: Any, which: str) -> None:
-    """Refuse a recording that has as many columns as there are labels, and other rows."""
-    shape = np.shape(X) if isinstance(X, np.ndarray) else getattr(X, "shape", ())
-    if len(shape) != 2 or np.ndim(y) != 1 or shape[0] == shape[1]:
-        return
-    # Breakpoints end with the number of rows.
-    if len(y) == shape[1] and np.asarray(y)[-1] != shape[0]:
-        raise DataError(
-            f"{which} has shape {tuple(shape)} and {len(y)} labels: it is transposed, give X.T: "
-            f"{TRANSPOSED}"
-        )
-
-
-def check_names(names: Sequence[str] | None, expected: int, words: Words) -> None:
-    """Check the number of the names of features, if they have names."""
-    if names is not None and len(names) != expected:
+def check_widths(
+    shapes: Sequence[tuple[int, ...]],
+    names: Sequence[str] | None,
+    n_features: int | None,
+    words: Words,
+) -> int:
+    """The number of features: all have as many as the model or the first, and there are names."""
+    P = shapes[0][1] if n_features is None else n_features
+    first = f"{words.whole} 0" if n_features is None else "the model"
+    for i, (n_rows, found) in enumerate(shapes):
+        if found != P:
+            hint = f"; if it is transposed, give X.T: {TRANSPOSED}" if n_rows == P else ""
+            raise DataError(
+                f"{words.whole} {i} has {counted(found, 'feature')}, {first} has {P}{hint}"
+            )
+    if names is not None and len(names) != P:
         raise DataError(
             f"feature_names has {counted(len(names), 'name')}, {words.whole} 0 has "
-            f"{counted(expected, 'feature')}: give one name for each"
+            f"{counted(P, 'feature')}: give one name for each"
         )
+    return P
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,10 +413,7 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
         return np.ones(n)
     refuse_hidden(sample_weight, "sample_weight")
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise DataError(
-            f"{words.wholes(n)} but sample_weight of shape {weights.shape}: give one for each"
-        )
+    refuse_other_shape(weights, n, words.whole, "sample_weight")
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if wrong.size:
         raise DataError(
@@ -390,25 +430,17 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     if groups is None:
         return list(range(N)), np.arange(N)
     refuse_no_array(groups, "groups")
-    try:
-        names_of = label_values(groups if hasattr(groups, "__array__") else list(groups))
-    except DataError as error:
-        raise DataError(f"groups: {error}") from error
-    if names_of.shape != (N,):
-        raise DataError(
-            f"{words.wholes(N)} but groups of shape {names_of.shape}: give one for each"
-        )
-    missing = np.flatnonzero(missing_labels(names_of))
+    with naming("groups"):
+        values = label_values(groups if hasattr(groups, "__array__") else list(groups))
+    refuse_other_shape(values, N, words.whole, "groups")
+    missing = np.flatnonzero(missing_labels(values))
     if missing.size:
         raise DataError(
             f"the group of {words.whole} {missing[0]} is missing ({missing.size} in all): give one "
             f"for each, and a separate one to a {words.whole} without a group"
         )
-    try:
-        names, units = np.unique(names_of, return_inverse=True)
-    except TypeError as error:
-        raise DataError(f"groups do not compare ({error}): give text or numbers") from None
-    return names.tolist(), units.astype(np.int64)
+    names, units = numbered(values, "groups")
+    return names.tolist(), units
 
 
 def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
@@ -430,10 +462,8 @@ def cluster_counts(
     if n_clusters is None:
         return [None] * len(sizes)
     held: Any = n_clusters
-    counts = [held] * len(sizes) if np.ndim(held) == 0 else list(held)
-    if len(counts) != len(sizes):
-        found = counted(len(counts), "number")
-        raise DataError(f"{words.wholes(len(sizes))} but {found} of {words.part}s")
+    given = [held] * len(sizes) if np.ndim(held) == 0 else held
+    counts = one_each(given, len(sizes), words, "number", f" of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
         if not (is_whole(K) and 1 <= K <= T):
             finer = f" ({words.finer})" if words.finer else ""
@@ -501,30 +531,28 @@ def checked_names(feature_names: Any) -> list[str]:
 
 def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
     """A recording or a table as a read-only array (T, P), finite but for masked values."""
-    if missing in ("interpolate", "mask"):
-        X = _with_gaps(X)
-    refuse_hidden(X, which, names)
+    if type(X) is not np.ndarray or X.dtype.kind not in "fiub":
+        X = X if missing not in ("interpolate", "mask") else _with_gaps(X)
+        refuse_hidden(X, which, names)
     try:
         array = read_only(np.asarray(X, dtype=np.float64, order="C"))
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
-    if array.ndim != 2:
-        raise DataError(
-            f"{which} has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
-        )
-    if not array.size:
-        axis = "feature" if array.shape[0] else "sample"
-        raise DataError(
-            f"{which} is empty: 0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
-        )
-    if all_within(array, LARGEST):  # there is no NaN either
+    if array.ndim == 2 and array.size and all_within(array, LARGEST):  # there is no NaN either
         return array
     wrong = np.abs(array) > LARGEST
     if missing not in ("interpolate", "mask"):
         wrong |= np.isnan(array)
-    if wrong.any():
-        raise DataError(f"{which} {_no_measurement(array, wrong, names, missing)}")
-    return filled(array) if missing == "interpolate" else np.array(array)
+    if array.ndim != 2:
+        found = f"shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
+    elif not array.size:
+        axis = "feature" if array.shape[0] else "sample"
+        found = f"0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
+    elif wrong.any():
+        found = _no_measurement(array, wrong, names, missing)
+    else:
+        return filled(array) if missing == "interpolate" else np.array(array)
+    raise DataError(f"{which} has {found}")
 
 
 def _with_gaps(X: Any) -> Any:
@@ -542,7 +570,7 @@ def _no_measurement(
     array: Floats, wrong: Bools, names: Sequence[str] | None, missing: str | None
 ) -> str:
     row, column = np.argwhere(wrong)[0].tolist()
-    found = f"has {array[row, column]} in {cell(row, column, names)}"
+    found = f"{array[row, column]} in {cell(row, column, names)}"
     if not np.isnan(array[row, column]):
         return (
             f"{found}: give a number there, or NaN where nothing was measured, and scale data that "

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.samples import refuse_other_shape
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.lazy import require
 from structsvm.support.plain import some_of
@@ -298,8 +299,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
         found = TimeAxis(name, np.asarray(times), offset=offset)
     if found.values.dtype.kind not in "iufM":
         raise DataError(f"times must be numbers or dates, got {found.values.dtype} values")
-    if found.values.shape != (n_samples,):
-        raise DataError(f"{n_samples} samples but times of shape {found.values.shape}")
+    refuse_other_shape(found.values, n_samples, "sample", "times")
     missing = np.isnat(found.values) if found._holds_dates else np.isnan(found.values)
     if missing.any():
         raise DataError(f"the time of sample {int(np.flatnonzero(missing)[0])} is missing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from structsvm.support.plain import counted
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
 
 
+@dataclass(eq=False, repr=False)
 class Columns(Stage):
     """All or some columns of a recording as they are, for a union.
 
@@ -32,11 +34,10 @@ class Columns(Stage):
     [[2.0], [4.0]]
     """
 
+    which: Sequence[int] | None = None
+
     takes_gaps = True
     learns = False
-
-    def __init__(self, which: Sequence[int] | None = None) -> None:
-        self.which = which
 
     def _fit(self, arrays: list[Floats]) -> None:
         P = arrays[0].shape[1]
@@ -72,6 +73,7 @@ class Deviations(Stage):
         return [*columns, *[f"{name} less its mean" for name in columns]]
 
 
+@dataclass(eq=False, repr=False)
 class Lags(Stage):
     """The columns of a recording at several lags, side by side.
 
@@ -94,11 +96,10 @@ class Lags(Stage):
     [[1.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 3.0]]
     """
 
+    lags: Sequence[int] = (-4, -2, 0, 2, 4)
+
     takes_gaps = True
     learns = False
-
-    def __init__(self, lags: Sequence[int] = (-4, -2, 0, 2, 4)) -> None:
-        self.lags = lags
 
     def _fit(self, arrays: list[Floats]) -> None:
         lags = integers("lags", self.lags)
@@ -126,6 +127,7 @@ class Lags(Stage):
         return [f"{name} lag {lag:+d}" if lag else name for lag in self.lags_ for name in columns]
 
 
+@dataclass(eq=False, repr=False)
 class MovingStatistics(Stage):
     """Statistics of every column in windows that move along the recording.
 
@@ -155,15 +157,10 @@ class MovingStatistics(Stage):
     ['speed mean 2', 'speed before_minus_after 2']
     """
 
-    learns = False
+    windows: Sequence[int] = (5,)
+    statistics: Sequence[str] = ("mean", "spread", "slope", "before_minus_after")
 
-    def __init__(
-        self,
-        windows: Sequence[int] = (5,),
-        statistics: Sequence[str] = ("mean", "spread", "slope", "before_minus_after"),
-    ) -> None:
-        self.windows = windows
-        self.statistics = statistics
+    learns = False
 
     def _fit(self, arrays: list[Floats]) -> None:
         windows = integers("windows", self.windows, least=1)
@@ -240,6 +237,7 @@ def robust_scale(X: Floats) -> tuple[Floats, Floats]:
     return location, np.where(sigma > tiny, sigma, 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class HermiteMoments(Stage):
     """The first robust Hermite moments of every channel of a recording.
 
@@ -262,10 +260,9 @@ class HermiteMoments(Stage):
     [(30, 6)]
     """
 
-    learns = False
+    n_moments: int = 5
 
-    def __init__(self, n_moments: int = 5) -> None:
-        self.n_moments = n_moments
+    learns = False
 
     def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_moments
@@ -287,6 +284,7 @@ class HermiteMoments(Stage):
         return found.reshape(X.shape[0], -1)
 
 
+@dataclass(eq=False, repr=False)
 class Components(Stage):
     """The principal components of the standardised features, in their own scale.
 
@@ -319,11 +317,10 @@ class Components(Stage):
     (200, 2)
     """
 
-    scaled = True
+    n_components: float = 0.98
+    standardize: str | None = "recording"
 
-    def __init__(self, n_components: float = 0.98, standardize: str | None = "recording") -> None:
-        self.n_components = n_components
-        self.standardize = standardize
+    scaled = True
 
     def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_components

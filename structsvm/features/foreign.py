@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import LearningError, SettingsError
-from structsvm.features.base import (
-    RecordingTransformer,
-    Stage,
-    check_features,
-    read_recordings,
-)
+from structsvm.features.base import RecordingTransformer, Stage
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.contract import hook
 
 
 class _Wrapper(Stage):
-    """Features by a transformer of another library, which are checked."""
+    """Features by a transformer of another library."""
 
     transformer: Any
     n_features_out_: int
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """What the transformer makes of each recording, (T_i, P') each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        owner = f"{type(self).__name__}({self.transformer!r})"
-        return check_features([self._features(X) for X in arrays], arrays, owner)
-
-    def _fit(self, arrays: list[Floats]) -> None:
+    def _check(self) -> None:
         inner, owner = self.transformer, type(self).__name__
         is_one = hasattr(inner, "fit") and hasattr(inner, "transform")
         if not is_one or isinstance(inner, type | RecordingTransformer):
@@ -44,10 +30,6 @@ class _Wrapper(Stage):
                 f"{owner} needs a transformer of another library with fit and transform, such as "
                 f"StandardScaler(), got {inner!r}: one of recordings is used without {owner}"
             )
-        self._fit_transformer(arrays)
-
-    @abstractmethod
-    def _fit_transformer(self, arrays: list[Floats]) -> None: ...
 
     def _call(self, transformer: Any, method: str, X: Floats) -> Any:
         try:
@@ -71,6 +53,7 @@ class _Wrapper(Stage):
         return [f"{kind}{j}" for j in range(n)]
 
 
+@dataclass(eq=False, repr=False)
 class Rows(_Wrapper):
     """A transformer of rows from scikit-learn, fitted to the rows of all training recordings.
 
@@ -90,10 +73,10 @@ class Rows(_Wrapper):
     (5, 2)
     """
 
-    def __init__(self, transformer: Any) -> None:
-        self.transformer = transformer
+    transformer: Any
 
-    def _fit_transformer(self, arrays: list[Floats]) -> None:
+    def _fit(self, arrays: list[Floats]) -> None:
+        self._check()
         given = self.transformer
         if isinstance(given, BaseEstimator) and get_tags(given).target_tags.required:
             raise SettingsError(
@@ -115,6 +98,7 @@ class Rows(_Wrapper):
             return super()._names(columns)
 
 
+@dataclass(eq=False, repr=False)
 class Series(_Wrapper):
     """A transformer of single series, which is fitted to each recording separately.
 
@@ -138,13 +122,13 @@ class Series(_Wrapper):
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
+    transformer: Any
+    axis: int = 0
+
     learns = False
 
-    def __init__(self, transformer: Any, axis: int = 0) -> None:
-        self.transformer = transformer
-        self.axis = axis
-
-    def _fit_transformer(self, arrays: list[Floats]) -> None:
+    def _fit(self, arrays: list[Floats]) -> None:
+        self._check()
         if self.axis not in (0, 1):
             raise SettingsError(f"axis of Series must be 0 or 1, got {self.axis!r}")
         self.n_features_out_ = int(self._features(arrays[0]).shape[1])
@@ -156,6 +140,7 @@ class Series(_Wrapper):
         return np.asarray(made if self.axis == 0 else made.T, dtype=np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class OfWindows(_Wrapper):
     """A transformer of collections of series, given a window about each sample.
 
@@ -181,12 +166,12 @@ class OfWindows(_Wrapper):
     [5.0, 5.0, 4.0, 4.0]
     """
 
-    def __init__(self, transformer: Any, width: int = 50, hop: int = 1) -> None:
-        self.transformer = transformer
-        self.width = width
-        self.hop = hop
+    transformer: Any
+    width: int = 50
+    hop: int = 1
 
-    def _fit_transformer(self, arrays: list[Floats]) -> None:
+    def _fit(self, arrays: list[Floats]) -> None:
+        self._check()
         for name in ("width", "hop"):
             refuse_below(1, f"{name} of OfWindows", getattr(self, name))
         self.transformer_ = clone(self.transformer)

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.copies import contents, joined
 from structsvm.data.sample import RECORDINGS, Words
-from structsvm.data.samples import Standardizer, units_of
+from structsvm.data.samples import UNKNOWN, Standardizer, units_of
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
-from structsvm.features.names import UNNAMED, States
+from structsvm.features.names import States
 from structsvm.parallel import single_threaded
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
@@ -231,7 +231,7 @@ class FrameRecipe:
             cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
             apart = groups if cross_fits else None  # which the others do not look at
             asked = (self.features, self.standardize, self.classifier, self.every)
-            key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
+            key = fingerprint((*asked, list(Xs), states.codes, states.classes.size, apart))
             if key in learned:
                 return learned[key]
         context = clone(self.features)
@@ -241,8 +241,8 @@ class FrameRecipe:
             context.fit(Xs[:1])
         standardizer = Standardizer.fit(self.standardize, features)
         code = np.concatenate([y[:: self.every] for y in states.codes])
-        rows = np.vstack([standardizer(F)[:: self.every] for F in features])[code != UNNAMED]
-        code = code[code != UNNAMED]
+        rows = np.vstack([standardizer(F)[:: self.every] for F in features])[code != UNKNOWN]
+        code = code[code != UNKNOWN]
         classifier = clone(self.classifier)
         if np.unique(code).size == 1:  # most classifiers refuse a single state
             classifier = DummyClassifier()
@@ -254,7 +254,7 @@ class FrameRecipe:
                 f"{self.owner}: {self.classifier!r} failed{where}: {error}"
             ) from error
         known = np.asarray(classifier.classes_, dtype=np.int64)
-        model = FrameModel(context, standardizer, classifier, known, states.n_classes)
+        model = FrameModel(context, standardizer, classifier, known, states.classes.size)
         if learned is not None:
             learned[key] = model
         return model
@@ -285,7 +285,7 @@ class FrameRecipe:
                 f"{self.owner} scores each {noun} by a model that has not seen it, and there is "
                 f"only one {noun}{called}: label another {noun}"
             )
-        occurs = np.zeros((n_units, states.n_classes), dtype=bool)
+        occurs = np.zeros((n_units, states.classes.size), dtype=bool)
         np.logical_or.at(occurs, units, states.occurs())
         lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
         if every_state and lonely.size:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from structsvm.data.samples import check_samples, label_values
+from structsvm.data.samples import check_samples, label_values, numbered, refuse_other_shape
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints
@@ -93,15 +93,9 @@ class Windows:
             If there is not one label for each sample, or they do not compare.
         """
         values = label_values(y)
-        if values.shape != (self.n_samples,):
-            raise DataError(
-                f"{counted(self.n_samples, 'sample')} but labels of shape {values.shape}: give one "
-                "for each (structsvm.interop.breakpoints_to_labels makes them of breakpoints)"
-            )
-        try:
-            names, codes = np.unique(values, return_inverse=True)
-        except TypeError as error:
-            raise DataError(f'labels do not compare ({error}): give "" for unknown ones') from None
+        way_out = "one for each (structsvm.interop.breakpoints_to_labels makes them of breakpoints)"
+        refuse_other_shape(values, self.n_samples, "sample", "labels", way_out)
+        names, codes = numbered(values, "labels")
         best = np.full(len(self), -1)
         found = np.zeros(len(self), dtype=np.int64)
         for code in range(names.size):  # one label at a time: there may be many samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, RECORDINGS, Words
-from structsvm.data.samples import Standardizer, label_values
+from structsvm.data.samples import (
+    UNKNOWN,
+    Standardizer,
+    label_values,
+    naming,
+    one_each,
+    unknown_labels,
+)
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
@@ -25,11 +33,10 @@ from structsvm.features.frames import (
     check_smoothing,
     probabilities_by,
 )
-from structsvm.features.names import UNNAMED, States, unnamed
+from structsvm.features.names import States
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
-from structsvm.support.plain import counted
 from structsvm.support.tables import each_in_order
 
 
@@ -130,6 +137,7 @@ class NamedScores(CrossFitted):
         return np.asarray(L - L.mean(axis=1, keepdims=True))
 
 
+@dataclass(eq=False, repr=False)
 class StateScores(NamedScores):
     """Scores of the named states at each sample, from a classifier of samples and their context.
 
@@ -169,26 +177,18 @@ class StateScores(NamedScores):
     ['score rest', 'score walk']
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        lags: Sequence[int] = (-4, -2, 0, 2, 4),
-        n_folds: int = 5,
-        smoothing: float = 0.02,
-        standardize: str | None = "both",
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.lags = lags
-        self.n_folds = n_folds
-        self.smoothing = smoothing
-        self.standardize = standardize
-        self.random_state = random_state
+    estimator: Any = None
+    lags: Sequence[int] = (-4, -2, 0, 2, 4)
+    n_folds: int = 5
+    smoothing: float = 0.02
+    standardize: str | None = "both"
+    random_state: int | None = 0
 
     def _recipe(self) -> FrameRecipe:
         return FrameRecipe(self, Lags(self.lags), self.standardize)
 
 
+@dataclass(eq=False, repr=False)
 class RegionScores(NamedScores):
     """Scores of the named regions at each node, from a classifier.
 
@@ -219,21 +219,13 @@ class RegionScores(NamedScores):
     ['score sea', 'score sky']
     """
 
-    words = GRAPHS
+    estimator: Any = None
+    relative: bool = True
+    n_folds: int = 5
+    smoothing: float = 0.02
+    random_state: int | None = 0
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        relative: bool = True,
-        n_folds: int = 5,
-        smoothing: float = 0.02,
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.relative = relative
-        self.n_folds = n_folds
-        self.smoothing = smoothing
-        self.random_state = random_state
+    words = GRAPHS
 
     def _recipe(self) -> FrameRecipe:
         return region_recipe(self)
@@ -252,24 +244,16 @@ SPREAD, DISTANCE = 3, 5
 """Samples on either side whose probabilities are added, and least samples between two peaks."""
 
 
+@dataclass(eq=False, repr=False)
 class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
     """The settings of a classifier of boundaries, and how it is learned."""
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        widths: Sequence[int] = (2, 3, 5, 8),
-        tolerance: int = 1,
-        n_folds: int = 5,
-        standardize: str | None = "recording",
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.widths = widths
-        self.tolerance = tolerance
-        self.n_folds = n_folds
-        self.standardize = standardize
-        self.random_state = random_state
+    estimator: Any = None
+    widths: Sequence[int] = (2, 3, 5, 8)
+    tolerance: int = 1
+    n_folds: int = 5
+    standardize: str | None = "recording"
+    random_state: int | None = 0
 
     def _recipe(self) -> FrameRecipe:
         windows = integers("widths", self.widths, least=1)
@@ -284,7 +268,7 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
         near = []
         for begins in states.codes:
             is_near = maximum_filter1d((begins == 1).astype(np.int64), size, mode="constant") == 1
-            near.append(np.where(is_near & (begins != UNNAMED), 1, begins))
+            near.append(np.where(is_near & (begins != UNKNOWN), 1, begins))
         return States(states.classes, near)
 
 
@@ -348,14 +332,12 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
         return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
+@dataclass(eq=False, repr=False)
 class Surroundings(Stage):
     """What is before and after each sample, how both differ, and the samples next to it."""
 
-    def __init__(
-        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
-    ) -> None:
-        self.widths = widths
-        self.standardize = standardize
+    widths: Sequence[int]
+    standardize: str | None
 
     @property
     def learns(self) -> bool:
@@ -383,12 +365,8 @@ class Surroundings(Stage):
 
 def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
     """Where segments begin, from labels of samples or breakpoints."""
-    labels = [] if ys is None else list(ys)
-    if len(labels) != len(Xs):
-        raise DataError(
-            f"{counted(len(Xs), 'recording')} but {counted(len(labels), 'labelling')}: "
-            f"{owner} needs labels or breakpoints of each"
-        )
+    way_out = f": {owner} needs labels or breakpoints of each"
+    labels = one_each(ys, len(Xs), RECORDINGS, way_out=way_out)
     codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(labels, Xs, strict=True))]
     if not any((code == 1).any() for code in codes):
         raise DataError("no recording has a change: there is no boundary to learn from")
@@ -420,23 +398,21 @@ def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
 
 def _begins(y: Any, T: int, i: int) -> Ints:
     labels = getattr(y, "labels", y)  # of PartialLabels
-    values = label_values(labels if labels is not None else np.full(T, UNNAMED))
+    values = label_values(labels if labels is not None else np.full(T, UNKNOWN))
     begins = np.zeros(T, dtype=np.int64)
-    begins[0] = UNNAMED
+    begins[0] = UNKNOWN
     if values.shape == (T,):
-        unknown = unnamed(values)
+        unknown = unknown_labels(values)
         if values.dtype == object:
             values = values.copy()
             values[unknown] = None  # what is missing may not compare
         begins[1:] = values[1:] != values[:-1]
-        begins[1:][unknown[1:] | unknown[:-1]] = UNNAMED
+        begins[1:][unknown[1:] | unknown[:-1]] = UNKNOWN
         return begins
-    try:
+    with naming(f"recording {i}"):
         ends = EquivalenceMatrix.from_breakpoints(values).breakpoints
-    except DataError as error:
-        raise DataError(f"recording {i}: {error}") from error
-    if ends[-1] != T:
-        raise DataError(f"recording {i} has {T} samples, and its last breakpoint is {ends[-1]}")
+        if ends[-1] != T:
+            raise DataError(f"there are {T} samples, and the last breakpoint is {ends[-1]}")
     begins[ends[:-1]] = 1
     return begins
 
@@ -448,7 +424,7 @@ def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[
     peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
     heights = np.concatenate([height for _, height in peaks])
     right = np.concatenate([code[where] for (where, _), code in zip(peaks, near, strict=True)])
-    heights, right = heights[right != UNNAMED], right[right != UNNAMED]
+    heights, right = heights[right != UNKNOWN], right[right != UNKNOWN]
     n_right = int((right == 1).sum())
     if n_right in (0, right.size):  # nothing to tell right from wrong by: the share of each
         return 0.0, float(np.log((n_right + 0.5) / (right.size - n_right + 0.5)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.gaps import filled
-from structsvm.data.samples import label_values, missing_labels, unlabelled
+from structsvm.data.samples import label_values, unknown_labels
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.label_files import Interval
@@ -157,7 +157,7 @@ def with_behaviour(dataset: Any, labels: Sequence[Any]) -> Any:
         )
     found = np.full((T, n), "", dtype=object)
     for i, y in enumerate(values):
-        known = ~(missing_labels(y) | unlabelled(y))
+        known = ~unknown_labels(y)
         found[known, i] = [str(label) for label in y[known]]
     return dataset.assign_coords(behaviour=(DIMS[:2], found.astype(str)))
 

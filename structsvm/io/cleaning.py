@@ -13,7 +13,7 @@ from structsvm.data.reading import (
     FEWEST_ROWS,
     NO,
     YES,
-    look_like_changes,
+    count_marks,
     marks_of,
     without_counting,
 )
@@ -174,9 +174,8 @@ def read_labels_as(
     refuse_unlisted("labels_are", labels_are, (None, "states", "changes"))
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
-    if labels_are is None and ask and looks_like_changes(recordings):
-        marks = [marks_of(one.y) for one in recordings if one.y is not None]
-        n = sum(int(found.sum()) for found in marks if found is not None)
+    n = count_marks([one.y for one in recordings if one.y is not None])
+    if labels_are is None and ask and n:
         raise DataError(
             f"{recordings[0].where}: the labels are 0 but for {counted(n, 'single sample')} with "
             "1, or no and yes. If a 1 marks the first sample of a new segment, say "
@@ -187,7 +186,7 @@ def read_labels_as(
 
 
 def looks_like_changes(recordings: Sequence[Recording]) -> bool:
-    return look_like_changes([marks_of(one.y) for one in recordings if one.y is not None])
+    return count_marks([one.y for one in recordings if one.y is not None]) > 0
 
 
 def _from_marks(recording: Recording) -> Recording:

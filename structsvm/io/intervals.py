@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import label_values, missing_labels, unlabelled
+from structsvm.data.samples import label_values, missing_labels, unknown_labels
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
 from structsvm.io.label_files import (
@@ -184,7 +184,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
         raise DataError(f"{len(axis)} samples but {n}: give one for each")
     if not len(axis):
         return []
-    known = ~(missing_labels(values) | unlabelled(values))
+    known = ~unknown_labels(values)
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
     is_date = axis.values.dtype.kind == "M"
     step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1

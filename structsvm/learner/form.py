@@ -14,7 +14,6 @@ from structsvm.data.reading import (
     Rows,
     as_frame,
     is_frame,
-    is_group,
     is_recording,
     labels_within,
     panel,
@@ -25,7 +24,6 @@ from structsvm.data.reading import (
     without_counting,
 )
 from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
-from structsvm.data.samples import refuse_transposed
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError
 from structsvm.graphs.convert import is_one
@@ -73,8 +71,9 @@ class Form:
         parts = panel(Xs) if in_time else None
         if parts is not None:
             return cls(Xs, panel=Xs)._in_time(list(parts.values()), features)
-        if is_group(Xs) and not is_frame(Xs) and (group := source_of(Xs)) is not None:
-            return cls(group, group.keys)
+        source = source_of(Xs)
+        if source is not None and source is not Xs and source.keys is not None:
+            return cls(source, source.keys)
         keys: tuple[Hashable, ...] | None = None
         samples, ndim = Xs, _ndim(Xs)
         single = is_frame(Xs) or is_recording(Xs) or ndim == 2
@@ -179,13 +178,12 @@ class Form:
             return ys
         found = []
         for i, (y, rows) in enumerate(zip(ys, self.rows, strict=True)):
-            refuse_transposed(rows.X, y, self._called(i))
             if isinstance(y, PartialLabels) and y.labels is not None:
                 found.append(replace(y, labels=rows.labels(y.labels, self._called(i))))
             else:
                 found.append(rows.labels(y, self._called(i)))
         if not some:
-            warn_about_marks(found, [one.n_samples for one in self.rows])
+            warn_about_marks(found)
         return found
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:

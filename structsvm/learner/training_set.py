@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from structsvm.data.gaps import filled
-from structsvm.data.reading import content_of
 from structsvm.data.sample import (
     GRAPHS,
     IMAGES,
@@ -38,6 +37,7 @@ from structsvm.data.samples import (
     cluster_counts,
     constant_features,
     label_values,
+    labels_of_items,
     missing_labels,
     units_of,
     warn_about_constant_features,
@@ -348,11 +348,8 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
 
 def _names(y: Any, T: int) -> Sequence[Hashable]:
     """The labels of a sample that has one for each item; none of breakpoints."""
-    labels = getattr(y, "labels", y)  # of PartialLabels
-    values = label_values(() if labels is None else labels)
-    if values.shape != (T,):
-        return []
-    return list(dict.fromkeys(values[~missing_labels(values)].tolist()))
+    values = labels_of_items(y, T)
+    return [] if values is None else list(dict.fromkeys(values[~missing_labels(values)].tolist()))
 
 
 # ---- the stage from samples as measured to what the metric sees: features, then standardisation
@@ -651,4 +648,4 @@ def _digests(X: Data) -> list[str]:
 
 
 def _fingerprint(X: Data, _: None = None) -> str:
-    return X.origin.fingerprint if isinstance(X, Deferred) else content_of(X)
+    return X.origin.fingerprint if isinstance(X, Deferred) else fingerprint(X)

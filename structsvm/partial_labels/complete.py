@@ -11,7 +11,8 @@ import numpy as np
 
 from structsvm.data.reading import labels_that_came
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words, of_each
-from structsvm.errors import DataError, PluginError
+from structsvm.data.samples import naming, one_each
+from structsvm.errors import DataError
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of
 from structsvm.parallel import single_threaded
@@ -30,8 +31,8 @@ from structsvm.partitions.metric import (
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.contract import asked
-from structsvm.support.plain import counted, read_only, shown
+from structsvm.support.contract import asked, raise_wrong
+from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 
 
@@ -142,38 +143,27 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     words, contiguous = problem.traits.words, problem.traits.contiguous
     found = []
     for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
-        try:
-            with (
-                asked(problem, "encode", f"{words.whole} {i}"),
-                nothing_written(f"encode, of {words.whole} {i},"),
-            ):
-                given = read_only(y) if type(y) is np.ndarray else y
-                known = problem.learning.known_labels(given, sample)
-                labels = as_partial(known, sample.n_samples, words.item)
-                if labels is None:
-                    found.append(Known.of(_encoded(problem, known, sample), contiguous))
-                else:
-                    found.append(_read_partial(problem, sample, labels))
-        except DataError as error:
-            raise DataError(f"{words.whole} {i}: {error}") from error
+        with (
+            naming(f"{words.whole} {i}"),
+            asked(problem, "encode", f"{words.whole} {i}"),
+            nothing_written(f"encode, of {words.whole} {i},"),
+        ):
+            given = read_only(y) if type(y) is np.ndarray else y
+            known = problem.learning.known_labels(given, sample)
+            labels = as_partial(known, sample.n_samples, words.item)
+            if labels is None:
+                found.append(Known.of(_encoded(problem, known, sample), contiguous))
+            else:
+                found.append(_read_partial(problem, sample, labels))
     return found
 
 
 def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
     """The partition that labels stand for, which the problem has to give; of a graph, with more."""
     M: object = problem.encode(y, sample)
-    called = f"{type(problem).__name__}.encode"
-    if not isinstance(M, EquivalenceMatrix | NodeLabels):
-        raise PluginError(
-            f"{called} returned {shown(M)}: return an EquivalenceMatrix, such as "
-            "EquivalenceMatrix.from_labels(labels)"
-        )
-    items = problem.traits.words.items
-    if M.n_samples != sample.n_samples:
-        raise PluginError(
-            f"{called} returned a partition of {items(M.n_samples)}, where there are "
-            f"{items(sample.n_samples)}"
-        )
+    right = f"an EquivalenceMatrix of {problem.traits.words.items(sample.n_samples)}"
+    if not isinstance(M, EquivalenceMatrix | NodeLabels) or M.n_samples != sample.n_samples:
+        raise_wrong(problem, "encode", M, f"{right}, such as EquivalenceMatrix.from_labels(labels)")
     return M
 
 
@@ -186,9 +176,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
         )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
-    labels = [ys] if single else list(ys)
-    if len(labels) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but {counted(len(labels), 'labelling')}")
+    labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
     if words in (GRAPHS, IMAGES):
         return [label_map_of(y) if is_picture(y) else y for y in labels]
     return labels

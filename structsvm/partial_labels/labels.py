@@ -16,8 +16,10 @@ from structsvm.data.samples import (
     UNKNOWN,
     check_vector,
     label_values,
-    missing_labels,
+    numbered,
     refuse_missing,
+    refuse_other_shape,
+    unknown_labels,
     unlabelled,
 )
 from structsvm.errors import DataError
@@ -120,8 +122,8 @@ class PartialLabels:
             If two labels contradict each other, or one does not fit the samples.
         """
         for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
-            if vector is not None and np.size(vector) != n_samples:
-                raise DataError(f"{np.size(vector)} {name} for {n_samples} samples: give one each")
+            if vector is not None:
+                refuse_other_shape(np.asarray(vector), n_samples, "sample", name)
         return self._segments(n_samples) if contiguous else self._clusters(n_samples)
 
     def _segments(self, T: int) -> Constraint:
@@ -137,12 +139,8 @@ class PartialLabels:
         changes = codes[:-1] != codes[1:]
         forced = np.flatnonzero(pairs & changes) + 1
         forbidden = np.flatnonzero(pairs & ~changes) + 1
-        known = np.flatnonzero(codes != UNKNOWN)
-        gaps = [
-            (int(i), int(j))
-            for i, j in itertools.pairwise(known)
-            if j > i + 1 and codes[i] != codes[j]
-        ]
+        known = itertools.pairwise(np.flatnonzero(codes != UNKNOWN).tolist())
+        gaps = [(i, j) for i, j in known if j > i + 1 and codes[i] != codes[j]]
         _check_counts(T, forced, forbidden, gaps, self.regions, self.n_clusters)
         constraint = Constraint(
             n_clusters=self.n_clusters,
@@ -280,12 +278,9 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
     """Labels as numbers 0, 1, ..., and -1 where there is none."""
     values = label_values(labels)
     check_vector(values, name)
-    missing = missing_labels(values) | unlabelled(values)
+    known = ~unknown_labels(values)
     codes = np.full(values.size, UNKNOWN, dtype=np.int64)
-    try:
-        codes[~missing] = np.unique(values[~missing], return_inverse=True)[1]
-    except TypeError as error:
-        raise DataError(f"{name} of several kinds do not compare: {error}") from None
+    codes[known] = numbered(values[known], name)[1]
     return codes
 
 
@@ -328,46 +323,25 @@ def _refuse_clashing_counts(counts: Sequence[Count]) -> None:
     """Raise DataError, naming those that clash, if no segmentation has all these counts.
 
     Each is two edges ``c(head) <= c(tail) + weight``, and they clash where these have a cycle of
-    negative weight (Bellman and Ford).
+    negative weight.
     """
-    by_start = sorted(counts, key=lambda count: count[0])
-    by_end = sorted(counts, key=lambda count: count[1], reverse=True)
-    edges = [(start, end, high, name) for start, end, _, high, name in by_start]
-    edges += [(end, start, -low, name) for start, end, low, _, name in by_end]
-    distance = {point: 0 for count in counts for point in count[:2]}
-    last: dict[int, tuple[int, int, int, str]] = {}
-    cycle: list[tuple[int, int, int, str]] = []
-    while not cycle:
-        touched = False
-        for edge in edges:
-            tail, head, weight, _ = edge
-            if distance[tail] + weight < distance[head]:
-                distance[head], last[head] = distance[tail] + weight, edge
-                touched = True
-        if not touched:
-            return
-        cycle = _cycle(last)
-    cycle.sort(key=lambda edge: min(edge[:2]))
-    names = list(dict.fromkeys(name for *_, name in cycle if name))
+    import networkx  # takes long to import
+
+    graph = networkx.DiGraph()
+    for start, end, low, high, name in counts:
+        for tail, head, weight in ((start, end, high), (end, start, -low)):
+            held = graph.get_edge_data(tail, head)
+            if held is None or weight < held["weight"]:
+                graph.add_edge(tail, head, weight=weight, name=name)
+    try:
+        cycle = networkx.find_negative_cycle(graph, counts[0][0])
+    except networkx.NetworkXError:  # there is none
+        return
+    edges = sorted(itertools.pairwise(cycle), key=min)
+    names = [name for name in dict.fromkeys(graph.edges[e]["name"] for e in edges) if name]
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")
     raise DataError(f"labels that contradict each other: {' and '.join(names)}")
-
-
-def _cycle(last: dict[int, tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
-    """A cycle among the last edges of shortest paths, which is of negative weight, if any."""
-    seen: dict[int, int] = {}
-    for number, begin in enumerate(last):
-        point = begin
-        while point in last and point not in seen:
-            seen[point] = number
-            point = last[point][0]
-        if seen.get(point) == number:
-            cycle = [last[point]]
-            while cycle[-1][0] != point:
-                cycle.append(last[cycle[-1][0]])
-            return cycle
-    return []
 
 
 def _groups(

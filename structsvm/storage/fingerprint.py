@@ -50,7 +50,8 @@ def _parts(value: Any) -> Any:
         return [value.__name__]
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
-    if is_dataclass(value) and not isinstance(value, type):
+    is_estimator = hasattr(value, "get_params")  # which has learned more than its settings
+    if is_dataclass(value) and not isinstance(value, type) and not is_estimator:
         counted = [f for f in fields(value) if f.init and f.metadata.get("fingerprint", True)]
         return [getattr(value, field.name) for field in counted]
     code = getattr(value, "__code__", None)

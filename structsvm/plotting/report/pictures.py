@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import label_values, missing_labels, of_one_kind, unlabelled
+from structsvm.data.samples import label_values, numbered, unknown_labels
 from structsvm.data.times import TimeAxis
 from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of
@@ -169,9 +169,9 @@ def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
     if np.shape(labels) != shape:
         return None
     values = label_values(labels)
-    known = ~(missing_labels(values) | unlabelled(values))
+    known = ~unknown_labels(values)
     parts = np.full(shape, -1)
-    parts[known] = np.unique(of_one_kind(values[known]), return_inverse=True)[1].reshape(-1)
+    parts[known] = numbered(values[known], "labels")[1]
     return parts
 
 
