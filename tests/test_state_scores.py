@@ -183,7 +183,7 @@ OTHERS = np.where(NAMES == "walk", "rest", NAMES)
         (
             [NAMES, NAMES, np.arange(30) // 9],
             None,
-            "the states do not compare, such as 'rest' and 3",
+            "the states do not compare",
         ),
     ],
 )

@@ -213,19 +213,18 @@ def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
     return found if found.shape == values.shape else values
 
 
-def numbered(values: NDArray[Any], called: str) -> tuple[NDArray[Any], Ints]:
+def numbered(
+    values: NDArray[Any], called: str, way_out: str = "text or numbers"
+) -> tuple[NDArray[Any], Ints]:
     """The different values, sorted, and the number of each, of the shape of these values."""
-    if values.dtype == object:
-        kinds = {isinstance(value, str): value for value in values.ravel().tolist()}
-        if len(kinds) == 2:
-            raise DataError(
-                f"{called} do not compare, such as {kinds[True]!r} and {kinds[False]!r}: give text "
-                "or numbers"
-            )
     try:
+        if values.dtype == object:
+            kinds = {isinstance(value, str): value for value in values.ravel().tolist()}
+            if len(kinds) == 2:  # which numpy would take for text
+                raise TypeError(f"{kinds[True]!r} and {kinds[False]!r}")
         names, numbers = np.unique(of_one_kind(values), return_inverse=True)
     except TypeError as error:
-        raise DataError(f"{called} do not compare ({error}): give text or numbers") from None
+        raise DataError(f"{called} do not compare ({error}): give {way_out}") from None
     return names, numbers.astype(np.int64).reshape(values.shape)
 
 

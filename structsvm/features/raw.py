@@ -95,7 +95,7 @@ class Windows:
         values = label_values(y)
         way_out = "one for each (structsvm.interop.breakpoints_to_labels makes them of breakpoints)"
         refuse_other_shape(values, self.n_samples, "sample", "labels", way_out)
-        names, codes = numbered(values, "labels")
+        names, codes = numbered(values, "labels", '"" for unknown ones')
         best = np.full(len(self), -1)
         found = np.zeros(len(self), dtype=np.int64)
         for code in range(names.size):  # one label at a time: there may be many samples
