@@ -59,10 +59,6 @@ def taken(order):
     return [y[order] for y in YS]
 
 
-def intervals(ends):
-    return pd.Series([0, 1, 0], pd.IntervalIndex.from_breaks(ends, closed="left"))
-
-
 def with_column(frame, name, values, at=0):
     frame = frame.copy()
     frame.insert(at, name, values)
@@ -79,11 +75,6 @@ CONTAINERS = {
     "a shuffled panel": (
         pd.concat(dict(enumerate(frames(SHUFFLED)))),
         pd.concat(dict(enumerate(series()))),
-    ),
-    "labels of intervals": (XS, [intervals([0, a, b, T]) for a, b in ENDS]),
-    "labels of intervals of time": (
-        frames(),
-        [intervals([*TIMES[[0, a, b]], TIMES[-1] + pd.Timedelta("1h")]) for a, b in ENDS],
     ),
     "xarray": (arrays_of_xarray(), YS),
     "shuffled xarray": (arrays_of_xarray(SHUFFLED), taken(SHUFFLED)),

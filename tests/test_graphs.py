@@ -119,9 +119,12 @@ def uneven():
         ),
         (lambda: as_graph(FeatureGraph(np.eye(2), nodes=("a", "a"))), "two nodes are called 'a'"),
         (lambda: FeatureGraph(np.eye(2), regions=np.array([[0, 2]])), "from 0 to 1"),
-        (lambda: FeatureGraph(np.full((2, 1), np.nan)), "feature 0 of node 0 is nan"),
+        (
+            lambda: FeatureGraph(np.full((2, 1), np.nan)),
+            "matrix has nan in row 0, column 0",
+        ),
         (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
-        (lambda: FeatureGraph(np.ones((0, 1))), "T, P >= 1"),
+        (lambda: FeatureGraph(np.ones((0, 1))), "the feature matrix has 0 sample"),
         (lambda: as_graph(3.5), "expected a networkx graph"),
         (lambda: as_graph("x.png"), "x.png: no such file"),
         (lambda: as_graph(np.ones(3)), r"an array of shape \(3,\)"),
@@ -258,7 +261,7 @@ def test_a_mapping_may_leave_nodes_open(missing):
         del y[1], y[2]
     assert node_codes(y, graph).tolist() == [0, -1, -1, 1]
     assert node_codes({**y, 1: a, 2: b}, graph) == {0: a, 1: a, 2: b, 3: b}
-    with pytest.raises(DataError, match="of several kinds"):
+    with pytest.raises(DataError, match="labels do not compare"):
         node_codes({0: 1, 1: "1"}, graph)
     for nothing in (None, np.nan):
         with pytest.raises(DataError, match="the label of node 1 is"):
@@ -282,7 +285,7 @@ def test_a_number_below_the_one_for_missing_is_a_label():
         ([1, 2], "give one label to each"),
         ({0: 1}, "the label of node 1 is -1"),
         ([0.0, np.nan, 1, 1], "the label of node 1 is nan"),
-        (np.array([0, "a", "b", 1], dtype=object), "several kinds"),
+        (np.array([0, "a", "b", 1], dtype=object), "do not compare"),
     ],
 )
 def test_labels_that_do_not_fit(y, message):

@@ -73,7 +73,7 @@ class TestWindows:
             ({"window": 1e9}, DataError, "the signal has 50 samples, a window 1"),
             ({"bands": [(6, 7)]}, SettingsError, "no frequency of a window is from 6"),
             ({"statistics": ["mode"]}, SettingsError, "statistics must be some of mean"),
-            ({"statistics": []}, SettingsError, "windows need statistics or bands"),
+            ({"statistics": []}, SettingsError, "statistics must be some of"),
             ({"statistics": [np.sum]}, DataError, "a row of finite numbers is needed"),
         ],
     )

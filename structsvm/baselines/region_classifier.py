@@ -132,7 +132,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         regions = States.read(names, arrays, recipe.owner, recipe.words)
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
-        if regions.n_classes == 2:
+        if regions.classes.size == 2:
             held_out, _, self.model_ = recipe.learn(arrays, regions, groups)
             if held_out is not None:
                 self._tune(held_out, regions, graphs)

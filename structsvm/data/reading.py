@@ -65,8 +65,6 @@ class Rows:
 
     def labels(self, y: Any, called: str) -> Any:
         """Labels (T,) of the rows as they were given, or by the index of a frame, in this order."""
-        if hasattr(getattr(y, "index", None), "mid"):
-            return self._labels_of_intervals(y)
         y = in_order_of_rows(y, self.given, called)
         shape: Any = getattr(self.X, "shape", ())
         is_clear = len(shape) == 2 and shape[0] != shape[1] and np.ndim(y) == 1
@@ -79,19 +77,6 @@ class Rows:
         if self.order is None or np.ndim(y) != 1 or len(y) != len(self.order):
             return y
         return taken(y, self.order)
-
-    def _labels_of_intervals(self, y: Any) -> Any:
-        """Labels of stretches as one of each row; what is in no stretch has no label, -1."""
-        if self.axis is None or (
-            y.index.dtype.subtype.kind in "iuf" and self.axis.values.dtype.kind == "M"
-        ):
-            moments: Any = np.arange(len(self.X.X if is_recording(self.X) else self.X))
-        else:
-            moments = self.axis.values
-        places = y.index.get_indexer(moments)
-        labels = np.empty(places.size, dtype=object)
-        labels[:] = [-1 if place < 0 else y.iloc[place] for place in places.tolist()]
-        return np.array(labels.tolist()) if (places >= 0).all() else labels
 
 
 def taken(y: Any, rows: Ints | None) -> Any:
@@ -221,12 +206,11 @@ def _column_of_times(X: Any) -> Any:
 
 def warn_about_order(moved: Sequence[str]) -> None:
     """Warn of samples whose rows came in another order than that of time."""
-    if moved:
-        warn(
-            f"the rows of {some_of(list(moved), 3)} are not in the order of time: they are sorted "
-            "by it, and samples are counted in that order",
-            DataWarning,
-        )
+    warn(
+        f"the rows of {some_of(list(moved), 3)} are not in the order of time: they are sorted by "
+        "it, and samples are counted in that order",
+        DataWarning,
+    )
 
 
 def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> Sequence[Any]:
@@ -243,7 +227,8 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     for j, name in enumerate(names[0]):
         columns = [] if str(name) in known else [_column(x, j, name) for x in samples]
         long = [column for column in columns if len(column) >= fewest]
-        if long and all(_counts(np.asarray(column, dtype=np.float64)) for column in long):
+        steps = [np.diff(np.asarray(column, dtype=np.float64)) for column in long]
+        if steps and all((one > 0).all() and _are_even(one) for one in steps):
             found.append(name)
     if not found or len(found) == len(names[0]):
         return samples
@@ -276,10 +261,9 @@ def _without(x: Any, names: Sequence[Any]) -> Any:
     return x.drop(columns=names) if hasattr(x, "iloc") else x.drop(names)
 
 
-def _counts(column: Floats) -> bool:
-    steps = np.diff(column)
-    even = np.abs(steps - np.median(steps)) <= EVEN * np.median(steps)
-    return bool((steps > 0).all() and even.mean() >= MOSTLY)
+def _are_even(steps: Floats) -> bool:
+    usual = np.median(steps)
+    return bool((np.abs(steps - usual) <= EVEN * usual).mean() >= MOSTLY)
 
 
 # ---- labels that mark where recordings change: 1 at the first sample of a segment
@@ -503,7 +487,8 @@ def _read_later(
     seen, labels, axes, moved = zip(*(look for part in parts for look in part), strict=True)
     P = check_widths([shape for shape, *_ in seen], names, n_features, words)
     called = [source.called(i) for i in range(n)]
-    warn_about_order([name for name, is_moved in zip(called, moved, strict=True) if is_moved])
+    if any(moved):
+        warn_about_order([name for name, one in zip(called, moved, strict=True) if one])
     warn_about_times(called, axes)
     if words is RECORDINGS:
         warn_about_marks(labels)

@@ -120,11 +120,6 @@ class Deferred:
     def has_gaps(self) -> bool:
         return self.origin.has_gaps
 
-    @property
-    def constant(self) -> NDArray[np.bool_] | None:
-        """Which features are constant, (P,); None once anything is made of them."""
-        return None if self.steps else self.origin.constant
-
     def then(self, step: Step, n_features: int | None = None) -> Deferred:
         """The same with a further step, and P' features after it; P by default."""
         P = self.n_features if n_features is None else n_features
@@ -231,9 +226,10 @@ def stack_of(Xs: Sequence[Floats], step: Step | None) -> Stack:
 
 
 def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:
-    if len(Xs) < 2 or not hasattr(step, "of_stack"):
+    of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
+    if len(Xs) < 2 or of_stack is None:
         return [step(X) for X in Xs]
-    return stack_of(Xs, step).arrays()
+    return of_stack(Stack.of(Xs)).arrays()
 
 
 def _of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:

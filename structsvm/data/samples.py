@@ -474,9 +474,10 @@ def cluster_counts(
 
 def constant_features(Xs: Sequence[Data]) -> list[NDArray[np.bool_]]:
     """Which features of each are constant, (P,); nothing is read that was looked at before."""
-    known = [X.constant for X in Xs if isinstance(X, Deferred) and X.constant is not None]
-    if len(known) == len(Xs):
-        return known
+    known = [X.origin.constant for X in Xs if isinstance(X, Deferred) and not X.steps]
+    found = [constant for constant in known if constant is not None]
+    if len(found) == len(Xs):
+        return found
     return of_each("looking for constant features", is_constant, Xs)
 
 

@@ -20,16 +20,14 @@ from structsvm.support.quiet import without_warnings
 
 REGULAR = 1.5
 """Largest step of regular sampling with some jitter, in medians."""
-UNITS = {"dates": " s", "numbers": ""}
-"""Units of steps by the kind of times."""
+UNITS = {"dates": " s", "numbers": ""}  # of steps, by the kind of times
 ROUNDED = 1e-6
 """Part of a step by which equal times may differ."""
 SECONDS = 1e7
 """Numbers from here on, such as 20240105, are dates and no seconds since the start."""
 EPOCHS = (1.0, 1e3, 1e6, 1e9)
 """Units of the numbers that computers count from 1970, in parts of a second."""
-HOUR = 3600.0
-"""Seconds by which a clock is put back."""
+HOUR = 3600.0  # seconds by which a clock is put back
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
@@ -113,20 +111,15 @@ class TimeAxis:
             return str(value.astype("datetime64[us]").item().time())
         if self.offset is not None and np.isnat(self.offset):
             return f"{np.datetime_as_string(value, unit='ms')}Z"
-        return str(np.datetime_as_string(value, unit=self._unit))
+        units: Any = ("D", "m", "s", "ms", "us", "ns")
+        exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
+        return str(np.datetime_as_string(value, unit=next(exact)))
 
     @property
     def _stretch(self) -> Any:
         """How long a sample lasts, as values differ."""
         dates, us = self._holds_dates, round(1e6 * self.lasting)
         return np.timedelta64(us, "us") if dates else self.lasting
-
-    @cached_property
-    def _unit(self) -> Any:
-        """The coarsest unit of time of all dates."""
-        units = ("D", "m", "s", "ms", "us", "ns")
-        exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
-        return next(exact)
 
     def sample_at(self, moment: Any) -> int:
         """The first sample that is not before a moment, a number or a date as text; T if none is.
@@ -178,9 +171,10 @@ class TimeAxis:
                 value = float(moment) if minutes is None else minutes
                 if np.isnan(value):
                     raise ValueError
-                if (second := self._epoch) and abs(value) < SECONDS:
-                    return float(self.values[0]) + value * second
-                return value
+                first = float(self.values[0])
+                # what a second is in numbers that count from 1970, 0 of other times
+                second = next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
+                return first + value * second if second and abs(value) < SECONDS else value
             pandas = require("pandas", "files", "reading times")
             try:
                 since = float(moment)  # of a date in digits alone, more than there are seconds
@@ -205,12 +199,6 @@ class TimeAxis:
                 "may be put back: write both with a zone, as 2024-03-31 12:00+02:00, or without"
             )
         return stamp.to_datetime64()
-
-    @property
-    def _epoch(self) -> float:
-        """What a second is in numbers that count from 1970, 0 of other times."""
-        first = float(self.values[0])
-        return next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
 
     def _of_day(self, moment: Any, since: float) -> Any:
         """Return a time of day, or seconds since midnight, on the day nearer to the samples."""
@@ -266,12 +254,6 @@ class TimeAxis:
         ends = [values[:1] - half[0], values[:-1] + half[: len(values) - 1], values[-1:] + half[-1]]
         return np.concatenate(ends)
 
-    @property
-    def is_regular(self) -> bool:
-        """Whether no step is much longer than the others, and none is 0."""
-        steps, usual = self.steps, self.usual_step  # 0 if a time stands for several samples
-        return usual == 0 or bool(0 < steps.min() and steps.max() <= REGULAR * usual)
-
 
 def put_back(axis: TimeAxis) -> str:
     """Return a sentence about local times that are an hour back once, or nothing."""
@@ -301,12 +283,14 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
         raise DataError(f"times must be numbers or dates, got {found.values.dtype} values")
     refuse_other_shape(found.values, n_samples, "sample", "times")
     missing = np.isnat(found.values) if found._holds_dates else np.isnan(found.values)
-    if missing.any():
-        raise DataError(f"the time of sample {int(np.flatnonzero(missing)[0])} is missing")
     falls = np.flatnonzero(found.values[1:] < found.values[:-1])
-    if falls.size:
-        raise DataError(f"times fall after sample {int(falls[0])}: sort the samples by them")
-    return found
+    if missing.any():
+        wrong = f"the time of sample {int(np.flatnonzero(missing)[0])} is missing"
+    elif falls.size:
+        wrong = f"times fall after sample {int(falls[0])}: sort the samples by them"
+    else:
+        return found
+    raise DataError(wrong)
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:
@@ -424,16 +408,12 @@ def warn_about_times(
             "round: write the year first if it is wrong",
             DataWarning,
         )
-    for kind, unit in UNITS.items():
-        # a step is 0 if a time stands for several samples
-        usual = [(step, name) for name, axis in known if (step := _usual(axis, kind))]
-        if not usual:
-            continue
+    for kind, usual in _usual(known).items():
         short, first = min(usual)
         low, high = (learned or {}).get(kind, (short, short))
         others = [one for one in usual if not low / REGULAR <= one[0] <= REGULAR * high]
         if others:
-            step, name = max(others)
+            (step, name), unit = max(others), UNITS[kind]
             there = "what the model was learned from" if kind in (learned or {}) else first
             warn(
                 f"sampled at different rates: steps are {step:.4g}{unit} in {name}, by the median, "
@@ -441,12 +421,12 @@ def warn_about_times(
                 "or the lengths of segments and the price of one mean something else in each",
                 DataWarning,
             )
-    odd = [
-        f"{name} (from {axis.steps.min():.4g} to {axis.steps.max():.4g}, the median is "
-        f"{axis.usual_step:.4g})"
-        for name, axis in known
-        if not axis.is_regular
-    ]
+    odd = []
+    for name, axis in known:
+        steps, usual_step = axis.steps, axis.usual_step
+        if usual_step and not 0 < steps.min() <= steps.max() <= REGULAR * usual_step:
+            span = f"from {steps.min():.4g} to {steps.max():.4g}"
+            odd.append(f"{name} ({span}, the median is {usual_step:.4g})")
     if odd:
         warn(
             f"sampled irregularly, with steps of {some_of(odd, 3)}. Every sample counts alike: "
@@ -457,13 +437,15 @@ def warn_about_times(
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
     """Return the shortest and the longest usual step, by the kind of times."""
-    found = {
-        kind: [step for axis in axes if axis is not None and (step := _usual(axis, kind))]
-        for kind in UNITS
-    }
-    return {kind: (min(steps), max(steps)) for kind, steps in found.items() if steps}
+    found = _usual([("", axis) for axis in axes if axis is not None])
+    return {kind: (min(steps)[0], max(steps)[0]) for kind, steps in found.items()}
 
 
-def _usual(axis: TimeAxis, kind: str) -> float:
-    """Return the usual step of times of this kind, 0 of others."""
-    return axis.usual_step if axis._holds_dates == (kind == "dates") else 0.0
+def _usual(known: Sequence[tuple[str, TimeAxis]]) -> dict[str, list[tuple[float, str]]]:
+    """Return the usual steps and whose they are, by the kind of times."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for name, axis in known:
+        if axis.usual_step:  # 0 if a time stands for several samples
+            kind = "dates" if axis._holds_dates else "numbers"
+            found.setdefault(kind, []).append((axis.usual_step, name))
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,41 @@ from structsvm.features.names import States
 from structsvm.parallel import single_threaded
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import among, is_number, refuse_below
+from structsvm.support.checks import is_number, refuse_below
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
-CLASSIFIERS = ("logistic", "lda", "kernel", "boosting", "fast-boosting", "forest")
+CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "logistic": ("linear_model", "LogisticRegression", {"C": 0.05, "max_iter": 1000}),
+    "lda": (
+        "discriminant_analysis",
+        "LinearDiscriminantAnalysis",
+        {"solver": "lsqr", "shrinkage": "auto"},
+    ),
+    "kernel": ("linear_model", "LogisticRegression", {"C": 10.0, "max_iter": 1000}),
+    # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
+    # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
+    # would hold out single frames, whose neighbours are in training.
+    "boosting": (
+        "ensemble",
+        "HistGradientBoostingClassifier",
+        {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False},
+    ),
+    "fast-boosting": (
+        "ensemble",
+        "HistGradientBoostingClassifier",
+        {
+            "max_iter": 50,
+            "learning_rate": 0.2,
+            "max_leaf_nodes": 16,
+            "max_features": 0.2,
+            "early_stopping": False,
+        },
+    ),
+    # Leaves of five, so that a share in a leaf is a probability rather than a vote.
+    "forest": ("ensemble", "RandomForestClassifier", {"n_estimators": 100, "min_samples_leaf": 5}),
+}
+"""Modules of scikit-learn, which take long to import, their classes and settings."""
 
 WORTH_THREADS = 50_000_000
 """Values from which on threads of a classifier do not wait for each other at every node."""
@@ -43,49 +74,24 @@ DRAWS = 50
 
 def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
     """A classifier of frames, not fitted, by name or itself; its seeds that are None are set."""
-    if estimator == "logistic":
-        from sklearn.linear_model import LogisticRegression
-
-        estimator = LogisticRegression(C=0.05, max_iter=1000)
-    elif among(estimator, ("boosting", "fast-boosting")):
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
-        # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
-        # would hold out single frames, whose neighbours are in training.
-        rounds, rate = (100, 0.1) if estimator == "boosting" else (50, 0.2)
-        estimator = HistGradientBoostingClassifier(
-            max_iter=rounds,
-            learning_rate=rate,
-            max_leaf_nodes=16,
-            max_features=0.2,
-            early_stopping=False,
+    name = estimator if isinstance(estimator, str) else ""
+    if name in CLASSIFIERS:
+        module, kind, settings = CLASSIFIERS[name]
+        estimator = getattr(import_module(f"sklearn.{module}"), kind)(**settings)
+    elif isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
+        raise SettingsError(
+            f"estimator of {owner} must be one of {(*CLASSIFIERS,)} or an instance of a classifier "
+            f"of scikit-learn with predict_proba, got {estimator!r}: CalibratedClassifierCV adds it"
         )
-    elif estimator == "forest":
-        from sklearn.ensemble import RandomForestClassifier
-
-        # Leaves of five, so that a share in a leaf is a probability rather than a vote.
-        estimator = RandomForestClassifier(n_estimators=100, min_samples_leaf=5)
-    elif estimator == "lda":
-        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-        estimator = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    elif estimator == "kernel":
+    if name == "kernel":
         from sklearn.kernel_approximation import Nystroem
-        from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import RobustScaler
 
         # These quantiles are 1.7 deviations apart, which makes the kernel wider: a smaller loss in
         # cross-validation on five and on 95 recordings of har_spsw than the usual width.
         scaler = RobustScaler(quantile_range=(20.0, 80.0))
-        kernel = Nystroem(n_components=300)
-        estimator = make_pipeline(scaler, kernel, LogisticRegression(C=10.0, max_iter=1000))
-    elif isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
-        raise SettingsError(
-            f"estimator of {owner} must be one of {CLASSIFIERS} or an instance of a classifier of "
-            f"scikit-learn with predict_proba, got {estimator!r}: CalibratedClassifierCV adds it"
-        )
+        estimator = make_pipeline(scaler, Nystroem(n_components=300), estimator)
     found = clone(estimator)
     seeds = {
         name: random_state
@@ -286,7 +292,8 @@ class FrameRecipe:
                 f"only one {noun}{called}: label another {noun}"
             )
         occurs = np.zeros((n_units, states.classes.size), dtype=bool)
-        np.logical_or.at(occurs, units, states.occurs())
+        for unit, code in zip(units.tolist(), states.codes, strict=True):
+            occurs[unit, code[code != UNKNOWN]] = True
         lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
         if every_state and lonely.size:
             where = {str(states.classes[c]): names[int(occurs[:, c].argmax())] for c in lonely}

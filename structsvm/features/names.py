@@ -20,7 +20,7 @@ from structsvm.data.samples import (
     unknown_labels,
 )
 from structsvm.errors import DataError
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Floats, Ints
 
 Objects = NDArray[np.object_]
 
@@ -63,15 +63,6 @@ class States:
         codes = np.full(known.size, UNKNOWN, dtype=np.int64)
         codes[known] = inverse
         return cls(classes, np.split(codes, np.cumsum([len(X) for X in Xs])[:-1]))
-
-    @property
-    def n_classes(self) -> int:
-        """The number of states, C."""
-        return int(self.classes.size)
-
-    def occurs(self) -> Bools:
-        """Whether a state occurs in a recording, (N, C)."""
-        return np.array([np.isin(np.arange(self.n_classes), code) for code in self.codes])
 
 
 def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Objects] | None:

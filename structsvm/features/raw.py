@@ -190,19 +190,17 @@ def windows(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
+    strange = [one for one in statistics if not callable(one) and one not in STATISTICS]
+    if strange or not (len(statistics) or len(bands)):
+        raise SettingsError(
+            f"statistics must be some of {', '.join(STATISTICS)} or functions, at least one where "
+            f"there are no bands, got {strange or statistics!r}"
+        )
     makers: list[Maker] = []
     for one in statistics:
-        if callable(one):
-            makers.append((getattr(one, "__name__", type(one).__name__), one))
-        elif one in STATISTICS:
-            makers.append((one, STATISTICS[one]))
-        else:
-            raise SettingsError(
-                f"statistics must be some of {', '.join(STATISTICS)} or functions, got {one!r}"
-            )
+        name = one if isinstance(one, str) else getattr(one, "__name__", type(one).__name__)
+        makers.append((name, one if callable(one) else STATISTICS[one]))
     makers += [_band(band, rate, W) for band in bands]
-    if not makers:
-        raise SettingsError("windows need statistics or bands: give at least one")
     starts = np.arange(0, len(signal) - W + 1, H)
     features, feature_names = _features(signal, starts, W, makers), []
     for (name, _), values in zip(makers, features, strict=True):

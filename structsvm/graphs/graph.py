@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,11 +14,12 @@ from scipy.sparse.csgraph import connected_components
 
 from structsvm.data.samples import (
     UNKNOWN,
+    as_floats,
     label_values,
     missing_labels,
-    of_one_kind,
-    refuse_hidden,
+    numbered,
     refuse_no_array,
+    unknown_labels,
     unlabelled,
 )
 from structsvm.errors import DataError, DataWarning, warn
@@ -84,47 +84,37 @@ class FeatureGraph:
     def __post_init__(self) -> None:
         """Fill in what was not given; refuse what is not a graph."""
         refuse_no_array(self.X, "the feature matrix")
-        refuse_hidden(self.X, "the feature matrix")
-        X: Floats = np.empty(0)
-        with suppress(TypeError, ValueError, OverflowError):
-            X = np.array(self.X, dtype=np.float64)
-        if X.ndim != 2 or X.size == 0:
-            raise DataError(
-                f"features must be numbers of shape (T, P) with T, P >= 1, got {shown(self.X)}"
-            )
-        if not np.isfinite(X).all():
-            row, column = np.argwhere(~np.isfinite(X))[0]
-            raise DataError(f"feature {column} of node {row} is {X[row, column]}: give a number")
+        X = np.array(as_floats(self.X, "the feature matrix", None, None))
         T, P = X.shape
-        filled = {
-            "X": X,
-            "sizes": _vector(self.sizes, "sizes", np.ones(T)),
-            "features": self.features or tuple(f"x{j}" for j in range(P)),
-            "spatial": _vector(self.spatial, "spatial", np.zeros(P, dtype=np.bool_)),
-            "made": _vector(self.made, "made", np.zeros(P, dtype=np.bool_)),
-        }
-        if self.edges is not None:
-            edges = np.asarray(self.edges)
+        edges = None if self.edges is None else np.asarray(self.edges)
+        if edges is not None and edges.size:
             right = edges.dtype.kind in "iu" and edges.ndim == len(edges) == 2
-            if edges.size and not (
-                right and edges.min() >= 0 and edges.max() < T and (edges[0] < edges[1]).all()
-            ):
+            if not (right and edges.min() >= 0 and edges.max() < T and (edges[0] < edges[1]).all()):
                 raise DataError(
                     f"edges must be integers (2, E), pairs i < j of nodes below {T}, got "
                     f"{shown(self.edges)}"
                 )
-            filled["edges"] = edges.astype(np.int64).reshape(2, -1)
-        for name, value in filled.items():
+        for name, value in {
+            "X": X,
+            "edges": None if edges is None else edges.astype(np.int64).reshape(2, -1),
+            "sizes": _vector(self.sizes, "sizes", np.ones(T)),
+            "features": self.features or tuple(f"x{j}" for j in range(P)),
+            "spatial": _vector(self.spatial, "spatial", np.zeros(P, dtype=np.bool_)),
+            "made": _vector(self.made, "made", np.zeros(P, dtype=np.bool_)),
+        }.items():
             object.__setattr__(self, name, value)
-        if not ((self.sizes >= 0).all() and np.isfinite(self.sizes).all()):
-            raise DataError("sizes must be finite numbers >= 0")
-        regions = self.regions
-        if regions is not None and not (regions.min() >= 0 and regions.max() < T):
-            raise DataError(f"regions must be numbers of nodes from 0 to {T - 1}")
-        for name, n in {"features": P, "nodes": T}.items():
-            called = getattr(self, name)
-            if called is not None and len(called) != n:
-                raise DataError(f"{len(called)} names in {name} for {n}: give one to each")
+        regions, n_names, n_nodes = self.regions, len(self.features), len(self.nodes or self.X)
+        for is_right, message in (
+            (np.isfinite(self.sizes).all() and (self.sizes >= 0).all(), "sizes must be >= 0"),
+            (
+                regions is None or (regions.min() >= 0 and regions.max() < T),
+                f"regions must be numbers of nodes from 0 to {T - 1}",
+            ),
+            (n_names == P, f"{n_names} names in features for {P}: give one to each"),
+            (n_nodes == T, f"{n_nodes} names in nodes for {T}: give one to each"),
+        ):
+            if not is_right:
+                raise DataError(message)
 
     @property
     def n_samples(self) -> int:
@@ -348,8 +338,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
             raise DataError(f"labels of {y.n_samples} nodes for {graph.n_samples} nodes")
         return y
     values = _values(y, graph)
-    infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
-    open_ = missing_labels(values) | unlabelled(values) | infinite
+    open_ = unknown_labels(values)
     if open_.any():
         place, n = tuple(np.argwhere(open_)[0].tolist()), int(open_.sum())
         which = f"pixel {place}" if len(place) == 2 else f"node {place[0]}"
@@ -373,8 +362,7 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
         counts, kinds = y.counts, y.names
     else:
         values = _values(y, graph)
-        known = ~(missing_labels(values) | unlabelled(values))
-        counts, kinds, _ = _counted(values, known, graph)
+        counts, kinds, _ = _counted(values, ~unknown_labels(values), graph)
     names = np.full(graph.n_samples, None, dtype=object)
     if kinds is not None and kinds.size:
         there = counts.any(axis=1)
@@ -503,13 +491,8 @@ def _counted(
     numbers, of = np.full(places.shape, UNKNOWN, dtype=np.int64), places
     if not known.all():  # a photograph has too many pixels to copy them for nothing
         values, of = values[known], of[known]
-    values = values.ravel()
-    if values.dtype == object and len({isinstance(value, str) for value in values.tolist()}) > 1:
-        raise DataError("labels of several kinds do not compare: give names or numbers")
-    values = of_one_kind(values)
-    kinds = np.unique(values)
-    numbers[known] = codes = np.searchsorted(kinds, values)
-    K = kinds.size
+    kinds, codes = numbered(values.ravel(), "labels")
+    numbers[known], K = codes, kinds.size
     counts = np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K)
     if regions is None:
         return counts, kinds, None

@@ -81,10 +81,11 @@ class GraphOfImage:
         for name, allowed in choices.items():
             refuse_unlisted(name, getattr(self, name), allowed)
         refuse_below(2, "n_superpixels", self.n_superpixels)
-        if not self.radius >= 1:
-            raise SettingsError(f"radius must be at least 1 pixel, got {self.radius}")
-        if not self.compactness > 0:
-            raise SettingsError(f"compactness must be > 0, got {self.compactness}")
+        if not (self.radius >= 1 and self.compactness > 0):
+            raise SettingsError(
+                f"radius must be at least 1 pixel and compactness must be > 0, got {self.radius} "
+                f"and {self.compactness}"
+            )
 
 
 def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
@@ -225,26 +226,28 @@ def _reduced(image: NDArray[Any], factor: int) -> Floats:
 
 def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
     """An image as (H, W, C) in [0, 1], reduced by a factor."""
+    kind, wrong = image.dtype.kind, ""
+    is_integer = image.dtype in (np.uint8, np.uint16)
     if np.ma.is_masked(image):
-        raise DataError("the image has masked pixels: fill them first (image.filled(...))")
-    if image.ndim == 2:
-        image = image[:, :, None]
-    if image.ndim != 3 or image.size == 0:
-        raise DataError(f"an image must have shape (H, W) or (H, W, C), got {image.shape}")
-    pixels = image if factor == 1 else _reduced(image, factor)
-    if image.dtype in (np.uint8, np.uint16):
-        return np.asarray(pixels / float(np.iinfo(image.dtype).max))
-    if image.dtype.kind not in "fb":
-        raise DataError(
+        wrong = "the image has masked pixels: fill them first (image.filled(...))"
+    elif image.ndim not in (2, 3) or image.size == 0:
+        wrong = f"an image must have shape (H, W) or (H, W, C), got {image.shape}"
+    elif not is_integer and kind not in "fb":
+        wrong = (
             f"an image of {image.dtype} values: give uint8 (white is 255), uint16 (65535) or "
             "floats (1)"
         )
-    if not (image.min() >= 0 and image.max() <= 1):
-        raise DataError(
+    elif not is_integer and not (image.min() >= 0 and image.max() <= 1):
+        wrong = (
             f"a float image must lie in [0, 1], this one spans [{float(image.min()):.3g}, "
             f"{float(image.max()):.3g}]: rescale it, and fill NaN"
         )
-    return pixels.astype(np.float64)
+    if wrong:
+        raise DataError(wrong)
+    image = image[:, :, None] if image.ndim == 2 else image
+    pixels = image if factor == 1 else _reduced(image, factor)
+    white = float(np.iinfo(image.dtype).max) if is_integer else 1.0
+    return np.asarray(pixels, dtype=np.float64) / white
 
 
 def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
@@ -386,8 +389,6 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
             if len(shape) == 2:
                 limits.check_pixels(shape[0], shape[1], max_pixels)
             values: NDArray[Any] = np.load(file, allow_pickle=False)
-    except SettingsError:
-        raise
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an array: {error}") from error
     if values.ndim != 2 or values.dtype.kind not in "iub":
@@ -410,19 +411,17 @@ def _values(picture: Any, name: str, max_pixels: int | None) -> NDArray[Any]:
             pages = getattr(opened, "n_frames", 1)
             if pages > 1 and opened.format == "TIFF":
                 warn(f"{name}: of its {pages} pages the first is read", DataWarning)
-            if opened.mode == "F":
-                raise DataError(f"{name}: greys are floats: save it with 8 or 16 bits")
-            turned = upright(opened)
-            if turned.mode.startswith("I"):
-                return np.asarray(turned).astype(np.int64)
-            return np.asarray(turned.convert("L" if turned.mode in GREYS else "RGB"))
-    except (DataError, SettingsError):
-        raise
+            turned = upright(opened)  # a copy
     except (
         *(OSError, SyntaxError, ValueError),
         pillow.DecompressionBombError,  # PIL.Image.MAX_IMAGE_PIXELS
     ) as error:
         raise DataError(f"{name}: cannot be read as an image: {error}") from error
+    if turned.mode == "F":
+        raise DataError(f"{name}: greys are floats: save it with 8 or 16 bits")
+    if turned.mode.startswith("I"):
+        return np.asarray(turned).astype(np.int64)
+    return np.asarray(turned.convert("L" if turned.mode in GREYS else "RGB"))
 
 
 def _check_kind(picture: Any, kinds: tuple[str, ...]) -> str:

@@ -108,7 +108,8 @@ class Form:
         frames = without_counting([one.X for one in rows], features)
         form = replace(self, samples=frames, rows=tuple(rows))._taken_apart(features)
         moved = [form._called(i) for i, one in enumerate(rows) if one.order is not None]
-        warn_about_order(moved)
+        if moved:
+            warn_about_order(moved)
         return form
 
     def _taken_apart(self, features: Sequence[Any] | None) -> Form:

@@ -161,8 +161,8 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
 def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
     """The partition that labels stand for, which the problem has to give; of a graph, with more."""
     M: object = problem.encode(y, sample)
-    right = f"an EquivalenceMatrix of {problem.traits.words.items(sample.n_samples)}"
     if not isinstance(M, EquivalenceMatrix | NodeLabels) or M.n_samples != sample.n_samples:
+        right = f"an EquivalenceMatrix of {problem.traits.words.items(sample.n_samples)}"
         raise_wrong(problem, "encode", M, f"{right}, such as EquivalenceMatrix.from_labels(labels)")
     return M
 
@@ -280,11 +280,8 @@ def calibrate_to_rate(
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
     by_loss = calibrate_partial(problem, factor, samples, labels, weights)
     Zs, oracles = in_metric(samples, factor), [problem.decoder(x) for x in samples]
-
-    def n_changes(M: EquivalenceMatrix) -> float:
-        return M.n_clusters - 1.0
-
-    found = calibrate_by(oracles, Zs, [n_changes] * len(Zs), by_loss.penalties, weights).losses
+    changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
+    found = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, weights).losses
     return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
 
 
@@ -295,48 +292,43 @@ def gain_over_nothing(
     labels: Sequence[Known],
 ) -> Floats:
     """Difference of the loss of each sample from the loss of no change at all, (N,)."""
-    losses = _of_each("judging", _loss, samples, labels, (problem, metric))
-    nothing = [
-        known.loss(EquivalenceMatrix.from_labels(np.zeros(known.n_samples))) for known in labels
+    tasks = [
+        (x, _count(problem, known), Constraint()) for x, known in zip(samples, labels, strict=True)
     ]
-    return np.subtract(nothing, losses, dtype=np.float64)
+    guesses = _partitions("judging", tasks, (problem, metric))
+    none = [EquivalenceMatrix.from_labels(np.zeros(known.n_samples)) for known in labels]
+    gains = zip(labels, none, guesses, strict=True)
+    return np.array([known.loss(one) - known.loss(M) for known, one, M in gains])
 
 
 def complete_labels(
     problem: PartitionProblem, metric: Metric, samples: Sequence[Sample], labels: Sequence[Known]
 ) -> list[EquivalenceMatrix]:
     """The best partitions that agree with what is known."""
-    return _of_each("completing the labels", _completed, samples, labels, (problem, metric))
+    tasks: list[Task] = []
+    for x, known in zip(samples, labels, strict=True):
+        if known.truth is None:
+            tasks.append((x, known.constraint.n_clusters, known.constraint))
+    found = iter(_partitions("completing the labels", tasks, (problem, metric)))
+    return [next(found) if known.truth is None else known.truth for known in labels]
 
 
-def _of_each(
-    words: str,
-    task: Callable[[tuple[Sample, Known], tuple[PartitionProblem, Metric]], Any],
-    samples: Sequence[Sample],
-    labels: Sequence[Known],
-    how: tuple[PartitionProblem, Metric],
-) -> list[Any]:
-    """A task of each sample and what is known of it: here, or by the worker that reads it."""
-    pairs = list(zip(samples, labels, strict=True))
-    if any(sample.is_deferred for sample in samples):
-        return spread(words, task, pairs, how)
+Task = tuple[Sample, int | None, Constraint]
+
+
+def _partitions(
+    words: str, tasks: Sequence[Task], how: tuple[PartitionProblem, Metric]
+) -> list[EquivalenceMatrix]:
+    """The best partition of each sample: here, or by the worker that reads it."""
+    if any(sample.is_deferred for sample, *_ in tasks):
+        return spread(words, _partition, tasks, how)
     with single_threaded():
-        return [task(pair, how) for pair in pairs]
+        return [_partition(task, how) for task in tasks]
 
 
-def _completed(
-    pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]
-) -> EquivalenceMatrix:
-    """The best partition that agrees with what is known."""
-    (x, known), (problem, metric) = pair, how
-    if known.truth is not None:
-        return known.truth
-    return problem.partition(x, metric, known.constraint.n_clusters, known.constraint)
-
-
-def _loss(pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]) -> float:
-    (x, known), (problem, metric) = pair, how
-    return known.loss(problem.partition(x, metric, _count(problem, known)))
+def _partition(task: Task, how: tuple[PartitionProblem, Metric]) -> EquivalenceMatrix:
+    (x, K, constraint), (problem, metric) = task, how
+    return problem.partition(x, metric, K, constraint)
 
 
 def _count(problem: PartitionProblem, known: Known) -> int | None:

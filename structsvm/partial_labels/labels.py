@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,13 +125,16 @@ class PartialLabels:
         for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
             if vector is not None:
                 refuse_other_shape(np.asarray(vector), n_samples, "sample", name)
+        are_links = self.must_link or self.cannot_link or self.chunks is not None
+        if are_links if contiguous else self.regions:
+            raise DataError(
+                "links and chunks are labels of clusterings; give labels with -1, or regions"
+                if contiguous
+                else "regions are labels of segmentations; give links, chunks or labels"
+            )
         return self._segments(n_samples) if contiguous else self._clusters(n_samples)
 
     def _segments(self, T: int) -> Constraint:
-        if self.must_link or self.cannot_link or self.chunks is not None:
-            raise DataError(
-                "links and chunks are labels of clusterings; give labels with -1, or regions"
-            )
         for region in self.regions:
             if not 0 <= region.start < region.end <= T:
                 raise DataError(f"{region} is not part of a recording of {T} samples")
@@ -152,8 +156,6 @@ class PartialLabels:
         return constraint
 
     def _clusters(self, T: int) -> Constraint:
-        if self.regions:
-            raise DataError("regions are labels of segmentations; give links, chunks or labels")
         links = (*self.must_link, *self.cannot_link)
         outside = [row for pair in links for row in pair if not 0 <= row < T]
         if outside:
@@ -286,23 +288,19 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
 
 def region_from(given: Any) -> Region:
     """A region from ``(start, end, changes)``."""
-    try:
-        if isinstance(given, Region):
-            region = given
-        else:
+    region = given if isinstance(given, Region) else None
+    with suppress(TypeError, ValueError):
+        if region is None:
             start, end, changes = given
             text = str(changes).strip()
             numbers = [float(value) for value in (start, end, text.removesuffix("+"))]
-            if not all(number.is_integer() for number in numbers):
-                raise ValueError(given)  # what would be cut off
-            first, last, count = map(int, numbers)
-            region = Region(first, last, count, text.endswith("+"))
-        if region.changes < 0 or (region.or_more and region.changes != 1):
-            raise ValueError(given)
-    except (TypeError, ValueError, OverflowError):
+            if all(number.is_integer() for number in numbers):  # nothing is cut off
+                first, last, count = map(int, numbers)
+                region = Region(first, last, count, text.endswith("+"))
+    if region is None or region.changes < 0 or (region.or_more and region.changes != 1):
         raise DataError(
             f"a region is (start, end, changes), changes 0, 1, 2, ... or '1+', got {given!r}"
-        ) from None
+        )
     return region
 
 

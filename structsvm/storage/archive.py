@@ -116,19 +116,21 @@ class Archive:
                 arrays, _ = read_npz(file, max_bytes=max_bytes)
             header = json.loads(arrays.pop("header").tobytes())
             named, number = header["format"], header["version"]
-        except TooLarge as error:
-            raise self.error(f"{path}: {error}") from error
-        except OSError as error:
-            raise self.error(f"{path}: cannot be read: {error.strerror or error}") from error
         except Exception as error:  # a foreign file can raise nearly anything in the reader
-            raise self.error(f"{path}: damaged, or not a {expected}") from error
-        if named != expected:
-            raise self.error(f"{path}: not a {expected} but {named!r}")
-        if number != self.version:
+            said = f"damaged, or not a {expected}"
+            if isinstance(error, TooLarge):
+                said = str(error)
+            elif isinstance(error, OSError):
+                said = f"cannot be read: {error.strerror or error}"
+            raise self.error(f"{path}: {said}") from error
+        if named == expected and number == self.version:
+            return header, arrays
+        said = f"not a {expected} but {named!r}"
+        if named == expected:
             newer = isinstance(number, int) and number > self.version
             way = "update structsvm-partitioning" if newer else "learn again with this version"
-            raise self.error(
-                f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
-                f"format {self.version}: {way}"
+            said = (
+                f"a {self.kind} of format {number}, and this version of structsvm reads format "
+                f"{self.version}: {way}"
             )
-        return header, arrays
+        raise self.error(f"{path}: {said}")

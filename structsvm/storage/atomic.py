@@ -43,13 +43,6 @@ def hidden(target: Path) -> str:
     return f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
 
 
-def remove_leftovers(path: str | PathLike[str]) -> None:
-    """Remove what processes left that were killed while they wrote this file."""
-    target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
-        left.unlink(missing_ok=True)
-
-
 def unwritable(path: str | PathLike[str]) -> str | None:
     """Why no file can have this name, such as that it is too long; None if one can."""
     try:
@@ -86,7 +79,8 @@ def alone_on(path: str | PathLike[str]) -> Iterator[None]:
     handle = _locked(beside)
     try:
         if handle is not None:
-            remove_leftovers(target)
+            for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
+                left.unlink(missing_ok=True)  # of processes that were killed while they wrote
         yield
     finally:
         if handle is not None:
