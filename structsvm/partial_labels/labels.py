@@ -321,25 +321,46 @@ def _refuse_clashing_counts(counts: Sequence[Count]) -> None:
     """Raise DataError, naming those that clash, if no segmentation has all these counts.
 
     Each is two edges ``c(head) <= c(tail) + weight``, and they clash where these have a cycle of
-    negative weight.
+    negative weight (Bellman and Ford).
     """
-    import networkx  # takes long to import
-
-    graph = networkx.DiGraph()
-    for start, end, low, high, name in counts:
-        for tail, head, weight in ((start, end, high), (end, start, -low)):
-            held = graph.get_edge_data(tail, head)
-            if held is None or weight < held["weight"]:
-                graph.add_edge(tail, head, weight=weight, name=name)
-    try:
-        cycle = networkx.find_negative_cycle(graph, counts[0][0])
-    except networkx.NetworkXError:  # there is none
-        return
-    edges = sorted(itertools.pairwise(cycle), key=min)
-    names = [name for name in dict.fromkeys(graph.edges[e]["name"] for e in edges) if name]
+    by_start = sorted(counts, key=lambda count: count[0])
+    by_end = sorted(counts, key=lambda count: count[1], reverse=True)
+    edges = [(start, end, high, name) for start, end, _, high, name in by_start]
+    edges += [(end, start, -low, name) for start, end, low, _, name in by_end]
+    distance = {point: 0 for count in counts for point in count[:2]}
+    last: dict[int, tuple[int, int, int, str]] = {}
+    cycle: list[tuple[int, int, int, str]] = []
+    while not cycle:
+        touched = False
+        for edge in edges:
+            tail, head, weight, _ = edge
+            if distance[tail] + weight < distance[head]:
+                distance[head], last[head] = distance[tail] + weight, edge
+                touched = True
+        if not touched:
+            return
+        cycle = _cycle(last)
+    cycle.sort(key=lambda edge: min(edge[:2]))
+    names = list(dict.fromkeys(name for *_, name in cycle if name))
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")
     raise DataError(f"labels that contradict each other: {' and '.join(names)}")
+
+
+def _cycle(last: dict[int, tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
+    """A cycle among the last edges of shortest paths, which is of negative weight, if any."""
+    seen: dict[int, int] = {}
+    for number, begin in enumerate(last):
+        point = begin
+        while point in last and point not in seen:
+            seen[point] = number
+            point = last[point][0]
+        if seen.get(point) == number:
+            cycle = [last[point]]
+            while cycle[-1][0] != point:
+                cycle.append(last[cycle[-1][0]])
+            return cycle
+    return []
 
 
 def _groups(
