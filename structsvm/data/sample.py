@@ -135,14 +135,20 @@ class Deferred:
 
     def read(self) -> Floats:
         """Read it, unless this process has kept it: (T, P), read-only."""
-        X = _kept.get(self)
-        if X is None:
-            X = self.origin.read()
-            with single_threaded():
-                for step in self.steps:
-                    X = step(X)
-            X = read_only(X)
-            _kept.offer(self, X)
+        last = getattr(_last, "array", {})
+        kept: Floats | None = _kept.get(self, last.get(self))
+        if kept is not None:
+            return kept
+        X = self.origin.read()
+        with single_threaded():
+            for step in self.steps:
+                X = step(X)
+        X = read_only(X)
+        with _lock:
+            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= limits.KEPT:
+                _kept[self] = X
+            else:
+                _last.array = weakref.WeakKeyDictionary({self: X})
         return X
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -164,6 +170,12 @@ class _Rows(Origin):
     def read(self) -> Floats:
         return self.whole.read()[self.rows]
 
+
+_kept: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
+"""Arrays as long as their owners live: the first ones that have room."""
+_last = threading.local()
+"""The last array that each thread has read without room for it."""
+_lock = threading.Lock()
 
 Data = Floats | Deferred
 """An array (T, P), in memory or not."""
@@ -250,34 +262,6 @@ def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int,
             ranges.append((begin, end))
             begin, total = end, 0
     return ranges
-
-
-class _Kept:
-    """Arrays as long as their owner lives: the first that have room, and the last one read."""
-
-    def __init__(self) -> None:
-        self._arrays: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
-        self._last = threading.local()
-
-    def get(self, owner: Deferred) -> Floats | None:
-        last = getattr(self._last, "array", None)
-        if last is not None and owner in last:
-            found: Floats = last[owner]
-            return found
-        return self._arrays.get(owner)
-
-    def offer(self, owner: Deferred, X: Floats) -> None:
-        """Keep it if there is room, and in any case until this thread reads another one."""
-        with self._lock:
-            held = sum(one.nbytes for one in self._arrays.values())
-            if held + X.nbytes <= limits.KEPT:
-                self._arrays[owner] = X
-                return
-        self._last.array = weakref.WeakKeyDictionary({owner: X})
-
-
-_kept = _Kept()
 
 
 # ---- what is partitioned, as arrays: the value that a problem makes of what users hand in

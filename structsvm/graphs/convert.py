@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
@@ -119,18 +118,14 @@ def from_networkx(graph: Any) -> FeatureGraph:
                 f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
                 "nodes may be similar; remove those that say they are not, or the weights"
             )
-    key = _feature_key(graph, nodes[0])
-    rows = [_features(graph.nodes[node], key, node) for node in nodes]
-    lengths = sorted({row.size for row in rows})
-    if len(lengths) > 1:
-        raise DataError(f"the vectors {key!r} of the nodes have different lengths: {lengths}")
+    X, names = _features(graph)
     place = {node: i for i, node in enumerate(nodes)}
     pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
     return FeatureGraph(
-        np.vstack(rows),
+        X,
         unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
         sizes=np.array([graph.nodes[node].get(SIZE, 1) for node in nodes], dtype=np.float64),
-        features=() if isinstance(key, str) else tuple(key),
+        features=names,
         nodes=nodes,
     )
 
@@ -202,33 +197,29 @@ def as_list(Xs: Any) -> list[Any]:
         raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
 
 
-def _feature_key(graph: Any, node: Any) -> str | list[str]:
-    """The attribute that holds the vectors, or the attributes that are numbers."""
-    has = graph.nodes[node]
-    for name in NODE_FEATURES:
-        if name in has:
-            return name
-    others = sorted((name for name in has if name not in NO_FEATURES), key=str)
-    numbers = [name for name in others if isinstance(has[name], Real | np.bool_)]
-    if others and numbers == others:
-        return numbers
-    held = ", ".join(map(repr, has)) or "nothing"
-    raise DataError(
-        f"node {node!r} carries {held}; a feature vector is looked for under "
-        f"{', '.join(map(repr, NODE_FEATURES))}, or else every attribute but 'label' is a number: "
-        "put the numbers of each node under 'features'"
-    )
-
-
-def _features(attributes: Mapping[str, Any], key: str | Sequence[str], node: Any) -> Floats:
-    """The vector of a node under one name, or its numbers under several, (P,)."""
-    try:
-        value = attributes[key] if isinstance(key, str) else [attributes[name] for name in key]
-    except KeyError as error:
-        raise DataError(f"node {node!r} has no attribute {error}") from None
-    refuse_hidden(value, f"{key!r} of node {node!r}")
-    with suppress(TypeError, ValueError):
-        row = np.atleast_1d(np.asarray(value, dtype=np.float64))
-        if row.ndim == 1 and row.size:
-            return row
-    raise DataError(f"{key!r} of node {node!r} is no vector of numbers, (P,): {value!r}")
+def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
+    """The vectors of the nodes, (T, P), and the attributes that they are made of, if several."""
+    (first, has), *_ = graph.nodes(data=True)
+    key = next((name for name in NODE_FEATURES if name in has), None)
+    names = sorted((name for name in has if name not in NO_FEATURES), key=str)
+    if key is None and not (names and all(isinstance(has[n], Real | np.bool_) for n in names)):
+        raise DataError(
+            f"node {first!r} carries {', '.join(map(repr, has)) or 'nothing'}; a feature vector is "
+            f"looked for under {', '.join(map(repr, NODE_FEATURES))}, or else every attribute but "
+            "'label' is a number: put the numbers of each node under 'features'"
+        )
+    rows: list[Floats] = []
+    for node, held in graph.nodes(data=True):
+        called, row = f"{key or names!r} of node {node!r}", np.empty(0)
+        try:
+            value = [held[name] for name in names] if key is None else held[key]
+        except KeyError as error:
+            raise DataError(f"node {node!r} has no attribute {error}") from None
+        refuse_hidden(value, called)
+        with suppress(TypeError, ValueError):
+            row = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
+            right = f"({rows[0].size},) as that of {first!r}" if rows else "(P,)"
+            raise DataError(f"{called} is no vector of numbers {right}: {value!r}")
+        rows.append(row)
+    return np.vstack(rows), () if key else tuple(names)
