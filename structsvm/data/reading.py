@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -357,19 +358,15 @@ def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> li
 # ---- recordings that are read one at a time, whatever holds them
 
 
-UNTOLD = {"fingerprint": False}
-"""Where recordings are says nothing about what they hold."""
-
-
 @dataclass(frozen=True, eq=False)
 class Source:
     """Recordings that are read one at a time, by their number, in any process."""
 
-    held: Any = field(metadata=UNTOLD)
+    held: Any
     """Anything that gives them by number, by key, or as the paths of their files."""
-    keys: tuple[Any, ...] | None = field(default=None, metadata=UNTOLD)
+    keys: tuple[Any, ...] | None = None
     """The name of each, where they have names."""
-    are_files: bool = field(default=False, metadata=UNTOLD)
+    are_files: bool = False
     words: Words = RECORDINGS
     missing: str | None = None
     names: tuple[str, ...] | None = None
@@ -449,24 +446,15 @@ def source_of(Xs: Any) -> Source | None:
     return Source(Xs) if hasattr(Xs, "__len__") else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Place(Origin):
-    """A recording of a source."""
-
-    stamp: Any = field(metadata=UNTOLD)
-    index: int = field(metadata=UNTOLD)
-    source: Source
-
-    def read(self) -> Floats:
-        """The values, as they were when they were first read."""
-        X, _, stamp, _ = self.source.read(self.index)
-        if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
-            raise DataError(
-                f"{self.source.called(self.index)} has changed since it was "
-                f"first read (shape {self.shape} then, {X.shape} now): recordings that are read "
-                "when they are needed must stay as they are"
-            )
-        return X
+def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:
+    """The values of a recording, whose shape, gaps and stamp must be what they were at first."""
+    X, _, stamp, _ = source.read(i)
+    if (X.shape, has_gaps(X), stamp) != seen:
+        raise DataError(
+            f"{source.called(i)} has changed since it was first read (shape {seen[0]} then, "
+            f"{X.shape} now): recordings that are read when they are needed must stay as they are"
+        )
+    return X
 
 
 def _read_later(
@@ -495,13 +483,13 @@ def _read_later(
     samples = []
     for i, (about, y) in enumerate(zip(seen, labels, strict=True)):
         shape, gaps, content, constant, stamp = about
-        place = _Place(shape, gaps, content, constant, stamp, i, source)
-        samples.append(Sample(Deferred(place, (), P, y)))
+        read = partial(_read_again, source, i, (shape, gaps, stamp))
+        samples.append(Sample(Deferred(Origin(shape, gaps, content, constant, read), (), P, y)))
     return samples, names
 
 
 def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]]:
-    """Read recordings: fields of their :class:`_Place`, labels, times, whether rows moved."""
+    """Read recordings: what is known of their :class:`Origin`, labels, times, if rows moved."""
     source, numbers = part
     found: list[tuple[Any, ...]] = []
     for i in numbers:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -85,7 +85,7 @@ BATCH = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Origin(ABC):
+class Origin:
     """A recording that can be read any number of times, with the same values each time."""
 
     shape: tuple[int, int]
@@ -94,10 +94,8 @@ class Origin(ABC):
     """A digest of the values."""
     constant: NDArray[np.bool_] | None
     """Which features are constant, (P,); None if that is not known."""
-
-    @abstractmethod
-    def read(self) -> Floats:
-        """The values, (T, P), checked."""
+    read: Callable[[], Floats] = field(metadata={"fingerprint": False})
+    """Gives the values, (T, P), checked; other processes can be sent it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +128,7 @@ class Deferred:
         digest = hashlib.sha256(self.origin.fingerprint.encode())
         digest.update(np.ascontiguousarray(rows).data)
         shape, known_by = (rows.size, self.n_features), digest.hexdigest()[:16]
-        some = _Rows(shape, self.has_gaps, known_by, None, self, rows)
+        some = Origin(shape, self.has_gaps, known_by, None, partial(_rows_of, self, rows))
         return Deferred(some, (), self.n_features)
 
     def read(self) -> Floats:
@@ -160,15 +158,8 @@ class Deferred:
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows(Origin):
-    """Some rows of an array that is read as a whole when it is needed."""
-
-    whole: Deferred
-    rows: Ints
-
-    def read(self) -> Floats:
-        return self.whole.read()[self.rows]
+def _rows_of(whole: Deferred, rows: Ints) -> Floats:
+    return whole.read()[rows]
 
 
 _kept: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()

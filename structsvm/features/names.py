@@ -54,8 +54,9 @@ class States:
                 )
             vectors.append(values)
         known = np.concatenate([~unknown_labels(values) for values in vectors])
-        names = np.concatenate([values.astype(object) for values in vectors])[known]
-        classes, inverse = numbered(names, f"the {words.named}s")
+        if len({values.dtype.kind for values in vectors}) > 1:  # which numpy would take for text
+            vectors = [values.astype(object) for values in vectors]
+        classes, inverse = numbered(np.concatenate(vectors)[known], f"the {words.named}s")
         if classes.size < 2:
             raise DataError(
                 f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"
