@@ -217,7 +217,9 @@ class Form:
 
 def _ndim(Xs: Any) -> int | None:
     """The dimensions of an array of any library, which need not say them; None of others."""
-    return int(getattr(Xs, "ndim", None) or np.ndim(Xs)) if hasattr(Xs, "__array__") else None
+    if isinstance(Xs, Mapping) or not hasattr(Xs, "__array__"):  # a dataset of xarray is both
+        return None
+    return int(getattr(Xs, "ndim", None) or np.ndim(Xs))
 
 
 def _is_vector(ys: Any) -> bool:
