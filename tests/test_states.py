@@ -248,7 +248,7 @@ class TestHeldOut:
         Xs = [rng.normal(size=(40, 3)) for _ in range(40)]
         ys = [np.repeat(rng.choice(["a", "b"], 8), 5) for _ in Xs]
         counts = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in ys]
-        priced, counted = clone(estimator).fit_held_out(Xs, ys, None, counts)
+        priced, counted = clone(estimator).fit_cross_predict(Xs, ys, None, counts)
         if isinstance(estimator, BoundaryClassifier):
             hits = np.array([np.diff(found) > 0 for found in counted])
             truths = np.array([y[1:] != y[:-1] for y in ys])
@@ -259,7 +259,7 @@ class TestHeldOut:
     def test_it_is_what_fit_learns_and_counts_are_kept(self, estimator, rng):
         Xs, ys, groups = recordings(6, rng), [NAMES] * 6, list("aabbcc")
         first, second = clone(estimator).fit(Xs, ys, groups), clone(estimator)
-        _, counted = second.fit_held_out(Xs, ys, groups, [3, None, 2, 3, 3, 1])
+        _, counted = second.fit_cross_predict(Xs, ys, groups, [3, None, 2, 3, 3, 1])
         for a, b in zip(first.predict_breakpoints(Xs), second.predict_breakpoints(Xs), strict=True):
             assert a == b
         n = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in counted]
@@ -267,4 +267,4 @@ class TestHeldOut:
         assert n[2] == 2
         assert n[5] == 1
         with pytest.raises(DataError, match="no two groups"):
-            clone(estimator).fit_held_out(Xs, ys, ["a"] * 6, [3] * 6)
+            clone(estimator).fit_cross_predict(Xs, ys, ["a"] * 6, [3] * 6)

@@ -85,12 +85,28 @@ class FrameSegmenter(Segmenter):
         self._tune(scored, *self._losses(scored))
         return self
 
-    def fit_held_out(
+    def fit_cross_predict(
         self, Xs: Sequence[Floats], ys: Any, groups: Any, n_clusters: Sequence[int | None]
     ) -> tuple[list[NDArray[Any]], ...]:
-        """Fit, and label each recording by what was learned from others, without and with K given.
+        """Fit, and label each training recording by what was learned from other folds alone.
 
-        Both the classifier and the settings of the search are those that the other folds give.
+        That is the classifier as well as the settings of the search for segments.
+
+        Parameters
+        ----------
+        Xs, ys, groups : as for :meth:`fit`
+        n_clusters : sequence of length N
+            How many segments each has; None where that is not known.
+
+        Returns
+        -------
+        two lists of arrays (T_i,)
+            Names of states, or numbers of segments: as many as are found, and as many as are given.
+
+        Raises
+        ------
+        DataError
+            If there are no two groups, and as for :meth:`fit`.
         """
         scored = self._scored(Xs, ys, groups)
         choices, losses = self._losses(scored)

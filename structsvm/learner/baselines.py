@@ -206,7 +206,7 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
     return learn_in_memory(data, baseline.name, fit)[1]
 
 
-def fit_held_out(
+def fit_cross_predict(
     baseline: Baseline, data: TrainingSet, held_out: Sequence[Ints]
 ) -> tuple[Any, tuple[list[NDArray[Any]], ...]]:
     """Fit it, and label each sample by what others taught, without and with the true K of some."""
@@ -217,7 +217,7 @@ def fit_held_out(
     model = clone(baseline.estimator)
     with without_warnings(ConvergenceWarning):
         seen = seen_by(model, data.samples)
-        return model, model.fit_held_out(seen, _item_labels(data), data.groups, counts)
+        return model, model.fit_cross_predict(seen, _item_labels(data), data.groups, counts)
 
 
 def _item_labels(data: TrainingSet) -> list[Any]:

@@ -25,7 +25,7 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features.names import read_names
 from structsvm.learner.baselines import (
     fit_baseline,
-    fit_held_out,
+    fit_cross_predict,
     labels_by,
     partitions_of,
     tuned_metric,
@@ -227,7 +227,7 @@ def tasks_of(
     for c in candidates:
         if (own := c.estimator) is None:
             continue
-        if whole is not None and hasattr(own.estimator, "fit_held_out"):
+        if whole is not None and hasattr(own.estimator, "fit_cross_predict"):
             tasks.append(Task([c], partial(_try_at_once, own, whole), own.cost, at_once=True))
         else:
             tasks.append(Task([c], partial(_try_classifier, own), own.cost))
@@ -492,7 +492,7 @@ def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tri
         data = replace(data, groups=fold_of.tolist())  # others learn in the same folds
     try:
         with without_warnings(DataWarning):
-            model, found = fit_held_out(baseline, data, held_out)
+            model, found = fit_cross_predict(baseline, data, held_out)
     except (DataError, LearningError) as error:
         return [[fold.failed(error, start)] for fold in folds], None
     trials = []
