@@ -15,6 +15,7 @@ import argparse
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ from _report import PAPER, publish, stored
 from numpy.typing import NDArray
 
 from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
+from structsvm.data.sample import all_made_by
 from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.fitting import FitState, PartialRisk
@@ -33,6 +35,7 @@ from structsvm.learner.training_set import Inputs
 from structsvm.partial_labels.alternate import alternate
 from structsvm.partial_labels.complete import (
     calibrate_partial,
+    complete_labels,
     known_parts,
     read_labels,
 )
@@ -126,10 +129,10 @@ def from_principal_components(trial: Trial) -> Metric:
     read = read_training(learner, trial.Xs[:10], trial.partial)
     _, data = Inputs.fit(settings.features, settings.standardize, read)
     units = FitState.of(settings, data.parts).units
-    task = PartialRisk(
-        settings, PROBLEM.learning.objective("diagonal", data.n_features), data.made_by(units)
-    )
-    first = task.complete_with(principal_components(task))
+    objective = PROBLEM.learning.objective("diagonal", data.n_features)
+    seen = replace(data, samples=all_made_by(data.samples, units))
+    task = PartialRisk(settings, objective, seen)
+    first = complete_labels(PROBLEM, principal_components(task), seen.samples, seen.labels)
     found = alternate(task.scaled_to(first), settings.solver, first)
     factor = units.restore(metric_factor(task.objective.split(found.solution.w)[0]))
     return calibrate_partial(PROBLEM, factor, data.samples, data.labels).metric(factor)

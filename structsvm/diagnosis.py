@@ -538,7 +538,7 @@ def diagnose(
     if is_prepared(Xs):
         raise SettingsError("give the original samples: prepared ones have lost their scale")
     form = Form.given_to(fitted, Xs)
-    ys, groups = form.labels_in_order(ys), form.in_order(groups, "groups")
+    ys, groups = form.labels(ys), form.in_order(groups, "groups")
     names = form.names if names is None else names
     measured = as_measured(fitted, form.samples)
     return diagnose_measured(learner, measured, ys, groups=groups, names=names)

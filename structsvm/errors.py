@@ -26,6 +26,7 @@ __all__ = [
     "VerdictWarning",
     "about",
     "printable",
+    "refuse",
     "warn",
 ]
 
@@ -173,14 +174,21 @@ class VerdictWarning(UserWarning):
     """Held-out recordings do not show that the learned metric is worth having."""
 
 
+def refuse(kind: type[StructSVMError], *found: tuple[object, str]) -> None:
+    """Raise the first of several messages whose condition holds."""
+    for wrong, message in found:
+        if wrong:
+            raise kind(message)
+
+
 @contextmanager
 def about(where: object) -> Iterator[None]:
-    """Let what is wrong with data say where it is, unless it does."""
+    """Let what is wrong with data, or with what an oracle is asked, say where it is."""
     try:
         yield
-    except DataError as error:
+    except (DataError, OracleError) as error:
         text = str(error)
-        raise DataError(text if text.startswith(str(where)) else f"{where}: {text}") from error
+        raise type(error)(text if text.startswith(str(where)) else f"{where}: {text}") from error
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -45,7 +45,7 @@ def test_nothing_is_certified_and_all_who_ask_are_told():
     learner = MetricLearner(metric="closed-form").fit(XS, YS)
     solution = learner.solution_
     assert (solution.lower, solution.upper, solution.gap) == (-np.inf, np.inf, np.inf)
-    assert learner.certified_upper_ == np.inf
+    assert learner.solution_.certified_upper == np.inf
     assert learner.converged_
     assert "nothing is certified" in str(learner)
     assert "certificate" not in diagnose(learner).kinds

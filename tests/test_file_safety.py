@@ -129,7 +129,8 @@ def big(tmp_path_factory):
 
 READERS = {
     "load": "from structsvm import load; load(path)",
-    "header": "from structsvm.learner.files import read_header; read_header(path)",
+    "header": "from pathlib import Path; from structsvm.learner.files import MODEL; "
+    "MODEL.read(Path(path))",
     "recordings": "from structsvm.io import read_recordings; read_recordings(path)",
     "resume": """
 import numpy as np

@@ -23,7 +23,7 @@ from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import HermiteMoments, Lags, Union
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
-from structsvm.learner.files import load, read_header, save
+from structsvm.learner.files import MODEL, load, save
 from structsvm.learner.steps import decode_with
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.parallel import Serial, Threads
@@ -76,7 +76,7 @@ def rewrite(path, **changes):
 
 
 def header_with(path, **changes):
-    return np.frombuffer(json.dumps({**read_header(path), **changes}).encode(), dtype=np.uint8)
+    return np.frombuffer(json.dumps({**MODEL.read(path)[0], **changes}).encode(), dtype=np.uint8)
 
 
 class TestRoundTrip:
@@ -132,7 +132,7 @@ class TestRoundTrip:
         save(load(model), model.with_name("again"))
         first, again = model.read_bytes(), model.with_name("again").read_bytes()
         assert len(first) == len(again)
-        assert {**read_header(model)} == read_header(model.with_name("again"))
+        assert {**MODEL.read(model)[0]} == MODEL.read(model.with_name("again"))[0]
 
 
 def ridge(B):
@@ -263,7 +263,7 @@ class TestBadFiles:
         self, model, monkeypatch, name, value, message
     ):
         monkeypatch.setattr("subprocess.Popen.__init__", pytest.fail)
-        learner = read_header(model)["learner"]
+        learner = MODEL.read(model)[0]["learner"]
         learner["of"][name] = {**value, "as": 99}
         rewrite(model, header=header_with(model, learner=learner))
         assert message in complaint(model)

@@ -279,7 +279,7 @@ def test_an_answer_worse_than_the_truth_is_none_of_an_exact_oracle() -> None:
     with pytest.warns(OracleWarning, match="^OneAnswer found, of sample 0: .* than the true one"):
         learner = MetricLearner(OneGuess(), metric="diagonal").fit(*recordings())
     assert learner.solution_.status is Status.HEURISTIC
-    assert learner.certified_upper_ == np.inf
+    assert learner.solution_.certified_upper == np.inf
     assert "found by a heuristic oracle" in learner.solution_.bound
 
 
@@ -425,7 +425,7 @@ def test_another_loss_is_learned_by_a_training_sample_that_declares_it():
             risk.problem.loss(y, M) + (risk.problem.joint_feature(x, M) - truth) @ w for M in family
         ]
         objective += omega * max(worth)
-    assert learner.certified_upper_ == pytest.approx(objective, rel=1e-9)
+    assert learner.solution_.certified_upper == pytest.approx(objective, rel=1e-9)
     assert learner.solution_.lower <= objective
 
 

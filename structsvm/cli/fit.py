@@ -40,7 +40,7 @@ from structsvm.errors import ModelFileError, SettingsError
 from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
 from structsvm.io.sniff import stem_of
-from structsvm.learner.files import read_header, save
+from structsvm.learner.files import MODEL, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
@@ -118,7 +118,7 @@ def _is_resumed(args: argparse.Namespace) -> bool:
     if not (os.path.isfile(checkpoint) and os.path.isfile(args.output)):
         return False
     with suppress(ModelFileError):
-        return bool(read_header(args.output))
+        return bool(MODEL.read(Path(args.output)))
     return False
 
 

@@ -28,7 +28,6 @@ from structsvm.learner.training_set import (
     ask,
     learn_in_memory,
     seen_by,
-    takes_graphs,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -198,7 +197,7 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
 
     def fit(part: TrainingSet) -> Any:
         with without_warnings(ConvergenceWarning):
-            given = part.given if takes_graphs(baseline.estimator) else None
+            given = part.given if getattr(baseline.estimator, "takes_graphs", False) else None
             labels = _item_labels(part) if given is None else given
             seen = seen_by(baseline.estimator, part.samples)
             return clone(baseline.estimator).fit(seen, labels, groups=part.groups)

@@ -19,7 +19,7 @@ from structsvm.data.gaps import filled
 from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, of_each
 from structsvm.data.samples import constant_features, is_constant
 from structsvm.errors import DataWarning, SettingsError, warn
-from structsvm.graphs.graph import FeatureGraph, NodeLabels
+from structsvm.graphs.graph import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -53,12 +53,10 @@ class Fitted(Protocol):
     classes_: NDArray[Any] | None
 
 
-def is_image(sample: Sample) -> bool:
-    return isinstance(sample.side, FeatureGraph) and sample.side.regions is not None
-
-
 def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
-    return IMAGES if all(map(is_image, samples)) else problem.traits.words
+    """What messages call samples; graphs that were made of images are images."""
+    regions = [getattr(x.side, "regions", None) for x in samples]
+    return problem.traits.words if any(one is None for one in regions) else IMAGES
 
 
 def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
@@ -311,13 +309,12 @@ def warn_of_columns(
 # ---- how much each feature counts in a learned metric, against the untrained one
 
 
-def scaled_factor(learner: Fitted) -> tuple[Floats, float]:
-    """``L^T``, (rank, P), of features in which the untrained metric is a multiple of ``I``."""
-    ratio = price_ratio(learner)
-    start = learner.baselines_["untrained"].factor
+def scaled_factor(learner: Fitted) -> Floats:
+    """``L^T``, (rank, P), in units of the untrained metric, where that is ``I``."""
+    start, ratio = learner.baselines_["untrained"].factor, price_ratio(learner)
     scale = np.sqrt(np.einsum("pr,pr->p", start, start))
     scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
-    return learner.metric_.factor.T / scale, 1.0 if ratio is None else ratio
+    return np.asarray(learner.metric_.factor.T / scale * np.sqrt(1.0 if ratio is None else ratio))
 
 
 def price_ratio(learner: Fitted) -> float | None:
@@ -331,7 +328,6 @@ def price_ratio(learner: Fitted) -> float | None:
 
 def heaviest_features(learner: Fitted) -> list[tuple[str, float]]:
     """Names and weights of the features, the heaviest first; in the untrained metric all are 1."""
-    components, unit = scaled_factor(learner)
-    weights = np.einsum("rp,rp->p", components, components) * unit
+    weights = np.sum(scaled_factor(learner) ** 2, axis=0)
     names = learner.metric_feature_names_
     return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable").tolist()]

@@ -254,7 +254,3 @@ def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
             "partitions: use structsvm.load(path) in Python"
         )
     return learner
-
-
-def read_header(path: str | PathLike[str]) -> dict[str, Any]:
-    return MODEL.read(Path(path))[0]

@@ -19,9 +19,9 @@ from structsvm.errors import (
     DataError,
     DataWarning,
     LearningError,
-    OracleError,
     OracleWarning,
     SettingsError,
+    about,
     warn,
 )
 from structsvm.learner.settings import Settings
@@ -50,6 +50,9 @@ from structsvm.weights import PSD
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
 
+NOT_RESUMED = (
+    "resume= keeps one convex problem: it is not for partial labels, nor for a closed form"
+)
 INEXACT = 1e-6
 """A share of the size of scores by which two may differ for rounding."""
 CHECKED = 10
@@ -223,19 +226,16 @@ def calibrated(
         return Calibration(np.array([penalty]), np.array([np.nan]))
 
 
-def is_zero(L: Floats) -> bool:
-    return bool(np.sum(L**2) <= ZERO_METRIC * L.shape[0])
-
-
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     L, status = metric_factor(objective.split(solution.w)[0]), solution.status
-    if is_zero(L) and status is Status.INTERRUPTED:
+    is_zero = np.sum(L**2) <= ZERO_METRIC * len(L)
+    if is_zero and status is Status.INTERRUPTED:
         raise KeyboardInterrupt("before there was a metric to save")
     if not status.converged:
         warn(solution.summary(), ConvergenceWarning)
-    if not is_zero(L):
+    if not is_zero:
         return L
     traits = settings.problem.traits
     where = "the features"
@@ -338,13 +338,6 @@ def check_labels(data: TrainingSet) -> bool:
     )
 
 
-def refuse_resume(refused: bool, resume: str | PathLike[str] | None) -> None:
-    if refused and resume is not None:
-        raise SettingsError(
-            "resume= keeps one convex problem: it is not for partial labels, nor for a closed form"
-        )
-
-
 def learn_partial(
     settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
 ) -> FitResult:
@@ -393,7 +386,8 @@ def _learn_completing(
     plain = data.problem.learning.untrained_factor(data.samples, data.weights)
     units = _units(settings, data, plain) if alone is None else alone.units
     objective = data.problem.learning.objective(settings.metric, data.n_features)
-    task = PartialRisk(settings, objective, data.made_by(units))
+    seen = replace(data, samples=all_made_by(data.samples, units))
+    task = PartialRisk(settings, objective, seen)
     w = objective.weight_space().identity() if alone is None else alone.solution.w
     first = task.complete(w)
     found = alternate(
@@ -407,7 +401,8 @@ def _learn_completing(
     )
     solution, (B, price) = found.solution, objective.split(found.solution.w)
     is_whole = solution.status is not Status.INTERRUPTED
-    if alone is not None and safeguarded and is_whole and is_zero(metric_factor(B)):
+    is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
+    if alone is not None and safeguarded and is_whole and is_zero:
         return _without_completing(alone, data, "completing ends in a zero metric")
     factor = units.restore(usable_factor(objective, solution, settings))
     known = partial(calibrate_known, data=data)
@@ -424,12 +419,9 @@ def _refuse_untaken(data: TrainingSet) -> None:
     if not problem.traits.convex:
         return  # partition itself keeps links, and labels of nodes are nothing else
     for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
-        if known.truth is not None:
-            continue
-        try:
-            problem.decoder(sample).refuse(known.constraint, known.n_samples)
-        except OracleError as error:
-            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
+        if known.truth is None:
+            with about(f"{problem.traits.words.whole} {i}"):
+                problem.decoder(sample).refuse(known.constraint, known.n_samples)
 
 
 def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
@@ -491,7 +483,7 @@ def _units(settings: Settings, data: TrainingSet, plain: Floats) -> LearningUnit
     if settings.shrinkage is not None and len(parts):
         stretches = [sample.data for sample in parts.samples]
         whitening = within_whitening(stretches, parts.truths, settings.shrinkage, parts.weights)
-        seen = data.made_by(LearningUnits(whitening))
+        seen = replace(data, samples=all_made_by(data.samples, LearningUnits(whitening)))
     if len(parts) and not problem.traits.contiguous:
         unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:

@@ -25,10 +25,11 @@ from structsvm.data.reading import (
 )
 from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
-from structsvm.errors import DataError
+from structsvm.errors import DataError, refuse
 from structsvm.graphs.convert import is_one
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.plain import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows
 
 KNOWN = "what is known"
@@ -75,7 +76,8 @@ class Form:
         if source is not None and source is not Xs and source.keys is not None:
             return cls(source, source.keys)
         keys: tuple[Hashable, ...] | None = None
-        samples, ndim = Xs, _ndim(Xs)
+        is_array = hasattr(Xs, "__array__") and not isinstance(Xs, Mapping)  # a dataset is both
+        samples, ndim = Xs, np.ndim(Xs) if is_array else None
         single = is_frame(Xs) or is_recording(Xs) or ndim == 2
         if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
             keys, samples, single = tuple(Xs), list(Xs.values()), False
@@ -156,17 +158,16 @@ class Form:
             return [None] * n
         return [getattr(x, "index", None) if is_frame(x) else None for x in held]
 
-    def labels(self, ys: Any) -> Any:
-        """Labels in the order of the samples: those that were given, or those of the recordings."""
-        if ys is None and any(one.y is not None for one in self.recorded):
-            missing = [one.name for one in self.recorded if one.y is None]
-            if missing:
-                raise DataError(f"recording {missing[0]} has no labels")
-            return [one.y for one in self.recorded]
-        return self.labels_in_order(ys)
+    def labels(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
+        """Labels in the order of samples and rows: those given, or those of the recordings.
 
-    def labels_in_order(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
-        """Labels of samples in their order, and of each in the order of its rows."""
+        With ``some``, they need not be of every sample, nor there at all.
+        """
+        if ys is None and not some and any(one.y is not None for one in self.recorded):
+            ys = [one.y for one in self.recorded]
+            missing = [one.name for one in self.recorded if one.y is None]
+            refuse(DataError, (missing, f"recordings have no labels: {some_of(missing)}"))
+            return ys
         ys = self.in_order(ys, called, some=some)
         if not self.rows:
             return each_in_order(ys, self.samples, self._called)
@@ -215,13 +216,6 @@ class Form:
         return found[0] if self.single else found
 
 
-def _ndim(Xs: Any) -> int | None:
-    """The dimensions of an array of any library, which need not say them; None of others."""
-    if isinstance(Xs, Mapping) or not hasattr(Xs, "__array__"):  # a dataset of xarray is both
-        return None
-    return int(getattr(Xs, "ndim", None) or np.ndim(Xs))
-
-
 def _is_vector(ys: Any) -> bool:
     """Whether labels are of rows, and not a list of such labels."""
     if isinstance(ys, list | tuple):
@@ -241,7 +235,7 @@ def same_form(
     def answered(self: Owner, X: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
         if "known" in kwargs:
-            kwargs["known"] = form.labels_in_order(kwargs["known"], KNOWN, some=True)
+            kwargs["known"] = form.labels(kwargs["known"], KNOWN, some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, check_weights
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, namer_in, tune, which_baselines
@@ -25,13 +25,13 @@ from structsvm.learner.columns import (
     words_of,
 )
 from structsvm.learner.fitting import (
+    NOT_RESUMED,
     Alternation,
     Callback,
     FitResult,
     check_labels,
     learn,
     learn_partial,
-    refuse_resume,
 )
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.settings import ProblemParameters, Settings
@@ -141,10 +141,9 @@ class MetricLearner(ProblemParameters):
         ``factor``, L of shape (P, rank) with ``B = L L^T``; ``matrix``, B; and ``price``, that of a
         segment or cluster, calibrated on the training labels.
     solution_ : Solution
-        Weight, certified bounds, status and history; the wrong labellings that define the metric,
-        with their multipliers (``support``), and the dual values of the constraints (``duals``).
-    certified_upper_ : float
-        Upper bound of the objective; that of the relaxation if the oracle is a heuristic.
+        Weight, certified bounds (``certified_upper`` is that of the relaxation if the oracle is a
+        heuristic), status and history; the wrong labellings that define the metric, with their
+        multipliers (``support``), and the dual values of the constraints (``duals``).
     calibration_ : Calibration
         Training loss against the price.
     baselines_ : dict
@@ -287,7 +286,8 @@ class MetricLearner(ProblemParameters):
         given = {"feature_names": feature_names, "sample_weight": sample_weight, "groups": groups}
         read = read_training(self, X, y, **given).counted()
         partial = check_labels(read)
-        refuse_resume(partial or settings.closed_form is not None, resume)
+        in_rounds = partial or settings.closed_form is not None
+        refuse(SettingsError, (in_rounds and resume is not None, NOT_RESUMED))
         # Completing samples of which nothing is known was measured to be harmful.
         read = read.at([i for i, known in enumerate(read.labels) if known.says_something])
         words = words_of(read.problem, read.samples)
@@ -430,7 +430,7 @@ class MetricLearner(ProblemParameters):
                 f"predict_states names each {words.item}"
             )
         if "known" in rules:
-            rules["known"] = form.labels_in_order(rules["known"], KNOWN, some=True)
+            rules["known"] = form.labels(rules["known"], KNOWN, some=True)
         samples = prepare(self, form.samples)
         if samples is not form.samples:
             warn_of_dead_features(self, samples)
@@ -454,7 +454,7 @@ class MetricLearner(ProblemParameters):
         """
         form = Form.given_to(self, X)
         samples = prepare(self, form.samples)
-        truths = encode(self, samples, form.labels_in_order(y))
+        truths = encode(self, samples, form.labels(y))
         traits = self.problem_.traits
         sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(truths), traits.words)
@@ -613,7 +613,6 @@ class MetricLearner(ProblemParameters):
         self.metric_: Metric = result.metric
         self.calibration_: Calibration = result.calibration
         self.solution_: Solution = solution
-        self.certified_upper_ = solution.certified_upper
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
         self.interrupted_ = result.is_interrupted
         self.alternated_, self.whitening_ = result.alternated, result.units.whitening

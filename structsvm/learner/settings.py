@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from structsvm.data.samples import STANDARDIZE
-from structsvm.errors import SettingsError
+from structsvm.errors import SettingsError, refuse
 from structsvm.features import RecordingTransformer
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.labelled import Traits
@@ -63,27 +63,30 @@ class Settings:
         closed_form = None
         if metric == CLOSED_FORM:
             closed_form, metric = closed_form_of(problem, parameters), "full"
+        standardize = parameters["standardize"]
         if not (features is None or isinstance(features, RecordingTransformer)):
             raise SettingsError(
                 "features must be a transformer of structsvm.features or None, got "
                 f"{features!r}: Rows(...) takes those of scikit-learn"
             )
-        standardize = parameters["standardize"]
         if standardize == "auto":
             standardize = None if features is not None and features.scaled else traits.standardize
         refuse_unlisted("standardize", standardize, ("auto", *STANDARDIZE))
         whiten = parameters["whiten"]
         if whiten == "auto":
             whiten = traits.shrinkage if metric == "full" and closed_form is None else None
-        if whiten is not None and not (is_number(whiten) and 0 <= whiten <= 1):
-            raise SettingsError(
-                f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}"
-            )
-        if whiten is not None and metric == "diagonal":
-            raise SettingsError(
+        refuse(
+            SettingsError,
+            (
+                whiten is not None and not (is_number(whiten) and 0 <= whiten <= 1),
+                f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}",
+            ),
+            (
+                whiten is not None and metric == "diagonal",
                 "whitening mixes the features, and a diagonal metric weights each one alone: use "
-                "metric='full' or whiten=None"
-            )
+                "metric='full' or whiten=None",
+            ),
+        )
         lam = traits.lam if parameters["lam"] is None else parameters["lam"]
         check_lam(lam)
         regularizer = regularizer_from(parameters["regularizer"])
@@ -115,17 +118,20 @@ class Settings:
 def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:
     """The name of the closed form for a problem: OLDA for segments, RCA for clusters."""
     known = [name for name in CLOSED_FORMS if name in problem.traits.baselines]
-    if not known:
-        raise SettingsError(
+    idle = [k for k, usual in USUAL.items() if parameters[k] not in ("auto", usual)]
+    refuse(
+        SettingsError,
+        (
+            not known,
             f"metric='{CLOSED_FORM}' is for complete recordings and tables: learn a metric of "
-            f"{problem!r}"
-        )
-    for name, usual in USUAL.items():
-        if parameters[name] not in ("auto", usual):
-            raise SettingsError(
-                f"metric='{CLOSED_FORM}' minimises no objective, so that {name} does nothing: "
-                "leave it out"
-            )
+            f"{problem!r}",
+        ),
+        (
+            idle,
+            f"metric='{CLOSED_FORM}' minimises no objective, so that {', '.join(idle)} does "
+            "nothing: leave it out",
+        ),
+    )
     return known[0]
 
 

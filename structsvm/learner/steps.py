@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, Step, all_made_by, batches_of, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.errors import DataError, OracleError, SettingsError, StructSVMError
+from structsvm.errors import DataError, SettingsError, StructSVMError, about
 from structsvm.learner.columns import (
     Fitted,
     column_names,
@@ -124,7 +124,7 @@ def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
     """Check the labels of samples, and return them as equivalence matrices."""
     form = Form.given_to(learner, X)
     samples = prepare(learner, form.samples)
-    labels = read_labels(learner.problem_, samples, form.labels_in_order(y))
+    labels = read_labels(learner.problem_, samples, form.labels(y))
     return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples))).truths
 
 
@@ -218,12 +218,8 @@ def margin_tables(
     tables: list[tuple[EquivalenceMatrix, Sure, Sure]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, rule) in enumerate(tasks):
-        try:
+        with about(f"{problem.traits.words.whole} {i}"):
             M, sure = boundary_margins(problem, sample, learner.metric_, K, rule, tolerance)
-        except OracleError as error:
-            raise type(error)(f"{problem.traits.words.whole} {i}: {error}") from error
-        except DataError as error:
-            raise DataError(f"{error}; margins=False leaves them out") from error
         tables.append((M, sure.tolist(), None if known is None else known(sure).tolist()))
     return tables
 
@@ -258,10 +254,8 @@ def read_rules(
     elif not listed or len(known) != len(samples):
         known = labels_of_each(known, samples, words)
     for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
-        try:
+        with about(f"{words.whole} {i}"):
             constraints.append(UNCONSTRAINED if y is None else _constraint(problem, sample, y))
-        except DataError as error:
-            raise DataError(f"{words.whole} {i}: {error}") from error
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
 
 

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Words
 from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
-from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, refuse, warn
 from structsvm.learner.fitting import (
+    NOT_RESUMED,
     Callback,
     FitState,
     is_missed,
-    refuse_resume,
     warn_of_full_alone,
 )
 from structsvm.learner.learner import MetricLearner
@@ -218,7 +218,7 @@ class StructuredSVM(ProblemParameters):
         refuse_below(0, "max_rounds", max_rounds)
         data = read_labelled(X, y, sample_weight)
         is_open = _open(self.problem, data.ys)
-        refuse_resume(bool(is_open.any()), resume)
+        refuse(SettingsError, (is_open.any() and resume is not None, NOT_RESUMED))
         if is_open.all():
             raise DataError(
                 "every labelling is known in part only: label one sample in full, at least, for "
@@ -279,14 +279,16 @@ class StructuredSVM(ProblemParameters):
         samples = read_samples(X)
         if samples.names is not None and hasattr(self, "feature_names_in_"):
             refuse_other_columns("X", samples.names, self.feature_names_in_.tolist())
-        n = getattr(self, "n_features_in_", None)
-        if n is not None and isinstance(samples.xs[0], np.number):
-            raise DataError(
+        n, P = getattr(self, "n_features_in_", None), samples.n_features
+        refuse(
+            DataError,
+            (
+                n is not None and isinstance(samples.xs[0], np.number),
                 f"X is a vector, and a sample has {n} features. Reshape your data: "
-                "X.reshape(1, -1) is one sample"
-            )
-        if n is not None and samples.n_features not in (None, n):
-            raise DataError(f"X has {samples.n_features} features, the model has {n}")
+                "X.reshape(1, -1) is one sample",
+            ),
+            (None not in (n, P) and n != P, f"X has {P} features, the model has {n}"),
+        )
         w, found = read_only(self.solution_.w), []
         for i, x in enumerate(stage("predicting", samples.xs)):
             method = f"sample {i}: {type(self.problem_).__name__}.predict"
@@ -461,15 +463,14 @@ def read_samples(X: Any) -> Samples:
     xs, matrix = _listed(X, "X")
     n_features = matrix.shape[1] if matrix is not None and matrix.ndim == 2 else None
     if matrix is not None and n_features == 0:
-        raise DataError(
-            f"X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
-        )
+        shape = matrix.shape
+        raise DataError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     for i, x in enumerate(xs):
         if not isinstance(x, np.ndarray | np.floating) or x.dtype.kind != "f":
             continue  # what other samples hold is the problem's affair
-        wrong = np.argwhere(~np.isfinite(np.atleast_1d(x)))
-        if len(wrong):
-            place = tuple(wrong[0].tolist())
+        wrong = np.argwhere(~np.isfinite(np.atleast_1d(x))).tolist()
+        if wrong:
+            place = tuple(wrong[0])
             raise DataError(
                 f"sample {i} has {np.atleast_1d(x)[place]} at {place if x.ndim > 1 else place[0]}: "
                 "fill missing values first, so that there is no NaN or inf"
@@ -486,17 +487,19 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
         )
     ys, values = _listed(y, "y")
     N = len(samples.xs)
-    if len(ys) != N:
-        raise DataError(f"{WORDS.wholes(N)} but {WORDS.parts(len(ys))} in y: give one for each")
-    wrong = np.ma.getmaskarray(y) if np.ma.isMaskedArray(y) else np.zeros(N, dtype=np.bool_)
+    wrong = np.ma.getmaskarray(y) if np.ma.isMaskedArray(y) else np.zeros(len(ys), dtype=np.bool_)
     if values is not None and values.dtype.kind == "f":
         wrong = wrong | ~np.isfinite(values)
-    if wrong.any():
-        row = int(np.argwhere(wrong)[0][0])
-        raise DataError(
-            f"the labelling of sample {row} is masked or not finite ({y[row]}): give a finite one, "
-            "or leave it out"
-        )
+    row = np.argwhere(wrong)[0][0] if wrong.any() else 0
+    refuse(
+        DataError,
+        (len(ys) != N, f"{WORDS.wholes(N)} but {WORDS.parts(len(ys))} in y: give one for each"),
+        (
+            wrong.any(),
+            f"the labelling of sample {row} is masked or not finite ({ys[row]}): give a finite "
+            "one, or leave it out",
+        ),
+    )
     weights = check_weights(sample_weight, N, WORDS)
     return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights))
 

@@ -20,7 +20,6 @@ from structsvm.data.sample import (
     Data,
     Deferred,
     Sample,
-    Step,
     Words,
     all_made_by,
     batches_of,
@@ -145,19 +144,12 @@ class TrainingSet:
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
         """Return the training set of some of the samples."""
-
-        def some(values: Sequence[Any] | None) -> Any:
-            return None if values is None else [values[i] for i in which]
-
-        return replace(
-            self,
-            samples=some(self.samples),
-            labels=some(self.labels),
-            weights=self.weights[np.asarray(which, dtype=np.intp)],
-            groups=some(self.groups),
-            given=some(self.given),
-            called=some(self.called),
-        )
+        lists: dict[str, Any] = {
+            name: [values[i] for i in which]
+            for name in ("samples", "labels", "groups", "given", "called")
+            if (values := getattr(self, name)) is not None
+        }
+        return replace(self, weights=self.weights[np.asarray(which, dtype=np.intp)], **lists)
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
         """Return that of parts of samples, by number and items; partly labelled ones are whole."""
@@ -188,9 +180,6 @@ class TrainingSet:
     ) -> TrainingSet:
         pairs = zip(self.samples, Xs, strict=True)
         return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
-
-    def made_by(self, step: Step) -> TrainingSet:
-        return replace(self, samples=all_made_by(self.samples, step))
 
     @property
     def columns(self) -> list[str]:
@@ -385,7 +374,8 @@ class Inputs:
         arrays = [sample.data for sample in data.samples]
         standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
-        return inputs, data.made_by(standardizer).made_by(centred)
+        samples = all_made_by(all_made_by(data.samples, standardizer), centred)
+        return inputs, replace(data, samples=samples)
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
@@ -417,13 +407,10 @@ class Inputs:
 # ---- what an estimator that is no metric says of samples
 
 
-def takes_graphs(baseline: Any) -> bool:
-    return getattr(baseline, "takes_graphs", False)
-
-
 def seen_by(baseline: Any, samples: Sequence[Sample]) -> list[Any]:
     """What a baseline is given of samples in memory: their features, or their graphs."""
-    graphs = takes_graphs(baseline) and all(isinstance(x.side, FeatureGraph) for x in samples)
+    graphs = getattr(baseline, "takes_graphs", False)
+    graphs = graphs and all(isinstance(x.side, FeatureGraph) for x in samples)
     return [x.side if graphs else filled(x.X) for x in samples]
 
 

@@ -45,7 +45,8 @@ def boundary_margins(
     if not (problem.traits.contiguous and is_usual and "boundaries" in oracle.takes):
         raise DataError(
             f"margins are those of boundaries of segments that maximise Tr(A M) and can be "
-            f"forbidden, which {name} and {type(oracle).__name__} do not find"
+            f"forbidden, which {name} and {type(oracle).__name__} do not find: margins=False "
+            "leaves them out"
         )
     objective = problem.decoding_objective(sample, metric, n_clusters)
     constraint = constraint.with_clusters(n_clusters)
@@ -53,7 +54,7 @@ def boundary_margins(
     if best.quality is not Quality.EXACT:
         raise DataError(
             f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
-            f"{best.quality.value}"
+            f"{best.quality.value}: margins=False leaves them out"
         )
     if n_clusters is None:
         warn_of_rounding(best, objective)

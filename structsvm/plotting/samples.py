@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from structsvm.data.gaps import InMetric
 from structsvm.data.reading import rows_in_time
-from structsvm.data.sample import Sample
+from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, SettingsError
 from structsvm.features.names import read_names
-from structsvm.learner.columns import column_names, is_image, partition_of
+from structsvm.learner.columns import column_names, partition_of, words_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -425,7 +425,7 @@ def check_drawable(
     """The sample as measured and as the metric sees it, if the picture can be drawn of it."""
     (sample,) = as_measured(learner, [X])
     traits, other = learner.problem_.traits, ""
-    if is_image(sample):
+    if words_of(learner.problem_, [sample]) is IMAGES:
         other = "images: plot_cut draws an image with its parts"
     elif in_order and not traits.contiguous:
         other = (

@@ -64,8 +64,7 @@ def feature_weights(learner: MetricLearner) -> Floats:
     >>> feature_weights(learner).shape
     (2,)
     """
-    components, unit = scaled_factor(learner)
-    return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
+    return np.asarray(np.sum(scaled_factor(learner) ** 2, axis=0))
 
 
 def scaled_metric(learner: MetricLearner) -> Floats:
@@ -75,8 +74,8 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     units of the untrained metric with its best price. Where no price is paid in units of the
     metric, as for normalized cuts, it is ``B`` in units of the untrained metric.
     """
-    components, unit = scaled_factor(learner)
-    return np.asarray(components.T @ components * unit)
+    components = scaled_factor(learner)
+    return np.asarray(components.T @ components)
 
 
 def is_diagonal(metric: Floats) -> bool:
@@ -85,8 +84,7 @@ def is_diagonal(metric: Floats) -> bool:
 
 def eigenvalues(learner: MetricLearner) -> Floats:
     """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first."""
-    components, unit = scaled_factor(learner)
-    found = unit * np.linalg.svd(components, compute_uv=False) ** 2
+    found = np.linalg.svd(scaled_factor(learner), compute_uv=False) ** 2
     return np.pad(found, (0, len(learner.metric_.factor) - found.size))
 
 

@@ -220,7 +220,7 @@ class Run(CutRun):
             oracle = type(getattr(self.risk.xs[0], "oracle", problem)).__name__
             warn(
                 f"{oracle} found, of {caught}, and claims that there is none better: what it says "
-                "is not certified (certified_upper_ is infinite). Mend it, structsvm.testing shows "
+                "is not certified (certified_upper is infinite). Mend it, structsvm.testing shows "
                 "where it fails, or return Quality.HEURISTIC and a slack of math.inf",
                 OracleWarning,
             )

@@ -17,7 +17,6 @@ from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import Evaluation, evaluate
 from structsvm.graphs.convert import as_list
 from structsvm.graphs.images import is_picture, pixels_of
-from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -83,7 +82,7 @@ def _changes(
 
 def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
     """The images the samples were made of; none where some are graphs already."""
-    if not all(map(is_image, samples)):
+    if any(getattr(sample.side, "regions", None) is None for sample in samples):
         return []
     images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in as_list(Xs)]
     pairs = zip(images, samples, strict=True)
