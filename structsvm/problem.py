@@ -54,6 +54,11 @@ def _is_cone(found: Any, *_: Any) -> str:
     return "" if fits else "Free(d), Nonnegative(d), PSD(P) or a Product, with d >= 1"
 
 
+def _is_problem(found: Any, *_: Any) -> str:
+    wanted = "a problem, such as dataclasses.replace(self, n_features=...)"
+    return "" if isinstance(found, Problem) else wanted
+
+
 class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
@@ -88,7 +93,7 @@ class Problem(Contract):
     def predict(self, w: Floats, x: Any) -> Any:
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
 
-    @hook
+    @promises(_is_problem)
     def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> Problem:
         """The problem with the sizes that its settings leave open, such as that of features."""
         return self

@@ -1,7 +1,4 @@
-"""What can be said of samples and their columns: what they are called, what they may hide.
-
-Columns that decide a result by what they are: codes of missing values, the labels, dead sensors.
-"""
+"""Columns that decide a result by what they are: codes of missing values, labels, dead sensors."""
 
 from __future__ import annotations
 
@@ -99,8 +96,7 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     >>> import numpy as np
     >>> from structsvm import MetricLearner
     >>> from structsvm.interop import without
-    >>> rng = np.random.default_rng(0)
-    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 2)) for _ in range(2)]
+    >>> Xs = [np.repeat([[0.0, 1.0], [3.0, 2.0]], 50, axis=0)] * 2
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
     >>> without(learner, "x1").predict_breakpoints([X * [1.0, 0.0] for X in Xs])
     [[50, 100], [50, 100]]
@@ -135,11 +131,7 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
 
 
 def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
-    """The block of a metric of the features that are made of other columns.
-
-    A cluster costs there what it did times the share of the weights that is left: what it saves is
-    a weighted sum over features of one scale.
-    """
+    """The block of a metric of the features that are made of other columns."""
     columns, stage = column_names(learner), learner.inputs_.features
     marks = {f"\0{j}\0": name in lost for j, name in enumerate(columns)}
     made = list(marks) if stage is None else stage.get_feature_names_out(list(marks))
@@ -147,6 +139,7 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
     of = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
     kept = np.array([bool(those) and not any(those) for those in of])
     factor, price = np.where(kept[:, None], metric.factor, 0.0), metric.price
+    # What a cluster saves is a weighted sum over features of one scale: so is what it costs.
     share = np.sum(factor**2) / (np.sum(metric.factor**2) or 1.0)
     return replace(metric, factor=factor, price=None if price is None else price * share)
 
@@ -154,10 +147,7 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
 def dead_columns(
     learner: Fitted, samples: Sequence[Sample]
 ) -> list[tuple[tuple[str, ...], list[int], float]]:
-    """Columns on which a learned metric relies and that are constant where they never were.
-
-    With the numbers of the samples in which just these are so, and their share of the weight.
-    """
+    """Columns that the metric relies on, constant as never before; where, and what they weigh."""
     whole = np.sum(learner.metric_.factor**2)
     if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
         return []  # or so small that their squares vanish

@@ -159,10 +159,7 @@ class Form:
         return [getattr(x, "index", None) if is_frame(x) else None for x in held]
 
     def labels(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
-        """Labels in the order of samples and rows: those given, or those of the recordings.
-
-        With ``some``, they need not be of every sample, nor there at all.
-        """
+        """Labels in the order of samples and rows, of all or ``some``; else of the recordings."""
         if ys is None and not some and any(one.y is not None for one in self.recorded):
             ys = [one.y for one in self.recorded]
             missing = [one.name for one in self.recorded if one.y is None]

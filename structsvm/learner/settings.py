@@ -165,11 +165,7 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
-    """An estimator with a parameter ``problem``, a frozen dataclass.
-
-    ``GridSearchCV`` searches over ``problem__min_length`` as over any parameter. A problem is never
-    changed: another setting makes another problem.
-    """
+    """An estimator with a parameter ``problem``, a frozen dataclass whose settings are searched."""
 
     problem: Any
     _default_problem: ClassVar[Any] = None

@@ -106,10 +106,8 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
     >>> import numpy as np
     >>> from structsvm import MetricLearner
     >>> from structsvm.interop import prepare
-    >>> rng = np.random.default_rng(0)
-    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 1)) for _ in range(2)]
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
-    >>> prepare(learner, Xs)[0].X.shape
+    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0)] * 2
+    >>> prepare(MetricLearner().fit(Xs, [[50, 100]] * 2), Xs)[0].X.shape
     (100, 1)
     """
     if is_prepared(X):

@@ -336,11 +336,6 @@ class StructuredSVM(ProblemParameters):
         """The objective, of a problem that has the sizes of these samples."""
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
-        if not isinstance(problem, Problem):
-            raise PluginError(
-                f"{type(self.problem).__name__}.sized returned {shown(problem)}: return a problem, "
-                "such as dataclasses.replace(self, n_features=...)"
-            )
         return RegularizedRisk(
             problem=problem,
             xs=data.xs,
@@ -353,6 +348,7 @@ class StructuredSVM(ProblemParameters):
 
 
 def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
+    """Of which samples the labelling is known in part only, (N,)."""
     found = np.zeros(len(ys), dtype=np.bool_)
     if isinstance(problem, CompletableProblem):
         for i, y in enumerate(ys):
