@@ -458,7 +458,7 @@ class TestFiles:
         with pytest.raises(DataError, match="cannot be read"):
             read_intervals(tmp_path / "gone.txt")
         for name in ("two.txt", "two.xml"):
-            with pytest.raises(SettingsError, match=r"must end with .json, .csv"):
+            with pytest.raises(SettingsError, match=r"must end with one of .json, .boris"):
                 write_intervals(tmp_path / name, {"a": WALK, "b": WALK})
         assert not (tmp_path / "two.txt").exists()
 

@@ -47,7 +47,7 @@ from structsvm.support.settings import settings_in
 
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
-OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians")
+OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands give themselves."""
 OF_LABELS = ["outside", "tier", *CHOSEN]  # parameters of reading labels from files of their own
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS] + OF_LABELS
@@ -422,11 +422,12 @@ def read_layers(
     learned = getattr(learner, "columns_", {})
     options = file_options(args, learned, in_order=in_order, **asked)
     measured = columns_of(features) if options.window not in (None, 1) else features
+    options = replace(options, wanted=measured)
     files = find_recordings(args.paths, labels=args.labels)
     if files.skipped:
         terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
     with terminal.working(f"reading {counted(len(files.files), 'file')}"):
-        recordings = read_files(files, options, measured)
+        recordings = read_files(files, options)
     for note in formats_in_words(recordings):
         terminal.note(note)
     layers = {"": recordings}
@@ -436,14 +437,14 @@ def read_layers(
     # Samples are left as they are where something that was typed counts them.
     counts = [assigned(args, "problem"), *(getattr(args, k, None) for k in ("context", "regions"))]
     counting = "window" in typed_files(args) or any(counts)
-    labels_matter, steps = need_labels or blanks, (getattr(learner, "steps_", {}), bool(features))
+    labels_matter, steps = need_labels or blanks, getattr(learner, "steps_", {})
     found = {}
     for name, some in layers.items():
         if not labels_matter and not looks_like_changes(some):
             # labels that nobody asks for are no reason to refuse anything
             options = replace(options, labels_are=None)
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
-        whole = cleaned(sought, options, ask=labels_matter and in_order, learned=steps)
+        whole = cleaned(sought, options, ask=labels_matter and in_order, steps=steps)
         if learner is None and in_order and not counting:
             whole = _chosen_windows(whole, terminal)
         found[name] = InputData(whole, problem, label=options.label_column or "label")

@@ -19,14 +19,12 @@ from structsvm.io.recording import Recording, share_features
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.lazy import require
 
-DATA_VARIABLE = "STRUCTSVM_DATA"
-"""Environment variable: the folder that holds the public sets."""
+DATA_VARIABLE = "STRUCTSVM_DATA"  # environment variable: the folder that holds the public sets
 MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"
 """Environment variable: where to download from instead of GitHub, the same paths below it."""
 GITHUB = "https://raw.githubusercontent.com"
 REGISTRY = Path(__file__).parent / "registry"
-TIMEOUT = 30.0
-"""Seconds that a server may stay silent."""
+TIMEOUT = 30.0  # seconds that a server may stay silent
 
 Home = str | PathLike[str] | None
 Fetch = Callable[[str], Path]
@@ -43,14 +41,11 @@ class PublicSet:
     """
 
     name: str
-    repository: str
-    """``owner/name`` on GitHub."""
+    repository: str  # owner/name on GitHub
     commit: str
-    licence: str
-    """What the repository itself states."""
+    licence: str  # what the repository itself states
     citation: str
-    registry: Path = REGISTRY
-    """The folder of the checksums."""
+    registry: Path = REGISTRY  # the folder of the checksums
 
     @cached_property
     def checksums(self) -> dict[str, str]:
@@ -236,8 +231,7 @@ def check_names(parameter: str, wanted: Sequence[str], known: set[str]) -> None:
 
 ACTIVITIES = ("SEATED", "STANDING_UP", "WALKING", "TURNING", "SITTING_DOWN")
 AXES = ("x_acc", "y_acc", "z_acc", "x_gyro", "y_gyro", "z_gyro")
-GRID_MS = 20
-"""50 Hz, the grid that phone and watch are put on."""
+GRID_MS = 20  # 50 Hz, the grid that phone and watch are put on
 
 
 def activity(name: str, fetch: Fetch) -> Recording:

@@ -8,12 +8,9 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 
-MIN_LENGTH = 20
-"""Samples in the shortest segment."""
-N_CHANGES = (5, 9)
-"""Fewest and most changes of a recording, and of each nuisance feature."""
-MOST_LEVELS = 10_000
-"""Latent levels at most."""
+MIN_LENGTH = 20  # samples in the shortest segment
+N_CHANGES = (5, 9)  # fewest and most changes of a recording, and of each nuisance feature
+MOST_LEVELS = 10_000  # latent levels at most
 LOADINGS_SEED = 12345
 """The relevant directions are the same whatever ``random_state``: a test set must share them."""
 

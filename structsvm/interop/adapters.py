@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import full_labels
-from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.storage.archive import npz
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.arrays import Ints
+from structsvm.support.checks import ending_of
 from structsvm.support.plain import csv_text
 from structsvm.support.tables import data_frame
 
@@ -130,20 +129,18 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
     ...     print((Path(folder) / "metric.csv").read_text().splitlines()[0])
     feature,x0,x1
     """
-    file, names, B = Path(path), learner.metric_feature_names_, learner.get_mahalanobis_matrix()
-    if file.suffix.lower() == ".csv":
+    names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
+    if ending_of(path, (".csv", ".npz")) == ".csv":
         rows = [[name, *row] for name, row in zip(names, B.tolist(), strict=True)]
-        write_atomically(file, csv_text(["feature", *names], rows).encode())
-    elif file.suffix.lower() == ".npz":
-        arrays = {
-            "metric": B,
-            "components": learner.metric_.factor.T,
-            "penalty": np.asarray(learner.metric_.price),
-            "features": np.asarray(names),
-        }
-        scaling = learner.inputs_.standardizer
-        if scaling.mean is not None and scaling.scale is not None:
-            arrays |= {"mean": scaling.mean, "scale": scaling.scale}
-        write_atomically(file, npz(arrays))
-    else:
-        raise SettingsError(f"{file}: the name must end with one of .csv, .npz")
+        write_atomically(path, csv_text(["feature", *names], rows).encode())
+        return
+    arrays = {
+        "metric": B,
+        "components": learner.metric_.factor.T,
+        "penalty": np.asarray(learner.metric_.price),
+        "features": np.asarray(names),
+    }
+    scaling = learner.inputs_.standardizer
+    if scaling.mean is not None and scaling.scale is not None:
+        arrays |= {"mean": scaling.mean, "scale": scaling.scale}
+    write_atomically(path, npz(arrays))

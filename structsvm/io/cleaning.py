@@ -47,27 +47,28 @@ def cleaned(
     options: FileOptions,
     *,
     ask: bool = True,
-    learned: tuple[Mapping[str, Sequence[float]], bool] = ({}, False),
+    steps: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Recording]:
-    """Return recordings with states, equal features and no odd columns, to learn from."""
-    steps, features_are_known = learned
+    """Return recordings with states, equal features and no odd columns, to learn from.
+
+    ``steps`` are those between the samples that a model has learned from.
+    """
     found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
-    if not features_are_known:
+    if not options.wanted:
         found = without_odd_columns(found, options.features)
         warn_about_spellings(found)
     found = in_windows(found, options.window)
     if options.in_order:
         warn_about_times([one.name for one in found], [one.time for one in found], steps)
-    return completed(found, options, "" if features_are_known else f"; {IMPUTE}")
+    return completed(found, options)
 
 
-def completed(
-    recordings: Sequence[Recording], options: FileOptions, advice: str = ""
-) -> list[Recording]:
+def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
     """Leave out the rows of tables in which values are missing, or put medians there."""
     if options.in_order:
         return list(recordings)
     if options.missing != "impute":
+        advice = "" if options.wanted else f"; {IMPUTE}"
         return [_without_rows(one, advice) for one in recordings]
     if not options.medians:
         X, first = np.vstack([one.X for one in recordings]), recordings[0]
@@ -124,11 +125,9 @@ def _without_rows(recording: Recording, advice: str) -> Recording:
     return replace(kept, origin=replace(kept.origin, left_out=origin.rows[rows]))
 
 
-def without_gaps(
-    recordings: Sequence[Recording], options: FileOptions, known: bool = False
-) -> list[Recording]:
-    """Refuse missing values, interpolate them or leave them NaN; ``known`` is to a model."""
-    advice = BETWEEN if known else f"{BETWEEN}; {MASK}"
+def without_gaps(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
+    """Refuse missing values, interpolate them or leave them NaN."""
+    advice = BETWEEN if options.wanted else f"{BETWEEN}; {MASK}"
     if not options.in_order:
         advice = IMPUTE
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from os import PathLike
@@ -37,6 +37,7 @@ from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
 from structsvm.storage import limits
 from structsvm.storage.atomic import write_atomically
+from structsvm.support.checks import ending_of
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, some_of
 from structsvm.support.progress import stage
@@ -52,10 +53,8 @@ PROSE = ".txt"
 """A kind that is read if it is named, or alone in its folder: it may be a text for people."""
 OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
-PREDICTIONS = ("_segments", "_clusters")
-"""Ends of the names of tables of predictions."""
-UNSEEN = (".", "~$")
-"""Beginnings of the names of hidden files, and of open workbooks."""
+PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
+UNSEEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
 MODEL, PREDICTED, TRIED = "model.structsvm", "predicted", "tried.npz"
 """A model, and a folder and a file beside it, that ``structsvm try`` writes."""
@@ -64,7 +63,7 @@ MODEL, PREDICTED, TRIED = "model.structsvm", "predicted", "tried.npz"
 # ---- recordings in ``.npz`` files: arrays that need no pickle
 
 
-def read_npz(path: Path, name: str, options: FileOptions, wanted: Sequence[str]) -> Recording:
+def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; anything else is left alone."""
     read = ("X", "y", "bkps", "features", "time", "about_time")
     try:
@@ -96,8 +95,7 @@ def read_npz(path: Path, name: str, options: FileOptions, wanted: Sequence[str])
         raise DataError(f"no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
     time, origin = _times(path, arrays, T), Origin(path, np.arange(T), options=options)
     whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
-    found = whole.choosing(options.chosen(path, features, wanted))
-    return without_gaps([found], options, known=bool(wanted))[0]
+    return without_gaps([whole.choosing(options.chosen(path, features))], options)[0]
 
 
 def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[Any] | None:
@@ -153,7 +151,9 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     Raises
     ------
     DataError
-        When the name of the file has another ending, or labels are missing or of several kinds.
+        When labels are missing or of several kinds.
+    SettingsError
+        When the name of the file has another ending.
 
     Examples
     --------
@@ -161,8 +161,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     >>> def converted(path):
     ...     write_recording(read_recording(path), path.with_suffix(".npz"))
     """
-    if Path(path).suffix.lower() != ".npz":
-        raise DataError(f"{path}: the name must end with .npz, which is what is written")
+    ending_of(path, (".npz",))
     X = np.ma.filled(recording.X.astype(np.float64, copy=False), np.nan)
     arrays: dict[str, Any] = {"X": X, "features": np.array(recording.features)}
     if recording.y is not None:
@@ -193,8 +192,7 @@ class Found:
     files: tuple[Path, ...]
     names: tuple[str, ...]
     """Paths below the folder that was given, or that all have in common, without suffix."""
-    skipped: tuple[Path, ...]
-    """Other files beside them, such as predictions."""
+    skipped: tuple[Path, ...]  # other files beside them, such as predictions
 
 
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
@@ -243,17 +241,15 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     return cleaned(read_files(found, given), given)
 
 
-def read_files(
-    found: Found, options: FileOptions = USUAL, wanted: Sequence[str] = ()
-) -> list[Recording]:
+def read_files(found: Found, options: FileOptions = USUAL) -> list[Recording]:
     files = list(zip(found.files, found.names, strict=True))
-    recordings = [
-        replace(one, name=f"{name}/{one.name}") if len(several) > 1 < len(files) else one
-        for path, name in stage("files", files)
-        for several in [read_file(path, options, name=name, wanted=wanted)]
-        for one in several
-    ]
-    share = not wanted and options.categories
+    recordings = []
+    for path, name in stage("files", files):
+        several = read_file(path, options, name=name)
+        if len(several) > 1 < len(files):
+            several = [replace(one, name=f"{name}/{one.name}") for one in several]
+        recordings += several
+    share = options.categories and not options.wanted
     return with_all_categories(recordings, options) if share else recordings
 
 
@@ -308,9 +304,7 @@ def predictions_among(files: Iterable[Path]) -> list[Path]:
     return [path for path, stem in stems.items() if stem in made]
 
 
-def read_recording(
-    path: str | PathLike[str], *, name: str | None = None, **options: Any
-) -> Recording:
+def read_recording(path: str | PathLike[str], **options: Any) -> Recording:
     """Read one file; the options are the fields of :class:`FileOptions`.
 
     Examples
@@ -319,7 +313,7 @@ def read_recording(
     >>> def walk(folder):
     ...     return read_recording(f"{folder}/walk.csv", label_column="state", time_column="t")
     """
-    (found,) = read_file(path, FileOptions(**options), name=name)
+    (found,) = read_file(path, FileOptions(**options))
     return found
 
 
@@ -433,17 +427,13 @@ class RecordingFiles:
 
 
 def read_file(
-    path: str | PathLike[str],
-    options: FileOptions = USUAL,
-    *,
-    name: str | None = None,
-    wanted: Sequence[str] = (),
+    path: str | PathLike[str], options: FileOptions = USUAL, *, name: str | None = None
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
     file = _checked(Path(path))
     kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
     if kind not in (".npz", *MEDIA):
-        found = recordings_in(*read_frame(file, options), name, options, wanted)
+        found = recordings_in(*read_frame(file, options), name, options)
     else:
         if options.recording_column not in (None, *options.optional):
             raise DataError(
@@ -451,21 +441,21 @@ def read_file(
                 "tables have"
             )
         with about(file):
-            found = [(read_npz if kind == ".npz" else _read_film)(file, name, options, wanted)]
+            found = [(read_npz if kind == ".npz" else _read_film)(file, name, options)]
     if options.rate is None:
         return found
     times = [TimeAxis("seconds", np.arange(len(one.X)) / options.rate) for one in found]
     return [replace(one, time=one.time or t) for one, t in zip(found, times, strict=True)]
 
 
-def _read_film(file: Path, name: str, options: FileOptions, wanted: Sequence[str]) -> Recording:
+def _read_film(file: Path, name: str, options: FileOptions) -> Recording:
     if options.need_labels:
         raise DataError(
             "sound and pictures hold no labels: name the table that does, labels= (with "
             "need_labels=False they are read without, for with_labels)"
         )
-    film = read_streams(file, name, options.stream, wanted)
-    return film.choosing(options.chosen(file, film.features, wanted))
+    film = read_streams(file, name, options.stream, options.wanted)
+    return film.choosing(options.chosen(file, film.features))
 
 
 def _checked(path: Path) -> Path:

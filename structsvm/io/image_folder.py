@@ -17,8 +17,7 @@ from structsvm.graphs.images import KINDS, MASK_KINDS, label_map_of, pixels_of
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"  # what the name of a label map may add to that of its image
-OVERLAY = "_overlay"
-"""End of the name of an image with its parts drawn on it."""
+OVERLAY = "_overlay"  # end of the name of an image with its parts drawn on it
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
-from structsvm.support.checks import is_number, refuse_unlisted
+from structsvm.support.checks import ending_of, is_number, refuse_unlisted
 from structsvm.support.plain import counted, csv_text
 
 Span = tuple[int, int, Any]
@@ -187,12 +187,13 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     known = ~unknown_labels(values)
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
     is_date = axis.values.dtype.kind == "M"
-    step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
-    end = axis.values[-1:] + np.asarray(step).astype("m8[ns]" if is_date else axis.values.dtype)
+    step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
+    end = axis.values[-1:] + step.astype("m8[ns]" if is_date else axis.values.dtype)
     after = replace(axis, values=end, written=None)
     bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1])]
-    moments: list[Any] = [axis.text(t) if is_date else float(axis.values[t]) for t in bounds]
-    moments.append(after.text(0) if is_date else float(end[0]))
+    moments: list[Any] = [*axis.values[bounds].astype(float).tolist(), float(end[0])]
+    if is_date:
+        moments = [*map(axis.text, bounds), after.text(0)]
     return [
         Interval(start, end, str(labels[t]))
         for t, (start, end) in zip(bounds, pairwise(moments), strict=True)
@@ -255,12 +256,10 @@ def read_intervals(
     """
     given = {"start": start, "end": end, "label": label, "recording": recording}
     columns = {key: value for key, value in given.items() if value is not None}
-    file = LabelFile(
-        Path(path), columns, {"tier": tier, "subject": subject, "annotator": annotator}
-    )
+    who = {"tier": tier, "subject": subject, "annotator": annotator}
     return {
         name: [Interval(row.start, row.end, row.label) for row in marks.rows]
-        for name, marks in read_rows(file).items()
+        for name, marks in read_rows(LabelFile(Path(path), columns, who)).items()
     }
 
 
@@ -294,43 +293,34 @@ def write_intervals(
     >>> def shown(path):
     ...     write_intervals(path, {"walk": [Interval(0.0, 2.5, "rest")]}, predictions=True)
     """
-    path, kind = Path(path), Path(path).suffix.lower()
+    every = [(name, one) for name, some in intervals.items() for one in some]
+    of_one = [".txt"] if len(intervals) == 1 else []
+    kind = ending_of(path, (".json", ".boris", ".csv", ".tsv", *of_one))
     if kind == ".json":
         tasks = [_task(name, found, predictions) for name, found in intervals.items()]
         text = json.dumps(tasks, indent=2)
     elif kind == ".boris":
-        text = json.dumps(_project(path, intervals), indent=1)
-    elif kind == ".txt" and len(intervals) == 1:
-        (found,) = intervals.values()
-        text = "".join(f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found)
-    elif kind in (".csv", ".tsv"):
-        rows = [(name, i.label, i.start, i.end) for name, some in intervals.items() for i in some]
+        text = json.dumps(_project(Path(path), intervals), indent=1)
+    elif kind == ".txt":
+        text = "".join(f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for _, i in every)
+    else:
+        rows = [(name, i.label, i.start, i.end) for name, i in every]
         header = ("recording", "label", "start", "end")
         text = csv_text(header, rows, "," if kind == ".csv" else "\t")
-    else:
-        raise SettingsError(
-            f"{path}: the name must end with .json, .csv, .tsv or .boris, or, of one recording, "
-            "with .txt"
-        )
     write_atomically(path, text.encode(errors="backslashreplace"))
 
 
 def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[str, Any]:
     """Return a task of Label Studio, with the from_name and to_name of its template."""
-    result = [
-        {
-            "id": f"{name}-{k}",
-            "from_name": "label",
-            "to_name": "ts",
-            "type": TYPE,
-            "value": {"start": i.start, "end": i.end, "instant": False, TYPE: [i.label]},
-        }
-        for k, i in enumerate(intervals)
-    ]
-    key, by = (
-        ("predictions", {"model_version": "structsvm"}) if predictions else ("annotations", {})
-    )
-    return {"data": {"csv": f"{name}.csv"}, key: [{"result": result} | by]}
+    result = []
+    for k, i in enumerate(intervals):
+        value = {"start": i.start, "end": i.end, "instant": False, TYPE: [i.label]}
+        of = {"id": f"{name}-{k}", "from_name": "label", "to_name": "ts", "type": TYPE}
+        result.append(of | {"value": value})
+    labelled: dict[str, Any] = {"annotations": [{"result": result}]}
+    if predictions:
+        labelled = {"predictions": [{"result": result, "model_version": "structsvm"}]}
+    return {"data": {"csv": f"{name}.csv"}} | labelled
 
 
 def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
@@ -339,22 +329,16 @@ def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[st
     every = [one for some in intervals.values() for one in some]
     if dates := [one for one in every if isinstance(one.start, str) or isinstance(one.end, str)]:
         raise SettingsError(f"{path}: BORIS has times in seconds, and no dates: {dates[0]}")
+    blank = dict.fromkeys(("description", "category", "modifiers", "excluded"), "")
     behaviors = {
-        str(k): dict.fromkeys(("description", "category", "modifiers", "excluded"), "")
-        | {"type": "State event", "key": chr(ord("a") + k % 26), "code": code}
+        str(k): blank | {"type": "State event", "key": chr(ord("a") + k % 26), "code": code}
         for k, code in enumerate(dict.fromkeys(one.label for one in every))
     }
-    observations = {
-        name: {
-            "file": [],
-            "type": "LIVE",
-            "date": now,
-            "description": "",
-            "time offset": 0.0,
-            "events": [[at, "", one.label, "", ""] for one in some for at in (one.start, one.end)],
-        }
-        for name, some in intervals.items()
-    }
+    live = {"file": [], "type": "LIVE", "date": now, "description": "", "time offset": 0.0}
+    observations = {}
+    for name, some in intervals.items():
+        events = [[at, "", one.label, "", ""] for one in some for at in (one.start, one.end)]
+        observations[name] = live | {"events": events}
     about = {"project_name": path.stem, "project_date": now, "project_description": ""}
     conf = {"time_format": "seconds", "subjects_conf": {}, "behavioral_categories": []}
     conf |= {"independent_variables": {}, "coding_map": {}, "project_format_version": "7.0"}

@@ -63,8 +63,7 @@ UNITS = {
     "samples": {"sample", "samples", "frame", "frames", "row", "rows", "index", "idx"},
 }
 """Words in the name of a column of times that tell its unit."""
-LONG = {"milliseconds": 1e-3, "minutes": 60.0}
-"""Units in seconds, of which the others are one."""
+LONG = {"milliseconds": 1e-3, "minutes": 60.0}  # units in seconds, of which the others are one
 STATUS = ("Behavior type", "Status")
 """The column of BORIS's tabular events that says whether a state starts or stops there: from
 version 8 on, and before."""
@@ -72,8 +71,7 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 """Beginnings of the columns of ELAN's text that are no tiers."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
 """A date, whatever the order of its numbers, or a time of a day."""
-CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")
-"""A time as ELAN and subtitles write it."""
+CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -106,17 +104,14 @@ class Interval:
 class Row:
     """A labelled stretch of time, or a point, in a file."""
 
-    start: Any
-    """None in a row that only says what was looked for in its recording."""
+    start: Any  # None in a row that only says what was looked for in its recording
     end: Any
     label: str
-    recording: str | None = None
-    """None for the name of the file."""
+    recording: str | None = None  # None for the name of the file
     who: Mapping[str, str] = field(default_factory=dict)
     """Its tier, subject and annotator, if known."""
     line: int | None = None
-    unit: str | None = None
-    """The unit of its times, if the file says it."""
+    unit: str | None = None  # the unit of its times, if the file says it
 
     @property
     def tier(self) -> str:
@@ -134,8 +129,7 @@ class Marks:
 
     file: Path
     rows: list[Row]
-    sought: Set[str]
-    """The labels that those who labelled it looked for."""
+    sought: Set[str]  # the labels that those who labelled it looked for
 
 
 @dataclass(frozen=True)
@@ -145,16 +139,16 @@ class LabelFile:
     """Names of columns, in place of the usual ones."""
     who: Mapping[str, str | None] = field(default_factory=dict)
     """The tier, subject and annotator that are asked for."""
-    known: Set[str] = frozenset()
-    """Names of recordings."""
+    known: Set[str] = frozenset()  # names of recordings
 
-    @property
+    @cached_property
     def kind(self) -> str:
-        return self.path.suffix.lower()
+        is_grid = self.text.startswith('File type = "ooTextFile')
+        return ".textgrid" if is_grid else self.path.suffix.lower()
 
     @cached_property
     def text(self) -> str:
-        if self.kind in EXCEL:
+        if self.path.suffix.lower() in EXCEL:
             return ""
         try:
             return decoded(self.path, self.path.read_bytes())[0].removeprefix("\ufeff")
@@ -271,10 +265,13 @@ def _of_one(rows: list[Row], kind: str, wanted: str | None, alone: bool) -> list
     """Select the rows of one tier, subject or annotator; refuse several not chosen from."""
     names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
     of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
+    refused = ""
     if wanted is None and len(of_each) > len({recording for recording, _ in of_each}):
-        raise DataError(f"several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}")
-    if wanted is not None and wanted not in names and alone:
-        raise DataError(f"no {kind} {wanted!r}; there is {listed(names)}")
+        refused = f"several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
+    elif wanted not in (None, *names) and alone:
+        refused = f"no {kind} {wanted!r}; there is {listed(names)}"
+    if refused:
+        raise DataError(refused)
     return [row for row in rows if wanted in (None, row.who.get(kind))]
 
 
@@ -369,9 +366,10 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
     whole, before = [], []
     for task in tasks:
         texts = [value for value in task.get("data", {}).values() if isinstance(value, str)]
-        whole.append(PurePosixPath(texts[0]).stem if texts else str(task.get("id", "")))
+        name = PurePosixPath(texts[0]).stem if texts else str(task.get("id", ""))
         is_upload = bool(task.get("file_upload")) or "/upload/" in "".join(texts[:1])
-        before.append(UPLOADED.sub("", whole[-1], count=1) if is_upload else whole[-1])
+        whole.append(name)
+        before.append(UPLOADED.sub("", name, count=1) if is_upload else name)
     return before if len(set(before)) == len(before) else whole
 
 
@@ -410,7 +408,7 @@ def _of_events(file: LabelFile) -> Iterator[Row]:
 
 def _paired(name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Row]:
     """Pair events (time, subject, behaviour, kind) of one recording to stretches."""
-    found, open_ones = [], {}
+    found, open_ones, wrong = [], dict[tuple[str, str], Any](), ""
     for at, subject, behavior, kind in events:
         which, who = (subject, behavior), {"subject": subject}
         if kind == "POINT":
@@ -420,10 +418,11 @@ def _paired(name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> li
         elif which in open_ones:
             found.append(Row(open_ones.pop(which), at, behavior, name, who))
         else:
-            raise DataError(f"{behavior!r} stops at {at} and never started")
-    if open_ones:
-        _, behavior = next(iter(open_ones))
-        raise DataError(f"{behavior!r} starts and never stops")
+            wrong = wrong or f"{behavior!r} stops at {at} and never started"
+    for _, behavior in open_ones:
+        wrong = wrong or f"{behavior!r} starts and never stops"
+    if wrong:
+        raise DataError(wrong)
     return sorted(found, key=lambda row: row.start)
 
 
@@ -580,11 +579,7 @@ FORMATS: tuple[
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
     ("document of ELAN", lambda file: file.kind == ".eaf", _of_eaf),
-    (
-        "TextGrid",
-        lambda file: file.kind == ".textgrid" or file.text.startswith('File type = "ooTextFile'),
-        _of_textgrid,
-    ),
+    ("TextGrid", lambda file: file.kind == ".textgrid", _of_textgrid),
     ("subtitles", lambda file: file.kind == ".srt", _of_subtitles),
     ("label track", _is_track, _of_audacity),
     ("text of ELAN", _is_plain_elan, _of_plain_elan),

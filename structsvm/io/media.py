@@ -69,9 +69,7 @@ EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
 """Formats whose files have an exact length."""
 
 
-def read_media(
-    path: str | PathLike[str], *, stream: str | None = None, name: str | None = None
-) -> Recording:
+def read_media(path: str | PathLike[str], *, stream: str | None = None) -> Recording:
     """Read sound or a film as a recording with one sample for each second.
 
     Sound is mixed to one channel at 16 kHz; a second of it is described by the means and standard
@@ -87,7 +85,6 @@ def read_media(
         ``media``.
     stream : {"audio", "video", "both"}, optional
         What is read of it, the first stream of each kind; by default what there is.
-    name : str, optional
 
     Returns
     -------
@@ -120,8 +117,7 @@ def read_media(
     >>> recording.X.shape, recording.features[int(recording.X[0, 26:].argmax()) + 26]
     ((3, 38), 'chroma_A')
     """
-    file = Path(path)
-    return read_streams(file, printable(file.stem) if name is None else name, stream)
+    return read_streams(Path(path), printable(Path(path).stem), stream)
 
 
 def read_streams(
@@ -193,10 +189,11 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
 def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> dict[str, Any]:
     """Return the first stream of each kind, all of which must exist if ``needed``."""
     cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
-    there: dict[str, Any] = {}
-    for kind in FEATURES:
-        own = [s for s in getattr(container.streams, kind) if not s.disposition & cover]
-        there |= {kind: own[0]} if own else {}
+    own = {
+        kind: [s for s in getattr(container.streams, kind) if not s.disposition & cover]
+        for kind in FEATURES
+    }
+    there = {kind: streams[0] for kind, streams in own.items() if streams}
     missing = [kind for kind in asked if kind not in there]
     if missing and (needed or len(missing) == len(asked)):
         raise DataError(
@@ -263,10 +260,10 @@ class _Pictures:
 
     def end(self) -> None:
         """Describe every second."""
-        last = next(iter(self._seconds.values()), (np.empty(0), 1))
+        total, n = next(iter(self._seconds.values()), (np.empty(0), 1))
         for second in range(max(self._seconds, default=-1) + 1):
-            last = self._seconds.get(second, last)
-            self.rows.append(last[0] / last[1])
+            total, n = self._seconds.get(second, (total, n))
+            self.rows.append(total / n)
 
 
 def describe_second(samples: Samples) -> Floats:
@@ -318,14 +315,11 @@ def describe_picture(pixels: Pixels) -> Floats:
     energies = filtered.reshape(-1, 2, half, 2, half).mean(axis=(2, 4)).ravel()
     color = require("skimage.color", "media", "describing pictures")
     hue, saturation, value = color.rgb2hsv(pixels).reshape(-1, 3).T
-    shares = [
-        np.histogram(values, bins, (0.0, 1.0), weights=weights)[0] / hue.size
-        for values, bins, weights in (
-            (hue, HUES, saturation),
-            (saturation, LEVELS, None),
-            (value, LEVELS, None),
-        )
-    ]
+    shares = (
+        np.histogram(hue, HUES, (0.0, 1.0), weights=saturation)[0] / hue.size,
+        np.histogram(saturation, LEVELS, (0.0, 1.0))[0] / hue.size,
+        np.histogram(value, LEVELS, (0.0, 1.0))[0] / hue.size,
+    )
     return np.concatenate([np.log(np.maximum(energies, FLAT)), *shares])
 
 

@@ -85,6 +85,8 @@ class FileOptions:
     read. By default 256 MiB or 100 times the size of the file, whichever is more."""
     optional: frozenset[str] = frozenset()
     """Columns of those above that a table may lack."""
+    wanted: Sequence[str] = ()
+    """Features of a model: where all are there, nothing else is read."""
     in_order: bool = True
     """Whether rows follow each other in time, so that values can be put between them."""
 
@@ -136,8 +138,8 @@ class FileOptions:
     def roles(self) -> tuple[str | None, ...]:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
-    def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """Choose among the columns without a role; the features ``wanted`` are enough.
+    def chosen(self, path: Path, there: Sequence[str]) -> tuple[str, ...]:
+        """Choose among the columns without a role.
 
         Raises
         ------
@@ -151,7 +153,7 @@ class FileOptions:
                     f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
                     f"features are {listed(list(there))}"
                 )
-        wanted = tuple(dict.fromkeys(map(self.column_of, wanted)))
+        wanted = tuple(dict.fromkeys(map(self.column_of, self.wanted)))
         if wanted and set(wanted) <= known:
             return wanted
         ignored = set(self.ignore)

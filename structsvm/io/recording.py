@@ -23,14 +23,11 @@ class Origin:
     """Where the samples of a recording lie in the table they were read from."""
 
     path: Path
-    rows: NDArray[np.int64]
-    """The row of each sample, (T,), counted from 0 after the header."""
-    format: Any = None
-    """How the text of the file is written, if it is text."""
+    rows: NDArray[np.int64]  # the row of each sample, (T,), counted from 0 after the header
+    format: Any = None  # how the text of the file is written, if it is text
     lines: NDArray[np.int64] | None = None
     """The line of each row of the table, if it is in a file that people open."""
-    options: Any = None
-    """The :class:`FileOptions` it was read with."""
+    options: Any = None  # the FileOptions it was read with
     left_out: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """Rows of a table that are no samples, because values are missing in them."""
 

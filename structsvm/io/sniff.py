@@ -66,8 +66,7 @@ class TextFormat:
     encoding: str = "utf-8"
     left_out: tuple[int, ...] = ()
     """Lines that are no rows: comments, a title above the header, units below it; from 1."""
-    beginning: str = ""
-    """What the first of them says."""
+    beginning: str = ""  # what the first of them says
 
     def __str__(self) -> str:
         """Return the unusual parts in words."""

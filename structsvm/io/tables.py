@@ -120,17 +120,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if options.decimal is None:
         refuse_thousands(path, (row for _, row in written.rows(text)), written)
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
-    last = frame.iloc[:, -1]
-    may_be_short = written.separator != SPACES and (last.isna() | (last.astype(str) == "")).any()
-    if may_be_short or len(lines) != len(frame) + 1:  # the latter for cells of several lines
-        found = list(written.rows(text))
-        lines = [line for line, _ in found]
-        short = [line for line, row in found if len(row) < len(names)]
-        if short and written.separator != SPACES and not as_text:
-            above = f"; {SKIP}" if short[0] == lines[1] else ""
-            raise DataError(
-                f"{path}: cannot be read: line {short[0]} has fewer columns than the header{above}"
-            )
+    if len(lines) != len(frame) + 1:  # some cells have several lines
+        lines = [line for line, _ in written.rows(text)]
     rows = np.arange(len(frame))
     numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
     origin = Origin(path, rows, written, numbers, options)
@@ -143,7 +134,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 
 
 def recordings_in(
-    frame: Any, origin: Origin, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
+    frame: Any, origin: Origin, name: str, options: FileOptions = USUAL
 ) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
     path = origin.path
@@ -161,11 +152,11 @@ def recordings_in(
             f"time_column=, recording_column=), or separator=; {SKIP}"
         )
     aside = {ROW_NUMBERS, *options.roles}
-    features = options.chosen(path, [one for one in headers if one not in aside], wanted)
+    features = options.chosen(path, [one for one in headers if one not in aside])
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
         raise DataError(f"{path}: {there_is}: nothing to read")
-    frame, features = _with_categories(frame, features, origin, options, wanted)
+    frame, features = _with_categories(frame, features, origin, options)
     X = _features(frame, features, origin)
     label, time, chunk, recording = (
         frame[column] if column in headers else None for column in options.roles
@@ -176,7 +167,7 @@ def recordings_in(
     if time is not None:
         whole = replace(whole, time=_times(time, origin))
     found = [whole] if recording is None else _apart(whole, recording)
-    return without_gaps(_in_order(found, path), options, known=bool(wanted))
+    return without_gaps(_in_order(found, path), options)
 
 
 def _codes(column: Any) -> tuple[NDArray[np.int64], Any]:
@@ -202,7 +193,6 @@ def _with_categories(
     columns: Sequence[str],
     origin: Origin,
     options: FileOptions,
-    wanted: Sequence[str],
 ) -> tuple[Any, tuple[str, ...]]:
     """Put columns of 0 and 1 in place of categories, those of a model where it is known."""
     features: list[str] = []
@@ -212,7 +202,7 @@ def _with_categories(
             continue
         names = _stripped(frame[column].map(_category, na_action="ignore"))
         there = sorted(names.dropna().unique())
-        learned = [f for f in wanted if f != column and options.column_of(f) == column]
+        learned = [f for f in options.wanted if f != column and options.column_of(f) == column]
         own = learned or [f"{column}={name}" for name in there]
         if new := [name for name in there if f"{column}={name}" not in own]:
             warn(

@@ -16,12 +16,9 @@ from structsvm.io.recording import Recording, repeated_in
 from structsvm.learner.columns import SPREAD, warn_of_columns
 from structsvm.support.arrays import Floats, Ints
 
-USUAL = 0.1
-"""Part of the segments that may be shorter than a usual one."""
-MANY = 200
-"""Samples of the shortest usual segment from which on there are more than learning needs."""
-ENOUGH = 25
-"""Windows of the shortest usual segment."""
+USUAL = 0.1  # part of the segments that may be shorter than a usual one
+MANY = 200  # samples of the shortest usual segment from which on there are more than learning needs
+ENOUGH = 25  # windows of the shortest usual segment
 
 
 def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:

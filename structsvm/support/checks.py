@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Container, Iterable, Sequence
+from pathlib import PurePath
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -64,3 +65,11 @@ def refuse_unlisted(name: str, value: Any, allowed: Sequence[str | None]) -> Non
 
 def among(value: Any, allowed: Container[Any]) -> TypeGuard[str | None]:
     return (value is None or isinstance(value, str)) and value in allowed
+
+
+def ending_of(path: Any, endings: Sequence[str]) -> str:
+    """The ending of the name of a file, in lower case, checked to be one of these."""
+    ending = PurePath(path).suffix.lower()
+    if ending not in endings:
+        raise SettingsError(f"{path}: the name must end with one of {', '.join(endings)}")
+    return ending
