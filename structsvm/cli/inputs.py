@@ -63,9 +63,7 @@ PHRASES = {
     "features=HermiteMoments()": "--context moments",
     "features=StateScores(), or a Union that contains them,": "--context scores",
     "use Lags() or no features": "use --context lags, or none",
-    " (with need_labels=False they are read without, for with_labels)": "",
     "Name among the features what was measured": "features= names what is learned from, all of it",
-    " (blanks=True)": ", as fit does",
     "give names, y.astype(str); PartialLabels(labels=y) says that it is none": "write names",
     "give np.cumsum(y) (labels_are='changes' where files are read)": "give labels_are='changes'",
 }

@@ -98,7 +98,6 @@ class PublicSet:
         convert: Callable[[str, Fetch], Recording],
         data_home: Home = None,
     ) -> list[Recording]:
-        """Recordings by name, converted on first use and read from ``<folder>/<name>.npz`` then."""
         folder = self.folder(data_home)
         for name in names:
             if not (folder / f"{name}.npz").exists():
@@ -152,10 +151,8 @@ def fetch_har_spsw(
 
     Raises
     ------
-    SettingsError
-        If a subject is not one of them.
-    DownloadError
-        If a file cannot be downloaded or differs from the one that was registered.
+    SettingsError, DownloadError
+        If a subject is not one of them; if a file cannot be downloaded, or is another one now.
 
     Notes
     -----
@@ -185,19 +182,12 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
     folders : sequence of str
         Of "valve1" (16 experiments), "valve2" (4) and "other" (14): kinds of faults.
     data_home : path, optional
-        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
+        As of :func:`fetch_har_spsw`.
 
     Returns
     -------
     list of Recording
         ``y`` numbers the segments between the marked changes: normal, transition, fault, ...
-
-    Raises
-    ------
-    SettingsError
-        If a folder is not one of them.
-    DownloadError
-        If a file cannot be downloaded or differs from the one that was registered.
 
     Notes
     -----
@@ -221,7 +211,6 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
 
 
 def check_names(parameter: str, wanted: Sequence[str], known: set[str]) -> None:
-    """Refuse names of recordings that a set does not have."""
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
         raise SettingsError(
@@ -235,7 +224,6 @@ GRID_MS = 20  # 50 Hz, the grid that phone and watch are put on
 
 
 def activity(name: str, fetch: Fetch) -> Recording:
-    """One execution of :func:`fetch_har_spsw`."""
     logs = [table(fetch(f"DATA/{name[:3]}/{name}_{device}.csv")) for device in ("sp", "sw")]
     frames = [log.drop_duplicates("timestamp") for log in logs]
     times = [frame["timestamp"].to_numpy(np.float64) for frame in frames]
@@ -266,7 +254,6 @@ def activity_features(channels: Floats) -> tuple[Floats, tuple[str, ...]]:
 
 
 def water_loop(name: str, fetch: Fetch) -> Recording:
-    """One experiment of :func:`fetch_skab`."""
     folder, number = name.split("_")
     frame = table(fetch(f"data/{folder}/{int(number)}.csv"), separator=";")
     features = tuple(frame.columns[1:9])
@@ -291,5 +278,4 @@ def single(X: Floats) -> Floats:
 
 
 def table(path: Path, separator: str = ",") -> Any:
-    """A pandas data frame."""
     return require("pandas", "datasets", "reading a public set").read_csv(path, sep=separator)

@@ -100,20 +100,10 @@ def metric_frame(learner: MetricLearner) -> Any:
 def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
     """Write the metric into a ``.csv`` or ``.npz`` file.
 
-    Parameters
-    ----------
-    learner : MetricLearner
-        Fitted.
-    path : str or Path
-        ``.csv``: a table of ``B`` with the names of the features in the first row and column.
-        ``.npz``: arrays ``metric`` (P, P), ``components`` (rank, P), ``penalty``, ``features``
-        (P,) and, if features are scaled as on the training set, their ``mean`` and ``scale`` (P,):
-        ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
-
-    Raises
-    ------
-    SettingsError
-        If the name of the file has another ending.
+    A ``.csv`` file is a table of ``B`` with the names of the features in the first row and column.
+    A ``.npz`` file has arrays ``metric`` (P, P), ``components`` (rank, P), ``penalty``,
+    ``features`` (P,) and, if features are scaled as on the training set, their ``mean`` and
+    ``scale`` (P,): ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
 
     Examples
     --------

@@ -96,7 +96,6 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, n_bkps: int | None = None, pen: float | None = None) -> list[int]:
-        """Return the sorted segment ends, the last being T."""
         if self.n_samples is None:
             raise DataError("the detector has no signal: call fit first")
         if n_bkps == 0 or self.n_samples == 1:
@@ -108,7 +107,6 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
     def fit_predict(
         self, signal: Any, n_bkps: int | None = None, pen: float | None = None
     ) -> list[int]:
-        """Call :meth:`fit`, then :meth:`predict`."""
         return self.fit(signal).predict(n_bkps, pen)
 
 

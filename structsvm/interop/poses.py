@@ -116,7 +116,6 @@ def _features(points: Floats, at: Floats, keypoints: Sequence[str]) -> dict[str,
 
 
 def _unit(vectors: Floats) -> Floats:
-    """Scale vectors (T, D) to length 1, zeros apart."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit

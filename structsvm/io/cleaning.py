@@ -79,7 +79,6 @@ def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Rec
 
 
 def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
-    """Refuse a column without any value."""
     for feature, column in zip(recording.features, X.T, strict=True):
         if np.isnan(column).all():
             raise DataError(
@@ -203,7 +202,6 @@ def _from_marks(recording: Recording) -> Recording:
 
 
 def warn_about_spellings(recordings: Sequence[Recording]) -> None:
-    """Warn of one word that is written in several ways as a label."""
     written: dict[str, dict[str, str]] = {}
     for one in recordings:
         for label in dict.fromkeys(() if one.y is None else one.y.tolist()):
@@ -226,7 +224,6 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
 def without_odd_columns(
     recordings: Sequence[Recording], named: Sequence[str] = ()
 ) -> list[Recording]:
-    """Leave out columns that only count, unless they were named; warn of identifiers and times."""
     if named:
         return list(recordings)
     found = list(without_counting(recordings, None))
@@ -249,7 +246,6 @@ def without_odd_columns(
 
 
 def _is_doubtful(name: str, column: Floats) -> bool:
-    """Return whether a feature looks like time, an identifier or an earlier prediction."""
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True

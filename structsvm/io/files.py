@@ -187,8 +187,6 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
 
 @dataclass(frozen=True)
 class Found:
-    """Files that contain recordings, and other files beside them."""
-
     files: tuple[Path, ...]
     names: tuple[str, ...]
     """Paths below the folder that was given, or that all have in common, without suffix."""
@@ -298,7 +296,6 @@ def shared(folders: Iterable[Path]) -> tuple[str, ...]:
 
 
 def predictions_among(files: Iterable[Path]) -> list[Path]:
-    """Return the tables that are called like predictions for a file beside them."""
     stems = {path: stem_of(path) for path in files}
     made = {f"{stem}{end}" for stem in stems.values() for end in PREDICTIONS}
     return [path for path, stem in stems.items() if stem in made]
@@ -349,10 +346,8 @@ def from_long(
 
     Raises
     ------
-    DataError
-        Naming the row and the column.
-    SettingsError
-        When nothing says which rows are one recording.
+    DataError, SettingsError
+        Naming the row and the column; when nothing says which rows are one recording.
 
     Examples
     --------
@@ -411,11 +406,9 @@ class RecordingFiles:
         self.found = replace(found, files=files)
 
     def __len__(self) -> int:
-        """Return the number of files."""
         return len(self.found.files)
 
     def __getitem__(self, i: int) -> Recording:
-        """Read a recording."""
         path, name = self.found.files[i], self.found.names[i]
         recordings = read_file(path, self._options, name=name)
         if len(recordings) > 1:
@@ -451,8 +444,8 @@ def read_file(
 def _read_film(file: Path, name: str, options: FileOptions) -> Recording:
     if options.need_labels:
         raise DataError(
-            "sound and pictures hold no labels: name the table that does, labels= (with "
-            "need_labels=False they are read without, for with_labels)"
+            "sound and pictures hold no labels: name the table that does, labels= (in Python, "
+            "with_labels of what is read with need_labels=False)"
         )
     film = read_streams(file, name, options.stream, options.wanted)
     return film.choosing(options.chosen(file, film.features))
@@ -469,7 +462,6 @@ def _checked(path: Path) -> Path:
 
 
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
-    """Files of a folder and its subfolders by name, and subfolders that hold no recordings."""
     above = {*above, os.path.realpath(folder)}
     made = (PREDICTED, TRIED) if (folder / MODEL).exists() else ()
     for path in sorted(folder.iterdir()):

@@ -146,7 +146,6 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
-    """Return the label maps and overlays that lie beside their image."""
     files = list(files)
     bare = {path.with_suffix("") for path in files if path.suffix.lower() in KINDS}
     return [

@@ -324,7 +324,6 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
 
 
 def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
-    """Return a project of BORIS, in whose events states start and stop in turn."""
     now = datetime.now().isoformat(timespec="seconds")
     every = [one for some in intervals.values() for one in some]
     if dates := [one for one in every if isinstance(one.start, str) or isinstance(one.end, str)]:
@@ -515,7 +514,6 @@ def _marks_in(
 def _of_recordings(
     recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path
 ) -> list[Marked]:
-    """Find the labels of each recording by its name; warn of those of others."""
     found: dict[str, Marked] = {}
     for recording in recordings:
         called = next((name for name in _names(recording) if name in marks), None)
@@ -544,15 +542,12 @@ def _of_recordings(
 
 
 def _names(recording: Recording) -> list[str]:
-    """Return what a recording may be called in files of labels."""
     stem = spelled(printable(Path(recording.source or "").stem))
     return [recording.name, *([stem] if stem else []), name_of(recording.name)]
 
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """A recording, and what a file of labels says about it."""
-
     recording: Recording
     marks: Marks
 
@@ -627,14 +622,13 @@ def _labelled(
             raise DataError(
                 f"{(~known).sum()} of {len(axis)} samples are in no stretch, the first at "
                 f"{axis.name} {first}, or their stretch has no label: label all of them, say what "
-                "they are, as outside='rest', or learn from partial labels (blanks=True)"
+                "they are, as outside='rest', or let fit learn from some (in Python, blanks=True)"
             )
         y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
         return replace(marked.recording, y=y)
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
-    """Return the number of the segment of each sample, (T,)."""
     begins = [axis.sample_at(change) for change in changes]
     for change, t in zip(changes, begins, strict=True):
         if not 0 < t < len(axis):

@@ -102,8 +102,6 @@ class Interval:
 
 @dataclass(frozen=True)
 class Row:
-    """A labelled stretch of time, or a point, in a file."""
-
     start: Any  # None in a row that only says what was looked for in its recording
     end: Any
     label: str
@@ -118,15 +116,12 @@ class Row:
         return self.who.get("tier", "")
 
     def __str__(self) -> str:
-        """Return what a message shows of it."""
         line = "" if self.line is None else f" (line {self.line})"
         return f"{self.label!r} from {self.start} to {self.end}{line}"
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What a file of labels says about one recording."""
-
     file: Path
     rows: list[Row]
     sought: Set[str]  # the labels that those who labelled it looked for
@@ -262,7 +257,6 @@ def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
 
 
 def _of_one(rows: list[Row], kind: str, wanted: str | None, alone: bool) -> list[Row]:
-    """Select the rows of one tier, subject or annotator; refuse several not chosen from."""
     names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
     of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
     refused = ""
@@ -374,7 +368,6 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
 
 
 def _of_boris(file: LabelFile) -> Iterator[Row]:
-    """Read a project of BORIS, in which states start and stop in turn."""
     project = json.loads(file.text)
     kinds = {one["code"]: str(one.get("type", "")) for one in project["behaviors_conf"].values()}
     for name, observation in project["observations"].items():
@@ -446,7 +439,6 @@ def _of_eaf(file: LabelFile) -> Iterator[Row]:
 
 
 def _of_textgrid(file: LabelFile) -> Iterator[Row]:
-    """Read a TextGrid of Praat, long or short, with tiers of stretches or points."""
     values = iter(
         found[1] if found[2] is None else float(found[2]) for found in PRAAT.finditer(file.text)
     )
@@ -553,7 +545,6 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
 
 
 def _after(start: float | str, lasting: float | str, line: int) -> float | str:
-    """Return the end of a stretch that lasts so many seconds."""
     if isinstance(lasting, str) or (isinstance(start, str) and not YEAR_FIRST.match(start)):
         raise DataError(
             f"line {line}: a duration is for a start in seconds, or for a date with the year first"

@@ -187,7 +187,6 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
 
 
 def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> dict[str, Any]:
-    """Return the first stream of each kind, all of which must exist if ``needed``."""
     cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
     own = {
         kind: [s for s in getattr(container.streams, kind) if not s.disposition & cover]
@@ -325,7 +324,6 @@ def describe_picture(pixels: Pixels) -> Floats:
 
 @cache
 def _filters() -> NDArray[np.complex64]:
-    """Fourier transforms of Gabor filters without a mean, (12, SIZE, SIZE)."""
     filters = require("skimage.filters", "media", "describing pictures")
     found = []
     for frequency in SCALES.values():

@@ -96,7 +96,6 @@ class Recording:
 
     @property
     def where(self) -> str:
-        """Name of the recording in messages: its file, if it has one."""
         return self.name if self.source is None else self.source
 
     def place(self, start: int, end: int | None = None) -> str:
@@ -143,14 +142,12 @@ class Recording:
         return self.choosing(wanted)
 
     def choosing(self, features: Sequence[str]) -> Recording:
-        """Return the recording of some of its features, in this order."""
         places = {name: j for j, name in enumerate(self.features)}
         order = [places[name] for name in features]
         return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=tuple(features))
 
 
 def share_features(recordings: Sequence[Recording]) -> list[Recording]:
-    """Order the features of all recordings as those of the first."""
     return [one.with_features(recordings[0].features, recordings[0].where) for one in recordings]
 
 

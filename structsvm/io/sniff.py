@@ -59,8 +59,6 @@ OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How the table of a text file is written."""
-
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
@@ -69,7 +67,6 @@ class TextFormat:
     beginning: str = ""  # what the first of them says
 
     def __str__(self) -> str:
-        """Return the unusual parts in words."""
         odd = {
             f"{self.between} between columns": self.separator != ",",
             f"{self.decimal!r} as the decimal mark": self.decimal != ".",
@@ -158,7 +155,6 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:
-    """Read the bytes of a file, unpacked, up to the limit."""
     suffix, size = path.suffix.lower(), path.stat().st_size
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:

@@ -67,7 +67,6 @@ def read_frame(
 
 
 def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
-    """Return the first sheet as text, with a line for each row."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
@@ -301,7 +300,7 @@ def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] |
         place, n = origin.place(int(np.flatnonzero(~known)[0])), int((~known).sum())
         raise DataError(
             f"{origin.path}: no label, {place}, column {column.name!r}; {n} are missing: label "
-            "them, or learn without them (blanks=True)"
+            "them, or let fit learn without them (in Python, what is read with blanks=True)"
         )
     if known.all():
         return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
@@ -350,7 +349,6 @@ def _as_numbers(column: Any, origin: Origin) -> Any:
 
 
 def _times(column: Any, origin: Origin) -> TimeAxis | None:
-    """Read the times of a column; warn, and return None, if they are no times."""
     times = read_times(str(column.name), column, origin.format is not None)
     if isinstance(times, TimeAxis):
         return times
@@ -370,7 +368,6 @@ def _times(column: Any, origin: Origin) -> TimeAxis | None:
 
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
-    """Split a long table into its recordings, in the order in which they begin."""
     numbers, ids = _codes(_stripped(column))
     blank = np.flatnonzero(numbers < 0)
     if blank.size:
@@ -392,7 +389,6 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
-    """Sort the samples of each recording by time, with a warning."""
     found, moved, back = [], [], ""
     for recording in recordings:
         if recording.time is not None:

@@ -83,7 +83,6 @@ def _statistics(X: Floats, starts: Ints) -> Floats:
 
 
 def _commonest(y: NDArray[Any], starts: Ints) -> NDArray[Any]:
-    """The label that most samples of each window have, the first of several."""
     numbers: dict[Any, int] = {}
     codes = np.array([numbers.setdefault(label, len(numbers)) for label in y.tolist()])
     best = [np.bincount(part).argmax() for part in np.split(codes, starts[1:])]
