@@ -122,7 +122,6 @@ def test_what_cannot_be_read_names_the_file(folder, tmp_path):
 @pytest.mark.parametrize(
     ("paths", "masks", "message"),
     [
-        ([], None, "no images were given"),
         ("nowhere", None, "nowhere: no such file"),
         ("img/b.png", "nowhere", "nowhere: no such folder"),
         ("mask/a.npy", None, "no images|, or no images"),

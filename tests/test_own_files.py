@@ -106,7 +106,7 @@ class TestLongTables:
         with pytest.raises(DataError, match="row 3 is of no recording, column 'who' is blank"):
             from_long(frame, recording="who", time="t")
         np.savez(tmp_path / "a.npz", X=np.ones((3, 1)), y=[0, 0, 1])
-        with pytest.raises(DataError, match=r"has no column 'who': only tables have"):
+        with pytest.raises(DataError, match="without a column 'who': only tables have"):
             read_recordings(tmp_path, recording_column="who")
 
     def test_a_missing_time_is_named(self):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning
 from structsvm.interop import nwb_intervals, pose_recordings, with_behaviour
 from structsvm.io import Interval, read_intervals, write_intervals
 
@@ -127,5 +127,5 @@ def test_bouts_in_a_project_of_boris(tmp_path):
     assert read_intervals(path) == both
     project = json.loads(path.read_text())
     assert [one["code"] for one in project["behaviors_conf"].values()] == ["rest", "walk"]
-    with pytest.raises(SettingsError, match="no dates"):
+    with pytest.raises(DataError, match="no dates"):
         write_intervals(path, {"ann": [Interval("2024-05-01", "2024-05-02", "rest")]})

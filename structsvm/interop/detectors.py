@@ -89,7 +89,7 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
     def fit(self, signal: Any) -> MetricDetector:
         """Transform a signal (T, P) into the metric and hand it to the detector."""
         Z = self.metric.transform(_signal(self.learner, signal))
-        self.n_samples = Z.shape[0]
+        self.n_samples = len(Z)
         self.detector = ruptures.KernelCPD(kernel="linear", min_size=1, jump=1).fit(
             np.ascontiguousarray(Z)
         )

@@ -13,6 +13,7 @@ from structsvm.data.gaps import filled
 from structsvm.data.samples import label_values, unknown_labels
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, warn
+from structsvm.io.intervals import refuse_dates
 from structsvm.io.label_files import Interval
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
@@ -187,8 +188,7 @@ def nwb_intervals(intervals: Sequence[Interval]) -> Any:
     epoch = require("pynwb.epoch", "behaviour", "a table of NWB")
     table = epoch.TimeIntervals(name="behaviour", description="labelled by structsvm")
     table.add_column("label", "what is done")
+    refuse_dates(intervals, "NWB")
     for one in intervals:
-        if isinstance(one.start, str) or isinstance(one.end, str):
-            raise DataError(f"{one}: NWB has seconds since the start of the session, and no dates")
         table.add_interval(start_time=float(one.start), stop_time=float(one.end), label=one.label)
     return table

@@ -100,28 +100,27 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
 
 def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[Any] | None:
     """Read one label per sample, from ``y`` or ``bkps``; refuse two that contradict each other."""
-    y, ends, segments = arrays.get("y"), arrays.get("bkps"), None
+    y, ends, segments, wrong = arrays.get("y"), arrays.get("bkps"), None, ""
     if ends is not None:
         sizes = np.diff(ends.ravel().astype(np.int64), prepend=0)
         if ends.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
-            raise DataError(
-                f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"
-            )
-        segments = np.repeat(np.arange(sizes.size), sizes)
-    if y is None:
-        return segments
-    if y.shape != (T,):
-        raise DataError(f"y has shape {y.shape}, X has {T} rows")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
+            wrong = f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"
+        else:
+            segments = np.repeat(np.arange(sizes.size), sizes)
+    if y is not None and y.shape != (T,):
+        wrong = f"y has shape {y.shape}, X has {T} rows"
+    elif y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise DataError(f"the label of row {row} is {y[row]}")
-    if segments is not None and (options.need_labels or options.blanks):
+        wrong = f"the label of row {row} is {y[row]}"
+    elif y is not None and segments is not None and (options.need_labels or options.blanks):
         differ = np.flatnonzero((y[1:] != y[:-1]) != (segments[1:] != segments[:-1]))
         if differ.size:
-            raise DataError(
-                f"of 'y' and 'bkps' just one has a change at sample {differ[0] + 1}: leave one of "
-                "them out"
-            )
+            one = f"just one has a change at sample {differ[0] + 1}"
+            wrong = f"of 'y' and 'bkps' {one}: leave one of them out"
+    if wrong:
+        raise DataError(wrong)
+    if y is None:
+        return segments
     missing = are_spelled(y.tolist(), options.missing_labels)
     return known_where(y, ~missing) if missing.any() else y
 
@@ -428,11 +427,15 @@ def read_file(
     if kind not in (".npz", *MEDIA):
         found = recordings_in(*read_frame(file, options), name, options)
     else:
+        wrong = ""
         if options.recording_column not in (None, *options.optional):
-            raise DataError(
-                f"{file} is one recording and has no column {options.recording_column!r}: only "
-                "tables have"
-            )
+            wrong = f"one recording, without a column {options.recording_column!r}: only tables "
+            wrong += "have columns"
+        elif kind != ".npz" and options.need_labels:
+            wrong = "sound and pictures hold no labels: name the table that does, labels= (in "
+            wrong += "Python, with_labels of what is read with need_labels=False)"
+        if wrong:
+            raise DataError(f"{file}: {wrong}")
         with about(file):
             found = [(read_npz if kind == ".npz" else _read_film)(file, name, options)]
     if options.rate is None:
@@ -442,11 +445,6 @@ def read_file(
 
 
 def _read_film(file: Path, name: str, options: FileOptions) -> Recording:
-    if options.need_labels:
-        raise DataError(
-            "sound and pictures hold no labels: name the table that does, labels= (in Python, "
-            "with_labels of what is read with need_labels=False)"
-        )
     film = read_streams(file, name, options.stream, options.wanted)
     return film.choosing(options.chosen(file, film.features))
 

@@ -97,8 +97,6 @@ def read_images(
         files, beside = _images_of(path)
         folder = beside if masks is None else Path(masks)
         found += [_read(file, folder, need_labels, max_pixels) for file in files]
-    if not found:
-        raise DataError("no images were given: name files or folders")
     return found
 
 
@@ -168,9 +166,10 @@ def _read(
     if maps:
         labels = label_map_of(maps[0], max_pixels)
         sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
-        if sizes[0] != sizes[1]:
-            raise DataError(f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}")
-    elif need_labels:
+        wrong = sizes[0] != sizes[1] and f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}"
+    else:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"
-        raise DataError(f"{path}: no label map of that name {where}")
+        wrong = need_labels and f"{path}: no label map of that name {where}"
+    if wrong:
+        raise DataError(wrong)
     return LabelledImage(printable(path.stem), image, labels, str(path))

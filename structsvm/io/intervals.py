@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import label_values, missing_labels, unknown_labels
+from structsvm.data.samples import check_vector, label_values, missing_labels, unknown_labels
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
 from structsvm.io.label_files import (
@@ -178,11 +178,10 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     >>> intervals_of(["rest", "rest", "walk"], np.array([0.0, 0.5, 1.0]))[1]
     Interval(start=1.0, end=1.5, label='walk')
     """
-    values, axis = label_values(y), time_axis(times, len(times))
-    if values.shape != (len(axis),):
-        n = counted(values.size, "label") if values.ndim == 1 else f"labels of {values.shape}"
-        raise DataError(f"{len(axis)} samples but {n}: give one for each")
-    if not len(axis):
+    values = label_values(y)
+    check_vector(values)
+    axis = time_axis(times, values.size)
+    if not values.size:
         return []
     known = ~unknown_labels(values)
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
@@ -283,9 +282,9 @@ def write_intervals(
 
     Raises
     ------
-    SettingsError
-        For another kind of file, for several recordings in one label track, and for dates in a
-        project of BORIS.
+    SettingsError, DataError
+        For another kind of file, for several recordings in one label track; for dates in a project
+        of BORIS.
 
     Examples
     --------
@@ -326,8 +325,7 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
 def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
     now = datetime.now().isoformat(timespec="seconds")
     every = [one for some in intervals.values() for one in some]
-    if dates := [one for one in every if isinstance(one.start, str) or isinstance(one.end, str)]:
-        raise SettingsError(f"{path}: BORIS has times in seconds, and no dates: {dates[0]}")
+    refuse_dates(every, f"{path}: BORIS")
     blank = dict.fromkeys(("description", "category", "modifiers", "excluded"), "")
     behaviors = {
         str(k): blank | {"type": "State event", "key": chr(ord("a") + k % 26), "code": code}
@@ -342,6 +340,12 @@ def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[st
     conf = {"time_format": "seconds", "subjects_conf": {}, "behavioral_categories": []}
     conf |= {"independent_variables": {}, "coding_map": {}, "project_format_version": "7.0"}
     return about | conf | {"behaviors_conf": behaviors, "observations": observations}
+
+
+def refuse_dates(intervals: Sequence[Interval], owner: str) -> None:
+    for one in intervals:
+        if isinstance(one.start, str) or isinstance(one.end, str):
+            raise DataError(f"{owner} has times in seconds, and no dates: {one}")
 
 
 def with_labels(
@@ -398,15 +402,14 @@ def with_labels(
     """
     layers = layers_of(recordings, path, blanks=blanks, outside=outside, **chosen)
     first, found = next(iter(layers.items()))
+    without, wrong = [one.name for one in found if one.y is None], ""
     if len(layers) > 1:
-        raise DataError(
-            f"{path}: several labels at once, in layers called {listed(list(layers))}: choose one, "
-            f"tier={first!r}; structsvm try learns each"
-        )
-    if without := [one.name for one in found if one.y is None]:
-        raise DataError(
-            f"{path}: nothing about {listed(without)} of {first!r}: leave out what has no labels"
-        )
+        wrong = f"several labels at once, in layers called {listed(list(layers))}: choose one, "
+        wrong += f"tier={first!r}; structsvm try learns each"
+    elif without:
+        wrong = f"nothing about {listed(without)} of {first!r}: leave out what has no labels"
+    if wrong:
+        raise DataError(f"{path}: {wrong}")
     return found
 
 

@@ -291,17 +291,17 @@ def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] |
     known, kind = column.notna().to_numpy(), getattr(column.dtype, "kind", "O")
     if not (options.need_labels or options.blanks or known.all()):
         return None
+    wrong = ""
     if kind == "f" and (column.abs() >= 2**53).any():
-        raise DataError(
-            f"{origin.path}: column {column.name!r} has labels that are numbers beyond 2**53, of "
-            "which several are one float: write them as text"
-        )
-    if not (options.blanks or known.all()):
+        wrong = "numbers beyond 2**53 as labels, of which several are one float: write them as text"
+    elif not (options.blanks or known.all()):
         place, n = origin.place(int(np.flatnonzero(~known)[0])), int((~known).sum())
-        raise DataError(
-            f"{origin.path}: no label, {place}, column {column.name!r}; {n} are missing: label "
-            "them, or let fit learn without them (in Python, what is read with blanks=True)"
+        wrong = (
+            f"no label, {place}; {n} are missing: label them, or let fit learn without them (in "
         )
+        wrong += "Python, what is read with blanks=True)"
+    if wrong:
+        raise DataError(f"{origin.path}: column {column.name!r}: {wrong}")
     if known.all():
         return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
     if kind in "iuf":
@@ -369,18 +369,16 @@ def _times(column: Any, origin: Origin) -> TimeAxis | None:
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
     numbers, ids = _codes(_stripped(column))
-    blank = np.flatnonzero(numbers < 0)
-    if blank.size:
-        raise DataError(
-            f"{whole.where}: {whole.place(int(blank[0]))} is of no recording, column "
-            f"{column.name!r} is blank there; {blank.size} are missing"
-        )
+    blank, wrong = np.flatnonzero(numbers < 0), ""
     # a name may become that of a file
     names = [spelled(re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())) for value in ids]
-    if twice := repeated_in(names):
-        raise DataError(
-            f"{whole.where}: two recordings would be called {twice[0]!r}, give them other names"
-        )
+    if blank.size:
+        wrong = f"{whole.place(int(blank[0]))} is of no recording, column {column.name!r} is blank "
+        wrong += f"there; {blank.size} are missing"
+    elif twice := repeated_in(names):
+        wrong = f"two recordings would be called {twice[0]!r}, give them other names"
+    if wrong:
+        raise DataError(f"{whole.where}: {wrong}")
     parts = [whole.at(np.flatnonzero(numbers == number)) for number in range(len(names))]
     return [
         replace(part, name=own, source=f"{whole.where}, {column.name} {own}")
