@@ -34,17 +34,6 @@ def complaint(*paths, **options) -> str:
 
 
 class TestWhatIsRead:
-    def test_the_three_kinds_give_the_same_recording(self, tmp_path):
-        frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y})
-        frame.to_csv(tmp_path / "one.csv", index=False)
-        frame.to_parquet(tmp_path / "one.parquet")
-        npz(tmp_path / "one.npz")
-        for kind in ("csv", "parquet", "npz"):
-            (found,) = read_recordings(tmp_path / f"one.{kind}")
-            assert (found.name, found.features) == ("one", ("a", "b"))
-            np.testing.assert_array_equal(found.X, X)
-            np.testing.assert_array_equal(found.y, Y)
-
     def test_labels_may_be_missing_where_none_are_needed(self, tmp_path):
         text(tmp_path / "one.csv", "a,b\n1,2\n")
         np.savez(tmp_path / "two.npz", X=X, features=["b", "a"])

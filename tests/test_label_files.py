@@ -232,13 +232,6 @@ def test_points_alone_are_changes(tmp_path, name, text):
     assert found.y.tolist() == [0, 0, 1, 1, 2, 2]
 
 
-def test_an_end_that_is_called_a_duration(tmp_path):
-    path = tmp_path / "events.tsv"
-    path.write_text("from\tduration\twhat\n0.0\t4.0\trest\n4.0\t5.0\ttask\n")
-    found = read_intervals(path, start="from", end="duration", label="what")
-    assert found == {"events": [Interval(0.0, 4.0, "rest"), Interval(4.0, 9.0, "task")]}
-
-
 def recording(name, T, time=True):
     axis = TimeAxis("seconds", np.arange(float(T)), lasting=1.0) if time else None
     return Recording(name, np.zeros((T, 1)), None, ("x",), f"films/{name}.mkv", time=axis)
@@ -323,15 +316,6 @@ class TestWhose:
         assert find_recordings(tmp_path, labels=tmp_path).files == (tmp_path / "ann.mkv",)
 
 
-class TestSamplesThatLast:
-    AXIS = TimeAxis("seconds", np.arange(4.0), lasting=1.0)
-
-    def test_the_end_is_that_of_the_last_one(self):
-        assert [self.AXIS.text(t) for t in (0, 3, 4)] == ["0", "3", "4"]
-        assert self.AXIS.edges.tolist() == [0, 1, 2, 3, 4]
-        assert self.AXIS.at(np.array([1, 2])).text(2) == "3"
-
-
 WALK = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(6.0, 7.5, "rest")]
 TIERS = "several tiers, 'gait', 'hands': choose one, tier='gait'"
 TIMES = np.arange(20) / 2
@@ -377,13 +361,6 @@ class TestFiles:
             assert read_intervals(path, annotator=by) == {"walk": WALK, "run": []}
 
     def test_tables(self, tmp_path):
-        boris = tmp_path / "events.csv"
-        boris.write_text(
-            "Observation id,Subject,Behavior,Behavior type,Start (s),Stop (s),Duration (s)\n"
-            "walk,ann,rest,STATE,0.0,2.5,2.5\nwalk,ann,cough,POINT,1.0,1.0,NA\n"
-            "walk,ann,walk,STATE,2.5,4.0,1.5\nwalk,ann,rest,STATE,6.0,7.5,1.5\n"
-        )
-        assert read_intervals(boris) == {"walk": WALK}
         aimless = tmp_path / "aimless.txt"
         aimless.write_text("Begin Time - ss.msec\tEnd Time - ss.msec\n0.0\t1.0\n")
         with pytest.raises(DataError, match=r"no column of the label.*name it with label="):

@@ -29,13 +29,6 @@ def recording(**columns):
 
 
 class TestFolders:
-    def test_one_name_in_two_kinds_is_refused(self, tmp_path):
-        frame = pd.DataFrame({"a": [1.0, 4.0], "label": [0, 1]})
-        frame.to_csv(tmp_path / "walk.csv", index=False)
-        frame.to_parquet(tmp_path / "walk.parquet")
-        with pytest.raises(DataError, match=r"walk\.parquet has the name of another file"):
-            read_recordings(tmp_path)
-
     def test_tables_that_are_not_read_are_refused(self, tmp_path):
         (tmp_path / "one.csv").write_text("a,label\n1,0\n2,1\n")
         (tmp_path / "two.ods").write_text("a\tlabel\n1\t0\n")
@@ -144,10 +137,6 @@ class TestColumns:
     def quietly(self, *recordings):
         with pytest.warns(DataWarning, match="left out"):
             return without_odd_columns(recordings)
-
-    def test_a_recording_is_printed_in_a_line(self, rng):
-        one = recording(x=rng.normal(size=50), z=np.arange(50.0))
-        assert repr(one).startswith(f"<Recording {one.name!r}: 50 samples of 2 features, ")
 
     def test_time_is_named(self, rng):
         (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))

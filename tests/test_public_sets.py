@@ -198,10 +198,7 @@ def test_every_file_has_a_checksum(public_set):
     ("call", "message"),
     [
         (lambda: datasets.fetch_har_spsw([24]), r"subjects must be one of \['s01', .*, got 's24'"),
-        (
-            lambda: datasets.fetch_skab(["valve3"]),
-            r"folders must be one of \['other', ",
-        ),
+        (lambda: datasets.fetch_skab(["valve3"]), r"folders must be one of \['other', "),
         (lambda: _sets.fetch_tep([0]), r"faults must be one of \['fault01', .*, got 'fault00'"),
         (lambda: _sets.fetch_tssb(["nothing"]), r"names must be one of \['Adiac', "),
         (lambda: _sets.fetch_tcpd(["nothing"]), r"names must be among bank, "),

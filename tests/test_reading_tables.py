@@ -58,14 +58,6 @@ def test_every_way_to_write_a_table_gives_the_same_recording(
     assert found.y.tolist() == ["rest", "rest", "walk"]
 
 
-def test_what_was_detected_is_said(tmp_path):
-    assert str(read_recording(written(tmp_path / "a.csv")).origin.format) == ""
-    odd = read_recording(written(tmp_path / "b.csv", ";", ",", "cp1252"))
-    assert str(odd.origin.format) == (
-        "';' between columns, ',' as the decimal mark, the encoding cp1252"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "options", "columns"),
     [

@@ -163,13 +163,15 @@ def _read(
     names = [f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
+    wrong = ""
     if maps:
         labels = label_map_of(maps[0], max_pixels)
         sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
-        wrong = sizes[0] != sizes[1] and f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}"
-    else:
+        if sizes[0] != sizes[1]:
+            wrong = f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}"
+    elif need_labels:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"
-        wrong = need_labels and f"{path}: no label map of that name {where}"
+        wrong = f"{path}: no label map of that name {where}"
     if wrong:
         raise DataError(wrong)
     return LabelledImage(printable(path.stem), image, labels, str(path))
