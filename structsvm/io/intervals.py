@@ -462,8 +462,10 @@ def layers_of(
     for name in chosen:
         refuse_unlisted("the choice of labels", name, CHOSEN)
     ours = _of_recordings(recordings, _marks_in(Path(path), recordings, chosen), Path(path))
-    tiers = list(dict.fromkeys(row.tier for one in ours for row in one.rows))
-    if tier in tiers or (tier is None and any(len({r.tier for r in one.rows}) > 1 for one in ours)):
+    tiers = list(dict.fromkeys(row.tier for one in ours for row in one.marks.rows))
+    if tier in tiers or (
+        tier is None and any(len({r.tier for r in one.marks.rows}) > 1 for one in ours)
+    ):
         return {
             name: [_labelled(one.of_tier(name), blanks, outside, name) for one in ours]
             for name in tiers
@@ -558,21 +560,17 @@ class Marked:
     def where(self) -> str:
         return f"{self.marks.file}: {self.recording.name}"
 
-    @property
-    def rows(self) -> list[Row]:
-        return self.marks.rows
-
     @cached_property
     def axis(self) -> TimeAxis:
         """What the moments of the file are on: the times, or the numbers of the samples."""
-        axis, units = self.recording.time, {row.unit for row in self.rows}
+        axis, units = self.recording.time, {row.unit for row in self.marks.rows}
         if axis is not None and "samples" not in units:
             return axis
         axis = TimeAxis("sample", np.arange(len(self.recording.X)))
         ways = "name the column of time (time_column=), or give the sampling rate in Hz (rate=)"
         if not units <= {None, "samples"}:
             raise DataError(f"its labels are in seconds, and it has no times: {ways}")
-        ends = [axis.value(at) for row in self.rows for at in (row.start, row.end)]
+        ends = [axis.value(at) for row in self.marks.rows for at in (row.start, row.end)]
         if any(at != round(at) for at in ends):
             warn(
                 f"{self.where}: it has no times, so that labels count samples and are rounded up "
@@ -584,13 +582,13 @@ class Marked:
     @cached_property
     def spans(self) -> list[Span]:
         """The samples of each stretch; none where all rows are points, which are changes."""
-        if all(row.start == row.end for row in self.rows):
+        if all(row.start == row.end for row in self.marks.rows):
             return []
         with about(self.where):
-            return _spans(self.rows, self.axis, f"{self.where}: ")
+            return _spans(self.marks.rows, self.axis, f"{self.where}: ")
 
     def of_tier(self, tier: str) -> Marked:
-        rows = [row for row in self.rows if row.tier == tier]
+        rows = [row for row in self.marks.rows if row.tier == tier]
         return Marked(self.recording, replace(self.marks, rows=rows))
 
 
@@ -607,9 +605,9 @@ def _labelled(
     marked: Marked, blanks: bool, outside: str | None, tier: str | None = None
 ) -> Recording:
     """Return the recording with names of stretches, or numbers of segments between points."""
-    if not marked.rows and tier is not None:
+    if not marked.marks.rows and tier is not None:
         return replace(marked.recording, y=None)
-    if not marked.rows:
+    if not marked.marks.rows:
         raise DataError(
             f"{marked.marks.file}: nothing about {marked.recording.name}: leave out a recording "
             "that has no labels"
@@ -617,7 +615,9 @@ def _labelled(
     with about(marked.where):
         axis = marked.axis
         if not marked.spans:
-            return replace(marked.recording, y=_segments([row.start for row in marked.rows], axis))
+            return replace(
+                marked.recording, y=_segments([row.start for row in marked.marks.rows], axis)
+            )
         placed = _placed(marked.spans, axis, outside)
         known = ~missing_labels(placed)
         if not (blanks or known.all()):

@@ -315,15 +315,15 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
     """Read tasks; what a model predicted where its version is asked for as the annotator."""
     tasks = json.loads(file.text)
     tasks = tasks if isinstance(tasks, list) else [tasks]
-    names = _task_names(tasks)
+    names, wrong = _task_names(tasks), ""
     if len(set(names)) < len(names):
-        raise DataError(f"two tasks are about one of {listed(names, 5)}")
+        wrong = f"two tasks are about one of {listed(names, 5)}"
+    elif any(task.keys().isdisjoint(("annotations", "predictions")) for task in tasks):
+        wrong = "a task has neither annotations nor predictions: export from Label Studio as JSON, "
+        wrong += "which JSON-MIN is not"
+    if wrong:
+        raise DataError(wrong)
     for task, name in zip(tasks, names, strict=True):
-        if not {"annotations", "predictions"} & task.keys():
-            raise DataError(
-                "a task has neither annotations nor predictions: export from Label Studio as "
-                "JSON, which JSON-MIN is not"
-            )
         yield Row(None, None, "", name)
         seen: set[str] = set()
         for number, one in enumerate(task.get("annotations", ()), 1):
