@@ -89,8 +89,8 @@ class TestRelevantChanges:
         ("options", "message"),
         [
             ({"n_relevant": 400}, r"n_relevant must be in 1..300 \(n_features\), got 400"),
-            ({"n_samples": 150}, "n_samples must be >= 200 .* got 150"),
-            ({"rank": 0}, "rank must be from 1 to 10000 or None, got 0"),
+            ({"n_samples": 150}, "n_samples must be an integer >= 200, got 150"),
+            ({"rank": 0}, "rank must be an integer >= 1, got 0"),
         ],
     )
     def test_settings_that_cannot_be(self, options, message):

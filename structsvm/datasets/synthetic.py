@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
+from structsvm.support.checks import refuse_below
 
 MIN_LENGTH = 20  # samples in the shortest segment
 N_CHANGES = (5, 9)  # fewest and most changes of a recording, and of each nuisance feature
-MOST_LEVELS = 10_000  # latent levels at most
 LOADINGS_SEED = 12345
 """The relevant directions are the same whatever ``random_state``: a test set must share them."""
 
@@ -65,24 +65,11 @@ def relevant_changes(
     >>> recordings[0].X.shape, recordings[0].features
     ((200, 3), ('relevant_0', 'nuisance_0', 'nuisance_1'))
     """
-    fewest = (N_CHANGES[1] + 1) * MIN_LENGTH
-    for is_right, message in (
-        (
-            1 <= n_relevant <= n_features,
-            f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}",
-        ),
-        (
-            n_samples >= fewest,
-            f"n_samples must be >= {fewest} for {N_CHANGES[1] + 1} segments of {MIN_LENGTH} "
-            f"samples, got {n_samples}",
-        ),
-        (
-            rank is None or 1 <= rank <= MOST_LEVELS,
-            f"rank must be from 1 to {MOST_LEVELS} or None, got {rank}",
-        ),
-    ):
-        if not is_right:
-            raise SettingsError(message)
+    if not 1 <= n_relevant <= n_features:
+        raise SettingsError(f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}")
+    refuse_below((N_CHANGES[1] + 1) * MIN_LENGTH, "n_samples", n_samples)
+    if rank is not None:
+        refuse_below(1, "rank", rank)
     rng = np.random.default_rng(random_state)
     features = [f"relevant_{j}" for j in range(n_relevant)]
     features += [f"nuisance_{j}" for j in range(n_features - n_relevant)]

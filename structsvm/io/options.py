@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import listed
-from structsvm.support.checks import is_whole, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.plain import is_number_text
 
 SPACES = r"\s+"  # what separates columns that stand below each other; pandas reads it so
@@ -97,40 +97,28 @@ class FileOptions:
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
         refuse_unlisted("missing", self.missing, TREATMENTS)
-        rate = self.rate
+        for line in self.skip_lines:
+            refuse_below(1, "skip_lines", line)
+        if self.window is not None:
+            refuse_below(1, "window", self.window)
+        rate, wrong = self.rate, ""
         if rate is not None:
             rate = float(rate) if is_number_text(str(rate)) else 0.0
-        for is_right, message in (
-            (
-                is_one and is_mark,
-                "separator must be one letter, 'tab' or 'space', and decimal another one, '.' or "
-                f"',', got {self.separator!r} and {self.decimal!r}",
-            ),
-            (
-                self.window is None or (is_whole(self.window) and self.window >= 1),
-                f"window is a number of samples from 1, got {self.window!r}",
-            ),
-            (
-                self.in_order or self.window in (None, 1),
-                "window= is for recordings: the rows of a table are in no order",
-            ),
-            (
-                self.missing in (None, "error") or self.in_order == (self.missing != "impute"),
-                f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}: "
-                "missing='interpolate' puts values between samples that follow each other, and "
-                "missing='impute' puts the median of their column there, of rows in no order",
-            ),
-            (
-                all(is_whole(line) and line >= 1 for line in self.skip_lines),
-                f"lines to skip are counted from 1, got {list(self.skip_lines)}",
-            ),
-            (
-                rate is None or 0 < rate < np.inf,
-                f"rate must be a number of samples per second, got {self.rate!r}",
-            ),
-        ):
-            if not is_right:
-                raise SettingsError(message)
+            if not 0 < rate < np.inf:
+                wrong = f"rate must be a number of samples per second, got {self.rate!r}"
+        if not (is_one and is_mark):
+            wrong = "separator must be one letter, 'tab' or 'space', and decimal another one, '.' "
+            wrong += f"or ',', got {self.separator!r} and {self.decimal!r}"
+        elif not self.in_order and self.window not in (None, 1):
+            wrong = "window= is for recordings: the rows of a table are in no order"
+        elif self.missing not in (None, "error") and self.in_order == (self.missing == "impute"):
+            wrong = f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}"
+            wrong += (
+                ": missing='interpolate' puts values between samples that follow each other, and "
+                "missing='impute' puts the median of their column there, of rows in no order"
+            )
+        if wrong:
+            raise SettingsError(wrong)
         object.__setattr__(self, "separator", separator)
         object.__setattr__(self, "rate", rate)
 

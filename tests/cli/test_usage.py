@@ -138,7 +138,7 @@ def test_version_help_and_wrong_usage_need_no_library():
         ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
         (
             "change-point train --set files.skip_lines=x",
-            "lines to skip are counted from 1, got",
+            "skip_lines must be an integer >= 1, got 'x'",
         ),
     ],
 )
