@@ -149,10 +149,8 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
 
     Raises
     ------
-    DataError
-        When labels are missing or of several kinds.
-    SettingsError
-        When the name of the file has another ending.
+    DataError, SettingsError
+        When labels are missing or of several kinds; when the name of the file has another ending.
 
     Examples
     --------
@@ -437,16 +435,15 @@ def read_file(
         if wrong:
             raise DataError(f"{file}: {wrong}")
         with about(file):
-            found = [(read_npz if kind == ".npz" else _read_film)(file, name, options)]
+            if kind == ".npz":
+                found = [read_npz(file, name, options)]
+            else:
+                film = read_streams(file, name, options.stream, options.wanted)
+                found = [film.choosing(options.chosen(file, film.features))]
     if options.rate is None:
         return found
     times = [TimeAxis("seconds", np.arange(len(one.X)) / options.rate) for one in found]
     return [replace(one, time=one.time or t) for one, t in zip(found, times, strict=True)]
-
-
-def _read_film(file: Path, name: str, options: FileOptions) -> Recording:
-    film = read_streams(file, name, options.stream, options.wanted)
-    return film.choosing(options.chosen(file, film.features))
 
 
 def _checked(path: Path) -> Path:

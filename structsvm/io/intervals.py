@@ -64,10 +64,9 @@ def labels_of(
 
     Raises
     ------
-    DataError
-        When intervals of different labels overlap, or an interval ends before it starts.
-    SettingsError
-        When the tolerance is no number >= 0.
+    DataError, SettingsError
+        When intervals of different labels overlap, or an interval ends before it starts; when the
+        tolerance is no number >= 0.
 
     Examples
     --------
@@ -380,11 +379,10 @@ def with_labels(
 
     Raises
     ------
-    DataError
+    DataError, SettingsError
         When the file has nothing about a recording, or what it has may be of two, or is of several
-        layers; when a change is not within the recording, or samples lack a label.
-    SettingsError
-        For another keyword.
+        layers; when a change is not within the recording, or samples lack a label; for another
+        keyword.
 
     Examples
     --------

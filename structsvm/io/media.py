@@ -94,12 +94,9 @@ def read_media(path: str | PathLike[str], *, stream: str | None = None) -> Recor
 
     Raises
     ------
-    DataError
-        When the file cannot be decoded to its end, or has no such stream.
-    SettingsError
-        For another stream.
-    MissingExtraError
-        When PyAV or scikit-image are not installed.
+    DataError, SettingsError, MissingExtraError
+        When the file cannot be decoded to its end, or has no such stream; for another stream; when
+        PyAV or scikit-image are not installed.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.errors import DataError
-from structsvm.io.options import SPACES, USUAL, FileOptions
+from structsvm.io.options import SPACES, FileOptions
 from structsvm.io.recording import listed
 from structsvm.storage import limits
 from structsvm.support.plain import is_number_text, some_of
@@ -105,15 +105,15 @@ def stem_of(path: Path) -> str:
     return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
 
 
-def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat]:
-    """Read a text, with blank lines for those that are no rows, and find its format."""
-    text, encoding = decoded(path, _content(path, options.max_bytes), options.encoding)
-    return without_lines_beside(text, encoding, options, options.separator)
+def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tuple[str, TextFormat]:
+    """Read a text, with blank lines for those that are no rows, and find its format.
 
-
-def without_lines_beside(
-    text: str, encoding: str, options: FileOptions, separator: str | None
-) -> tuple[str, TextFormat]:
+    The text of a sheet has been read, with commas between columns.
+    """
+    separator = options.separator if sheet is None else ","
+    text, encoding = sheet, "utf-8"
+    if text is None:
+        text, encoding = decoded(path, _content(path, options.max_bytes), options.encoding)
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""

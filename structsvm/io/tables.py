@@ -25,7 +25,6 @@ from structsvm.io.sniff import (
     kind_of,
     read_text,
     refuse_thousands,
-    without_lines_beside,
 )
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
@@ -89,10 +88,8 @@ def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
 def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
     """Read a text; labels and names of recordings are words even if they look like numbers."""
     pandas = require("pandas", "files", "reading tables")
-    if kind_of(path) in EXCEL:
-        text, written = without_lines_beside(_sheet(path, as_text, options), "utf-8", options, ",")
-    else:
-        text, written = read_text(path, options)
+    sheet = _sheet(path, as_text, options) if kind_of(path) in EXCEL else None
+    text, written = read_text(path, options, sheet)
     names = [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
