@@ -290,15 +290,18 @@ def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] |
         return None
     wrong = ""
     if kind == "f" and (column.abs() >= 2**53).any():
-        wrong = "numbers beyond 2**53 as labels, of which several are one float: write them as text"
+        wrong = (
+            f"column {column.name!r} has labels that are numbers beyond 2**53, of which several "
+        )
+        wrong += "are one float: write them as text"
     elif not (options.blanks or known.all()):
         place, n = origin.place(int(np.flatnonzero(~known)[0])), int((~known).sum())
         wrong = (
-            f"no label, {place}; {n} are missing: label them, or let fit learn without them (in "
+            f"no label, {place}, column {column.name!r}; {n} are missing: label them, or let fit "
         )
-        wrong += "Python, what is read with blanks=True)"
+        wrong += "learn without them (in Python, what is read with blanks=True)"
     if wrong:
-        raise DataError(f"{origin.path}: column {column.name!r}: {wrong}")
+        raise DataError(f"{origin.path}: {wrong}")
     if known.all():
         return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
     if kind in "iuf":
