@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.gaps import blocks, filled, magnitudes, means, scales
 from structsvm.data.sample import LARGEST, RECORDINGS, Data, Deferred, Words, of_each
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, about, warn
 from structsvm.support.arrays import Bools, Floats, Ints, all_within
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.plain import counted, read_only, some_of
@@ -80,15 +79,6 @@ def cell(row: int, column: int, names: Sequence[str] | None) -> str:
     """An entry of a matrix in words, with the name of its column."""
     named = names is not None and column < len(names)
     return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")
-
-
-@contextmanager
-def naming(which: str) -> Iterator[None]:
-    """Say in a DataError which sample it is about."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{which}: {error}") from error
 
 
 def one_each(given: Any, n: int, words: Words, noun: str = "labelling", way_out: str = "") -> Any:
@@ -429,7 +419,7 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     if groups is None:
         return list(range(N)), np.arange(N)
     refuse_no_array(groups, "groups")
-    with naming("groups"):
+    with about("groups"):
         values = label_values(groups if hasattr(groups, "__array__") else list(groups))
     refuse_other_shape(values, N, words.whole, "groups")
     missing = np.flatnonzero(missing_labels(values))

@@ -14,12 +14,11 @@ from structsvm.data.samples import (
     UNKNOWN,
     label_values,
     labels_of_items,
-    naming,
     numbered,
     one_each,
     unknown_labels,
 )
-from structsvm.errors import DataError
+from structsvm.errors import DataError, about
 from structsvm.support.arrays import Floats, Ints
 
 Objects = NDArray[np.object_]
@@ -45,7 +44,7 @@ class States:
             zip(one_each(ys, len(Xs), words, way_out=way_out), Xs, strict=True)
         ):
             labels = getattr(y, "labels", y)  # of PartialLabels
-            with naming(f"{words.whole} {i}"):
+            with about(f"{words.whole} {i}"):
                 values = label_values(np.full(len(X), UNKNOWN) if labels is None else labels)
             if values.shape != (len(X),):
                 raise DataError(
@@ -70,7 +69,7 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
     """The name of each item of each sample, None where it has none; None if none has names."""
     vectors = []
     for i, (y, T) in enumerate(zip(ys, sizes, strict=True)):
-        with naming(f"{whole} {i}"):
+        with about(f"{whole} {i}"):
             vectors.append(labels_of_items(y, T))
     have = [values is not None for values in vectors]
     if not any(have):

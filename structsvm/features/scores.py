@@ -19,11 +19,10 @@ from structsvm.data.samples import (
     UNKNOWN,
     Standardizer,
     label_values,
-    naming,
     one_each,
     unknown_labels,
 )
-from structsvm.errors import DataError
+from structsvm.errors import DataError, about
 from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
 from structsvm.features.frames import (
@@ -409,7 +408,7 @@ def _begins(y: Any, T: int, i: int) -> Ints:
         begins[1:] = values[1:] != values[:-1]
         begins[1:][unknown[1:] | unknown[:-1]] = UNKNOWN
         return begins
-    with naming(f"recording {i}"):
+    with about(f"recording {i}"):
         ends = EquivalenceMatrix.from_breakpoints(values).breakpoints
         if ends[-1] != T:
             raise DataError(f"there are {T} samples, and the last breakpoint is {ends[-1]}")

@@ -483,7 +483,7 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
         )
     ys, values = _listed(y, "y")
     N = len(samples.xs)
-    wrong = np.ma.getmaskarray(y) if np.ma.isMaskedArray(y) else np.zeros(len(ys), dtype=np.bool_)
+    wrong: Any = np.ma.getmaskarray(y) if np.ma.isMaskedArray(y) else np.False_
     if values is not None and values.dtype.kind == "f":
         wrong = wrong | ~np.isfinite(values)
     row = np.argwhere(wrong)[0][0] if wrong.any() else 0

@@ -11,8 +11,8 @@ import numpy as np
 
 from structsvm.data.reading import labels_that_came
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words, of_each
-from structsvm.data.samples import naming, one_each
-from structsvm.errors import DataError
+from structsvm.data.samples import one_each
+from structsvm.errors import DataError, about
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of
 from structsvm.parallel import single_threaded
@@ -144,7 +144,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     found = []
     for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
         with (
-            naming(f"{words.whole} {i}"),
+            about(f"{words.whole} {i}"),
             asked(problem, "encode", f"{words.whole} {i}"),
             nothing_written(f"encode, of {words.whole} {i},"),
         ):
