@@ -56,13 +56,9 @@ class StructSVMError(Exception):
 
     Examples
     --------
-    >>> from structsvm import StructSVMError
-    >>> from structsvm.partitions import EquivalenceMatrix
-    >>> try:
-    ...     EquivalenceMatrix.from_breakpoints([3, 2])
-    ... except StructSVMError as error:
-    ...     print(error)
-    breakpoints must be positive and strictly increasing, got [3, 2]
+    >>> from structsvm import DataError, StructSVMError
+    >>> issubclass(DataError, StructSVMError)
+    True
     """
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Requ
 from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 from structsvm.support.quiet import without_warnings
-from structsvm.weights import PSD, Product, WeightSpace
+from structsvm.weights import PSD, Product
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -87,7 +87,9 @@ class CvxpyMaster(Master):
         problem = cp.Problem(cp.Minimize(objective), [*constraints, *further])
         precise = request.tol < PRECISE
         usual = ["CLARABEL", "SCS"]
-        if largest_order(risk.space) > LARGE_ORDER and not precise:
+        factors = risk.space.factors if isinstance(risk.space, Product) else (risk.space,)
+        is_large = any(isinstance(cone, PSD) and cone.order > LARGE_ORDER for cone in factors)
+        if is_large and not precise:
             usual.reverse()
         if (own := self.solver.upper()) != "AUTO":
             usual = [own, *(name for name in usual if name != own)]
@@ -95,13 +97,6 @@ class CvxpyMaster(Master):
         dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
         duals = tuple(constraint.dual_value for constraint in further) if further else None
         return checked(MasterSolution(np.asarray(w.value), dual, label, duals=duals), risk, cuts)
-
-
-def largest_order(space: WeightSpace) -> int:
-    """Order of the largest semi-definite block, 0 if there is none."""
-    if isinstance(space, Product):
-        return max(largest_order(factor) for factor in space.factors)
-    return space.order if isinstance(space, PSD) else 0
 
 
 def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]) -> None:

@@ -52,11 +52,9 @@ class Threads(_Local):
 
     Examples
     --------
-    >>> import operator
     >>> from structsvm.parallel import Threads
-    >>> with Threads(n_jobs=2).open([1, 2, 3]) as session:
-    ...     session.map(operator.mul, 10)
-    [10, 20, 30]
+    >>> Threads(n_jobs=2)
+    Threads(n_jobs=2)
     """
 
     @contextmanager
@@ -80,11 +78,9 @@ class Auto(_Local):
 
     Examples
     --------
-    >>> import operator
     >>> from structsvm.parallel import Auto
-    >>> with Auto(n_jobs=1).open([1, 2, 3]) as session:
-    ...     session.map(operator.mul, 10)
-    [10, 20, 30]
+    >>> Auto(n_jobs=2)
+    Auto(n_jobs=2)
     """
 
     @contextmanager

@@ -112,7 +112,7 @@ class Solver(ABC):
             (backend or Serial()).open(run.parts) as run.session,
         ):
             has_stalled = checkpoint is not None and run.resume_from(checkpoint)
-            loop = _Loop(run, self.stopping, checkpoint, callback)
+            loop = _Loop(run, checkpoint, callback)
             status = loop.status_after(Step("", stalled=has_stalled))
             if status is None:
                 try:
@@ -147,7 +147,6 @@ class _Loop:
     """History, file and end of a run, looked after behind each step."""
 
     run: AnyRun
-    stopping: Stopping
     checkpoint: Checkpoint | None
     callback: Callback | None
     last: Step | None = None
@@ -164,7 +163,7 @@ class _Loop:
             gap, calls = entry.gap, f"{entry.oracle_calls} oracle calls"
             state = f"gap {gap:.2g}" if gap < float("inf") else f"objective {entry.upper:.6g}"
             words = f"iteration {entry.iteration + 1}, {state}, {calls}"
-            tell(words, self.stopping.part(entry))
+            tell(words, run.stopping.part(entry))
         if self.callback is not None:
             self.callback(entry)
         if status is not None:
@@ -182,19 +181,18 @@ class _Loop:
 
     def status_after(self, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""
-        certificate, tol = self.run.certificate, self.stopping.tol
+        certificate, stopping = self.run.certificate, self.run.stopping
         if not certificate.entries:
             return None
         if step.stationary:
             return Status.STATIONARY
-        if certificate.gap <= tol:
-            return certificate.status(tol)
+        if certificate.gap <= stopping.tol:
+            return certificate.status(stopping.tol)
         if step.stalled:
-            found = certificate.nothing_to_learn(tol)
-            return certificate.status(tol) if found else Status.STALLED
-        if len(certificate.entries) >= self.stopping.max_iter:
-            return Status.MAX_ITER
-        return None
+            found = certificate.nothing_to_learn(stopping.tol)
+            return certificate.status(stopping.tol) if found else Status.STALLED
+        is_last = len(certificate.entries) >= stopping.max_iter
+        return Status.MAX_ITER if is_last else None
 
     def end(self, end: RunOverError | MasterError | KeyboardInterrupt) -> Status:
         """The status of a run that ended so; what ended it is raised where there is no answer."""
