@@ -34,7 +34,7 @@ def test_an_evaluation(found):
     assert lines[7] == str(found.verdict)
     assert repr(found) == found.summary() == str(found)
     frame = found.to_frame()
-    blind = ["segments of equal length", "the times of the training labels"]
+    blind = ["segments of equal length", "times of the training labels"]
     assert frame["metric"].tolist() == ["untrained", "PCA", *blind, "learned"]
     assert frame["loss"].iloc[4] == found.scores["learned"]["loss"]
     assert found.to_frame("polars").shape == frame.shape

@@ -19,7 +19,7 @@ from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.confusion import Confusion, confusions_of
 from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.sentences import baseline_title
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.baselines import (
@@ -251,8 +251,7 @@ class Evaluation:
     def _short_table(self) -> ShortTable:
         titles, n = score_titles(self), len(self.samples)
         means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
-        called = {name: baseline_in_words(name) for name, _ in means} | {"untrained": "untrained"}
-        rows = [(called[name], *(found[t] for t in titles)) for name, found in means]
+        rows = [(baseline_title(name), *(found[t] for t in titles)) for name, found in means]
         what = f"{'' if n == 1 else 'Mean scores of '}{self.verdict.words.wholes(n)}"
         return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
 
