@@ -165,14 +165,11 @@ def typed_features(
     classes = CONTEXT if problem.traits.contiguous else {}
     classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
     stages: dict[str, RecordingTransformer] = {}
+    which = f"one or more of {', '.join(classes)}"
+    which = which if classes else "for recordings and images, leave it out"
     for name in args.context or ():
-        known = (
-            f"one or more of {', '.join(classes)}"
-            if classes
-            else "for recordings and images, leave it out"
-        )
-        wrong = name not in classes
-        refuse_if(wrong, f"--context of {args.problem} is {known}, got {name!r}")
+        strange = name not in classes
+        refuse_if(strange, f"--context of {args.problem} is {which}, got {name!r}")
         stages[name] = getattr(structsvm.features, classes[name])()
     for setting, value in assigned(args, "features").items():
         of, _, parameter = setting.rpartition(".")
@@ -181,10 +178,10 @@ def typed_features(
             for name, stage in stages.items()
             if of in ("", name) and parameter in stage.get_params(deep=False)
         ]
-        which = "one of several features" if having else "none of the features"
+        of_which = "one of several features" if having else "none of the features"
         refuse_if(
             len(having) != 1,
-            f"--set features.{setting} is of {which}: give --context, and its name as in "
+            f"--set features.{setting} is of {of_which}: give --context, and its name as in "
             "features.moments.n_moments",
         )
         having[0].set_params(**{parameter: value})
