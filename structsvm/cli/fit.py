@@ -32,7 +32,7 @@ from structsvm.cli.inputs import (
     with_counts,
 )
 from structsvm.cli.predict import check_output
-from structsvm.cli.show import describe, figure_in
+from structsvm.cli.show import figure_in
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import compare_on
@@ -50,7 +50,7 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap_twice
-from structsvm.plotting.words import QUESTIONS, training_in_words, words_of_training
+from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.interrupts import Interrupts
@@ -219,8 +219,8 @@ def _learn(
         f"  structsvm evaluate {args.output} PATH"
     )
     if terminal.as_json:
-        unlabelled = {"unlabelled_samples": unlabelled_samples(inputs)}
-        terminal.report(describe(learner, args.output) | unlabelled)
+        about = {"model": str(args.output), "unlabelled_samples": unlabelled_samples(inputs)}
+        terminal.report(about | described(learner))
     return INTERRUPTED if interrupted else 0
 
 

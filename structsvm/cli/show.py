@@ -20,7 +20,6 @@ from structsvm.diagnosis import diagnose
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.plugins import problem_name
 from structsvm.plotting import (
     plot_clusters,
     plot_cut,
@@ -30,12 +29,9 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.plotting.words import facts
-from structsvm.status import Status
+from structsvm.plotting.words import described, facts
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
-from structsvm.support.plain import finite
-from structsvm.support.settings import flat, settings_in
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
@@ -43,8 +39,6 @@ if TYPE_CHECKING:
 
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
-SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
-BOUNDS = ("lower", "gap", "bound")  # what is known of a solution with a certified gap
 DPI = 150
 PLOTS: Mapping[str, Any] = {
     "weights": plot_weights,
@@ -61,50 +55,11 @@ def run_show(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
-    plain = describe(learner, args.model) | found.to_dict()
+    plain = {"model": str(args.model)} | described(learner) | found.to_dict()
     findings = [str(found)] if len(found) else []
     rows = table_of([*facts(learner).items()])
     terminal.report(plain, rows, _weights(learner), *findings)
     return 0
-
-
-def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
-    """A model in plain values; the features by decreasing weight."""
-    data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
-    spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
-    words, calibration, solution = problem.traits.words, learner.calibration_, learner.solution_
-    features = None if inputs.features is None else " ".join(repr(inputs.features).split())
-    priced = learner.metric_.price is not None and not calibration.missing
-    known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
-    learned = solution.status is not Status.CLOSED_FORM
-    lam = float(problem.traits.lam if learner.lam is None else learner.lam)
-    return {
-        "model": str(path),
-        "problem": {"name": problem_name(problem), "settings": finite(flat(settings_in(problem)))},
-        "features": features,
-        "metric": learner.metric,
-        "regularizer": str(learner.regularizer) if learned else None,
-        "lam": lam if learned else None,
-        "standardize": inputs.standardizer.kind,
-        "n_features": learner.n_features_in_,
-        "n_metric_features": len(learner.metric_.factor),
-        "weights": [{"feature": name, "weight": w} for name, w in heaviest_features(learner)],
-        "eigenvalues": [float(value) for value in spectrum],
-        **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
-        "penalty": learner.metric_.price,
-        "training_loss": float(calibration.loss) if priced else None,
-        "baselines": list(learner.baselines_),
-        "training_data": {
-            f"n_{words.whole}s": len(data),
-            f"n_{words.item}s": list(data.n_samples),
-            f"n_{words.part}s": list(data.n_clusters),
-        },
-        "question": learner.question_,
-        "solution": {
-            "status": solution.status.name,
-            **finite({name: getattr(solution, name) for name in known}),
-        },
-    }
 
 
 def _weights(learner: MetricLearner) -> str:

@@ -6,13 +6,19 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Words
 from structsvm.errors import PluginError
-from structsvm.learner.columns import column_names, price_ratio, scaled_factor
+from structsvm.learner.columns import (
+    column_names,
+    heaviest_features,
+    price_ratio,
+    scaled_factor,
+)
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSummary
 from structsvm.partitions.plugins import problem_name
@@ -22,6 +28,8 @@ from structsvm.support.plain import counted, finite, some_of
 from structsvm.support.settings import flat, settings_in
 
 LISTED = 12  # names of states that are listed
+SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
+BOUNDS = ("lower", "gap", "bound")  # what is known of a solution with a certified gap
 
 QUESTIONS: dict[str | None, str] = {
     "rows": "made for further rows of the clusters it was learned from, not for new clusters",
@@ -153,33 +161,65 @@ def words_of_training(learner: MetricLearner) -> Words:
     return words if window == 1 else replace(words, item="window")
 
 
-def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
-    """What a learner is made of and has learned, a line for each, by what it is called."""
-    words, problem, inputs = words_of_training(learner), learner.problem_, learner.inputs_
-    words = replace(words, whole=whole or words.whole)
-    name, settings = type(problem).__name__, flat(settings_in(problem))
+def described(learner: MetricLearner) -> dict[str, Any]:
+    """A learner in plain values; the features by decreasing weight."""
+    data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
+    words, calibration, solution = problem.traits.words, learner.calibration_, learner.solution_
+    spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
+    name, learned = type(problem).__name__, solution.status is not Status.CLOSED_FORM
     with suppress(PluginError):  # a problem without an entry point
         name = problem_name(problem)
-    size, columns, price = (
-        len(learner.metric_.factor),
-        learner.n_features_in_,
-        learner.metric_.price,
-    )
+    priced = learner.metric_.price is not None and not calibration.missing
+    lam = float(problem.traits.lam if learner.lam is None else learner.lam)
+    known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
+    return {
+        "problem": {"name": name, "settings": finite(flat(settings_in(problem)))},
+        "features": None if inputs.features is None else " ".join(repr(inputs.features).split()),
+        "metric": learner.metric,
+        "regularizer": str(learner.regularizer) if learned else None,
+        "lam": lam if learned else None,
+        "standardize": inputs.standardizer.kind,
+        "n_features": learner.n_features_in_,
+        "n_metric_features": len(learner.metric_.factor),
+        "weights": [{"feature": name, "weight": w} for name, w in heaviest_features(learner)],
+        "eigenvalues": spectrum.tolist(),
+        **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
+        "penalty": learner.metric_.price,
+        "training_loss": float(calibration.loss) if priced else None,
+        "baselines": list(learner.baselines_),
+        "training_data": {
+            f"n_{words.whole}s": len(data),
+            f"n_{words.item}s": list(data.n_samples),
+            f"n_{words.part}s": list(data.n_clusters),
+        },
+        "question": learner.question_,
+        "solution": {
+            "status": solution.status.name,
+            **finite({of: getattr(solution, of) for of in known}),
+        },
+    }
+
+
+def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
+    """What a learner is made of and has learned, a line for each, by what it is called."""
+    words, plain = words_of_training(learner), described(learner)
+    words = replace(words, whole=whole or words.whole)
+    size, columns = plain["n_metric_features"], plain["n_features"]
     made = "" if size == columns else f" of {counted(columns, 'channel')}"
-    scaled = SCALED[inputs.standardizer.kind].format(words.whole)
+    scaled = SCALED[plain["standardize"]].format(words.whole)
     metric, solver = [learner.metric, counted(size, "feature") + made, scaled], ""
-    if learner.solution_.status is not Status.CLOSED_FORM:
+    if plain["lam"] is not None:
         own = learner.solver
         solver = own if isinstance(own, str) else type(own).__name__
-        lam = problem.traits.lam if learner.lam is None else learner.lam
-        metric += [f"regularizer {learner.regularizer}", f"lam {lam:g}"]
-    price, states = learner.metric_.price, learner.classes_
+        metric += [f"regularizer {plain['regularizer']}", f"lam {plain['lam']:g}"]
+    settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
+    price = learner.metric_.price
     found = {
-        "problem": f"{name} ({', '.join(f'{k} {v}' for k, v in finite(settings).items())})",
-        "features": "" if inputs.features is None else " ".join(repr(inputs.features).split()),
+        "problem": f"{plain['problem']['name']} ({settings})",
+        "features": plain["features"],
         "metric": ", ".join(metric),
         "spectrum": spectrum_in_words(learner),
-        "states": "" if states is None else some_of(states.tolist(), LISTED),
+        "states": some_of(plain.get("states", ()), LISTED),
         f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
         "learned on": training_in_words(learner.training_data_, words),
         "baselines": ", ".join(learner.baselines_),
