@@ -61,7 +61,6 @@ PARAMETER = re.compile(
 """``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
 PHRASES = {
     "features=HermiteMoments()": "--context moments",
-    "features=StateScores(), or a Union that contains them,": "--context scores",
     "use Lags() or no features": "use --context lags, or none",
     "Name among the features what was measured": "features= names what is learned from, all of it",
     "give names, y.astype(str); PartialLabels(labels=y) says that it is none": "write names",
