@@ -428,9 +428,8 @@ def check_drawable(
     if words_of(learner.problem_, [sample]) is IMAGES:
         other = "images: plot_cut draws an image with its parts"
     elif in_order and not traits.contiguous:
-        other = (
-            f"{traits.words.whole}s, whose {traits.words.part}s are in no order: plot_clusters does"
-        )
+        one, part = traits.words.whole, traits.words.part
+        other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
     if other:
         raise SettingsError(f"{picture} does not draw {other}")
     return sample, learner.inputs_([sample])[0]
