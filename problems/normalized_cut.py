@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.baselines.region_classifier import baselines_of_graphs, candidates_of_graphs
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import checked_names
+from structsvm.data.samples import checked_names, naming
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import (
@@ -168,10 +168,8 @@ class NormalizedCut(PartitionProblem):
         """Graphs with the same features, made once; the sample's ``side`` is the graph."""
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
-            try:
+            with naming(f"graph {i}"):
                 graphs.append(as_graph(x, self.image))
-            except DataError as error:
-                raise DataError(f"graph {i}: {error}") from error
         if not graphs:
             raise DataError("no graphs were given: expected a list of graphs or images")
         names = list(graphs[0].features) if feature_names is None else checked_names(feature_names)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, unknown_labels
-from structsvm.errors import DataError
+from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, naming, unknown_labels
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
@@ -193,13 +192,11 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         """Graphs; where the features of nodes are given alone, all of these are neighbours."""
         found = []
         for i, x in enumerate(as_list(Xs)):
-            try:
+            with naming(f"graph {i}"):
                 if isinstance(x, np.ndarray) and x.ndim == 2:
                     graph = FeatureGraph(x)
                 else:
                     graph = as_graph(x, None if self._names_pixels else self.image)
-            except DataError as error:
-                raise DataError(f"graph {i}: {error}") from error
             if self._names_pixels and graph.image is not None:
                 graph = named_pixels(graph.image)
             found.append(graph)

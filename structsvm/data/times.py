@@ -122,15 +122,10 @@ class TimeAxis:
         return np.timedelta64(us, "us") if dates else self.lasting
 
     def sample_at(self, moment: Any) -> int:
-        """The first sample that is not before a moment, a number or a date as text; T if none is.
+        """The first sample that is not before a moment, as :meth:`value` reads it; T if none is.
 
         A sample that lasts is where its middle is. What is before a number by a millionth of the
         usual step is so by rounding, as 1.4 is before 14 * 0.1.
-
-        Raises
-        ------
-        DataError
-            When it is no moment of this axis.
         """
         where = self.values + self._stretch / 2 if self.lasting else self.values
         at = self.value(moment)
@@ -142,11 +137,6 @@ class TimeAxis:
         """Whether a moment is more than two steps before the first sample or after the last.
 
         It is not where the step is not known, and neither is the end of time.
-
-        Raises
-        ------
-        DataError
-            When it is no moment of this axis.
         """
         at, steps = self.value(moment), 2 * max(self.usual_step, self.lasting)
         if not steps or at in (-np.inf, np.inf):
