@@ -155,7 +155,10 @@ def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
     ("ys", "message"),
     [
         (None, "3 recordings but 0 labellings"),
-        ([[8, 18, 31], ENDS, ENDS], "recording 0 has 30 samples, and its last breakpoint is 31"),
+        (
+            [[8, 18, 31], ENDS, ENDS],
+            "recording 0: there are 30 samples, and the last breakpoint is 31",
+        ),
         ([ENDS, [18, 8, 30], ENDS], "recording 1: breakpoints must be positive and strictly"),
         ([[30], [30], [30]], "no recording has a change"),
     ],
