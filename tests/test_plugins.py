@@ -197,7 +197,7 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
         ),
         ("unit", np.nan, "unit returned nan .*: return None or a number > 0"),
         ("encode", [1, 1, 0, 0], r"encode returned \[1, 1, 0, 0\] \(a list\)"),
-        ("encode", SHORT, "encode returned .*: return an EquivalenceMatrix of 60 samples"),
+        ("encode", SHORT, "encode returned .*: return an EquivalenceMatrix of 40 samples"),
         ("read", [TABLE], r"read returned .*: return a list of Sample\(X, side\)"),
         ("read", (iter([TABLE]), None), "read returned .*iterator object .*a tuple"),
         ("read", ([Sample(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
