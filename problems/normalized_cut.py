@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from structsvm.baselines.region_classifier import baselines_of_graphs, candidates_of_graphs
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import checked_names, naming
-from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
+from structsvm.data.samples import checked_names
+from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, about, warn
 from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import (
     NOTHING_TO_CUT,
@@ -168,7 +168,7 @@ class NormalizedCut(PartitionProblem):
         """Graphs with the same features, made once; the sample's ``side`` is the graph."""
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
-            with naming(f"graph {i}"):
+            with about(f"graph {i}"):
                 graphs.append(as_graph(x, self.image))
         if not graphs:
             raise DataError("no graphs were given: expected a list of graphs or images")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, naming, unknown_labels
+from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, unknown_labels
+from structsvm.errors import about
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
@@ -192,7 +193,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         """Graphs; where the features of nodes are given alone, all of these are neighbours."""
         found = []
         for i, x in enumerate(as_list(Xs)):
-            with naming(f"graph {i}"):
+            with about(f"graph {i}"):
                 if isinstance(x, np.ndarray) and x.ndim == 2:
                     graph = FeatureGraph(x)
                 else:
