@@ -72,7 +72,7 @@ class Form:
         parts = panel(Xs) if in_time else None
         if parts is not None:
             return cls(Xs, panel=Xs)._in_time(list(parts.values()), features)
-        source = source_of(Xs)
+        source = None if isinstance(Xs, list | tuple) else source_of(Xs)  # paths may be of images
         if source is not None and source is not Xs and source.keys is not None:
             return cls(source, source.keys)
         keys: tuple[Hashable, ...] | None = None
