@@ -130,7 +130,7 @@ def test_what_can_be_gone_through_only_once(learner):
 @pytest.mark.parametrize(
     ("Xs", "ys", "message"),
     [
-        ([RECORDINGS[0], Recording("bare", XS[0], None, ("a", "b", "c"))], None, "bare has no lab"),
+        ([RECORDINGS[0], Recording("bare", XS[0], None, ("a", "b", "c"))], None, "no labels: bare"),
         ([RECORDINGS[0], XS[1]], YS[:2], "recordings and other things are mixed"),
         ({"a": XS[0], "b": XS[1]}, {"a": YS[0]}, "'b' is only in one of them"),
         (sp.csr_matrix(XS[0]), YS[:1], r"sparse matrix: give X.toarray\(\)"),
