@@ -143,7 +143,7 @@ class WithBaseline(Clustering):
 
 class WithOwn(TableComparison):
     def baselines(self, samples, labels, features=None):
-        return [Baseline("own", Remembering()), Baseline("refusing", Refusing(), cost=9.0)]
+        return [Baseline("own", Remembering()), Baseline("refusing", Refusing(), cost=99.0)]
 
 
 def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):

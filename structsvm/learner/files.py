@@ -230,7 +230,8 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     header, arrays = MODEL.read(Path(path), max_bytes)
     try:
         learner = model_codec(arrays).unpack(header["learner"])
-        assert isinstance(learner, MetricLearner | StructuredSVM), type(learner).__name__
+        called = type(learner).__name__
+        assert isinstance(learner, MetricLearner | StructuredSVM), f"it holds a {called}"
         if isinstance(learner, MetricLearner):
             learner._compare_with({})
         return learner
