@@ -62,13 +62,14 @@ def solver_from(
                 )
     if isinstance(name, Solver):
         return name
-    slack = "one" if name == "one-slack" else slack
-    kinds: dict[str, Solver] = {
-        "auto": CuttingPlane(slack=slack, master=master_from(master)) if convex else QuasiNewton(),
-        "frank-wolfe": BlockFrankWolfe(),
-        "subgradient": ProjectedSubgradient(),
-        "quasi-newton": QuasiNewton(),
-        "cccp": CCCP(),
-    }
-    found = kinds.get(name, kinds["auto"])
+    kinds: dict[str, type[BlockFrankWolfe | ProjectedSubgradient | CCCP]]
+    kinds = {"frank-wolfe": BlockFrankWolfe, "subgradient": ProjectedSubgradient, "cccp": CCCP}
+    found: Solver
+    if name in kinds:
+        found = kinds[name]()
+    elif convex:
+        slack = "one" if name == "one-slack" else slack
+        found = CuttingPlane(slack=slack, master=master_from(master))
+    else:
+        found = QuasiNewton()
     return found if stopping is None else replace(found, stopping=stopping)  # type: ignore[type-var]
