@@ -72,4 +72,4 @@ def solver_from(
         found = CuttingPlane(slack=slack, master=master_from(master))
     else:
         found = QuasiNewton()
-    return found if stopping is None else replace(found, stopping=stopping)  # type: ignore[type-var]
+    return found if stopping is None else replace(found, stopping=stopping)
