@@ -124,7 +124,7 @@ def uneven():
             "matrix has nan in row 0, column 0",
         ),
         (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
-        (lambda: FeatureGraph(np.ones((0, 1))), "the feature matrix has 0 sample"),
+        (lambda: FeatureGraph(np.ones((0, 1))), "the feature matrix is empty: 0 sample"),
         (lambda: as_graph(3.5), "expected a networkx graph"),
         (lambda: as_graph("x.png"), "x.png: no such file"),
         (lambda: as_graph(np.ones(3)), r"an array of shape \(3,\)"),

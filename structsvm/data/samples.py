@@ -534,15 +534,15 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
     if missing not in ("interpolate", "mask"):
         wrong |= np.isnan(array)
     if array.ndim != 2:
-        found = f"shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
+        found = f"has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
     elif not array.size:
         axis = "feature" if array.shape[0] else "sample"
-        found = f"0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
+        found = f"is empty: 0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
     elif wrong.any():
         found = _no_measurement(array, wrong, names, missing)
     else:
         return filled(array) if missing == "interpolate" else np.array(array)
-    raise DataError(f"{which} has {found}")
+    raise DataError(f"{which} {found}")
 
 
 def _with_gaps(X: Any) -> Any:
@@ -560,7 +560,7 @@ def _no_measurement(
     array: Floats, wrong: Bools, names: Sequence[str] | None, missing: str | None
 ) -> str:
     row, column = np.argwhere(wrong)[0].tolist()
-    found = f"{array[row, column]} in {cell(row, column, names)}"
+    found = f"has {array[row, column]} in {cell(row, column, names)}"
     if not np.isnan(array[row, column]):
         return (
             f"{found}: give a number there, or NaN where nothing was measured, and scale data that "
