@@ -142,17 +142,13 @@ class EquivalenceMatrix:
         """Cluster of each sample, (T,), 0..K-1 in order of first appearance; None if relaxed."""
         if not self.is_contiguous:
             return self.held if self.is_partition else None
-        found: Ints = _frozen(np.repeat(np.arange(self.n_clusters), self.sizes))
-        return found
+        return np.asarray(_frozen(np.repeat(np.arange(self.n_clusters), self.sizes)))
 
     @cached_property
     def sizes(self) -> Ints:
         """The number of samples in each cluster, (K,)."""
-        if self.is_contiguous:
-            found: Ints = _frozen(np.diff(self.held))
-        else:
-            found = _frozen(np.bincount(self._partition_labels()))
-        return found
+        sizes = np.diff(self.held) if self.is_contiguous else np.bincount(self._partition_labels())
+        return np.asarray(_frozen(sizes))
 
     @property
     def boundaries(self) -> Ints:
