@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import BATCH, Sample
-from structsvm.data.samples import centred
+from structsvm.data.samples import centred, far_from_zero
 from structsvm.errors import DataWarning, PluginError, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
@@ -35,6 +35,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
+from structsvm.support.stack import Stack
 
 # ---- what the metric of a problem is compared with and chosen from, and by which scores
 
@@ -367,7 +368,14 @@ class PartitionProblem(Contract):
                 together.setdefault(oracle, []).append(i)
         found: dict[int, EquivalenceMatrix] = {}
         for oracle, places in together.items():
-            objectives = [self.decoding_objective(samples[i], metric) for i in places]
+            Xs = Stack.of([samples[i].X for i in places])
+            far = set(far_from_zero(Xs))  # one call for all, since it takes as long for one
+            objectives = [
+                TraceObjective(
+                    metric.transform(centred(X) if k in far else X), shift=-metric.price, gaps=True
+                )
+                for k, X in enumerate(Xs.arrays())
+            ]
             answers = oracle.ask_all(objectives)
             for i, objective, answer in zip(places, objectives, answers, strict=True):
                 warn_of_rounding(answer, objective)
