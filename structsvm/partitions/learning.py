@@ -37,7 +37,7 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import among, is_positive, meant
+from structsvm.support.checks import among, is_number, meant
 from structsvm.support.contract import Contract, asked, at_once, hook, overrides, promises
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
@@ -313,7 +313,8 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
 
 
 def _is_unit(found: Any, *_: Any) -> str:
-    return "" if found is None or is_positive(found) else "None or a number > 0"
+    fits = found is None or (is_number(found) and 0.0 < found < np.inf)
+    return "" if fits else "None or a number > 0"
 
 
 @dataclass(frozen=True, eq=False)
