@@ -170,7 +170,7 @@ def test_a_lower_bound_is_below_the_exact_dual_value_of_any_multipliers(offset, 
         truths = sum(w * np.abs(risk.problem.joint_feature(x, y)) for x, y, w in samples)
         cuts, chosen = WorkingSet(risk.n_samples, risk.space.dim), []
         for i, (x, y, weight) in enumerate(samples):
-            for k, ends in enumerate(segmentations(x.n_samples)):
+            for k, ends in enumerate(segmentations(y.n_samples)):
                 M = EquivalenceMatrix.from_breakpoints(ends)
                 phi = risk.problem.joint_feature(x, M) - risk.problem.joint_feature(x, y)
                 cuts.add([Cut(i, weight * risk.problem.loss(y, M), weight * phi)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,7 +14,7 @@ from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import HistoryEntry, Solution
-from structsvm.solvers.checkpoint import EVERY, Checkpoint, identity
+from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.run import AnyRun, CutRun, Descent, Run
 from structsvm.solvers.stopping import RunOverError, Step, Stopping
@@ -173,9 +172,7 @@ class _Loop:
     def keep(self, now: bool) -> None:
         """Write the state after the last step into the checkpoint, if there is one."""
         run, file, step = self.run, self.checkpoint, self.last
-        if file is None or step is None:
-            return
-        if now or time.monotonic() >= file.written + EVERY:
+        if file is not None and step is not None and (now or file.is_due):
             arrays = run.arrays_after(step)
             file.write(run.certificate, arrays, run.oracle_calls, step.stalled)
 
@@ -207,7 +204,8 @@ class _Loop:
         if isinstance(end, RunOverError):
             status, label = end.status, "cut short"
         elif certificate.best is not None and (
-            certificate.lower > certificate.floor or len(certificate.entries) > 1
+            certificate.lower > certificate.floor
+            or (isinstance(run, Descent) and len(certificate.entries) > 1)
         ):
             status, label = Status.MASTER_FAILED, f"failed: {end}"
             logger.warning("the master failed (%s): the best weight so far is returned", end)

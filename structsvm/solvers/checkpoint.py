@@ -48,8 +48,7 @@ class Checkpoint:
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
         self.path, self.identity = Path(path), dict(identity)
-        self.written = -np.inf
-        """When it was written last, by the monotonic clock."""
+        self._written = -np.inf
         self._failing = False
         reason = unwritable(self.path)
         if not self.path.parent.is_dir():
@@ -105,6 +104,11 @@ class Checkpoint:
             f"and was {before:.6g}: give the same problem to resume from it, or {ANEW}"
         )
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the last writing was more than a moment ago."""
+        return time.monotonic() >= self._written + EVERY
+
     def write(
         self, certificate: Certificate, state: Mapping[str, Any], oracle_calls: int, stalled: bool
     ) -> None:
@@ -129,7 +133,7 @@ class Checkpoint:
                     CheckpointWarning,
                 )
             return
-        self.written, self._failing = time.monotonic(), False
+        self._written, self._failing = time.monotonic(), False
 
 
 def identity(risk: Risk, solver: Any) -> dict[str, str]:
