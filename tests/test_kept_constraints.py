@@ -12,7 +12,7 @@ from wrong_plugins import MinDwellOracle, Segments, recordings
 from structsvm import EquivalenceMatrix, MetricLearner, PartialLabels
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import OracleError, PluginError
+from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import ClusteringOracle, ExhaustiveOracle, SequentialOracle, SpectralOracle
 from structsvm.partitions import (
@@ -137,7 +137,7 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
     ys[2] = labels
     asked: list[str] = []
     learner = MetricLearner(MinDwell(), metric="diagonal")
-    with pytest.raises(OracleError, match=r"recording 2: MinDwellOracle does not take regions"):
+    with pytest.raises(DataError, match=r"recording 2: MinDwellOracle does not take regions"):
         learner.fit(Xs, ys, callback=asked.append)
     assert not asked
 

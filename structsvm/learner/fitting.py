@@ -19,9 +19,9 @@ from structsvm.errors import (
     DataError,
     DataWarning,
     LearningError,
+    OracleError,
     OracleWarning,
     SettingsError,
-    about,
     warn,
 )
 from structsvm.learner.settings import Settings
@@ -419,9 +419,12 @@ def _refuse_untaken(data: TrainingSet) -> None:
     if not problem.traits.convex:
         return  # partition itself keeps links, and labels of nodes are nothing else
     for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
-        if known.truth is None:
-            with about(f"{problem.traits.words.whole} {i}"):
-                problem.decoder(sample).refuse(known.constraint, known.n_samples)
+        if known.truth is not None:
+            continue
+        try:
+            problem.decoder(sample).refuse(known.constraint, known.n_samples)
+        except OracleError as error:
+            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
 
 
 def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
