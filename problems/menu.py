@@ -30,7 +30,7 @@ CHOSEN_FROM = (
 )
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
 
-COSTS = {"lda": 3.0, "logistic": QUICK_COST, "boosting": 80.0}
+COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
 """Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
 
 QUICK = 1_000_000
@@ -81,7 +81,7 @@ def baselines_of_recordings(
             cost = cost if name == "logistic" else cost / 2
             found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost * times))
     if named:
-        found.append(Baseline(STATES, StateSegmenter(features=context), 25.0 * times))
+        found.append(Baseline(STATES, StateSegmenter(features=context), 6.0 * times))
     return found
 
 
@@ -135,11 +135,11 @@ def _with_context(plain: Sequence[Candidate]) -> list[Candidate]:
     for candidate in plain:
         settings: dict[str, Any] = {**candidate.settings, "features": lags}
         path: tuple[float, ...] = ()
-        cost = 2.0
+        cost = 0.5
         if candidate.name == "full":
             # All lags take twice as long, for about the same loss on people held out.
             settings |= {"features": Chain(lags, Components()), "standardize": None}
-            path, cost = STRONG, 3.0
+            path, cost = STRONG, 0.75
         found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path, cost=cost))
     # Changes of spread and shape, which no mean of columns or lags shows.
     diagonal = named_candidate("diagonal").settings

@@ -65,7 +65,7 @@ ALL = "all.structsvm"  # the model that is learned from all that was read
 FIRST, FIRST_SECONDS = 0.1, 5.0
 """The share of the first answer in what is told, and what learning may take where there is no
 closed form."""
-CHOSEN, CHEAP = 0.9, 3.0
+CHOSEN, CHEAP = 0.9, 1.0
 """Where in what is told choosing ends, and what baselines of the first answer cost at most."""
 JUDGING = 5.0
 """Seconds that judging takes, if no answer was judged before."""

@@ -24,10 +24,18 @@ from structsvm.data.sample import TABLES, Words
 from structsvm.data.samples import label_values, units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.learner.columns import words_of
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
+from structsvm.learner.training_set import (
+    CLUSTERS,
+    ROWS,
+    STATES,
+    TrainingSet,
+    even_part,
+    names_of_labels,
+)
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.problems.menu import are_names
+from structsvm.storage import limits
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
@@ -155,8 +163,8 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         training.append(data.at(np.flatnonzero(learned)).told_apart)
     called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
     fold, apart, numbers = fold[full], apart[full], numbers[full]
-    at_once = not data.is_deferred and data.weights.all()
-    whole = (data.told_apart, which) if at_once else None
+    in_memory = not data.is_deferred or even_part(data, limits.GATHERED).size == N
+    whole = (data.told_apart, which) if in_memory and data.weights.all() else None
     return Split(data.at(which), fold, apart, training, called, numbers, whole=whole)
 
 

@@ -38,7 +38,6 @@ from structsvm.partitions.problem import (
     names_states,
     read_samples,
 )
-from structsvm.support.arrays import Ints
 from structsvm.support.checks import among
 from structsvm.support.contract import asked
 from structsvm.support.plain import some_of
@@ -206,17 +205,19 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
 
 
 def fit_cross_predict(
-    baseline: Baseline, data: TrainingSet, held_out: Sequence[Ints]
+    baseline: Baseline, data: TrainingSet
 ) -> tuple[Any, tuple[list[NDArray[Any]], ...]]:
-    """Fit it, and label each sample by what others taught, without and with the true K of some."""
-    counts: list[int | None] = [None] * len(data)
-    which = np.concatenate(held_out)
-    for i, truth in zip(which.tolist(), data.at(which).truths, strict=True):
-        counts[i] = truth.n_clusters
-    model = clone(baseline.estimator)
-    with without_warnings(ConvergenceWarning):
-        seen = seen_by(model, data.samples)
-        return model, model.fit_cross_predict(seen, _item_labels(data), data.groups, counts)
+    """Fit it, and label each sample by what others taught, without and with K where it is known."""
+
+    def fit(part: TrainingSet) -> Any:
+        truths = [known.truth for known in part.labels]
+        counts = [None if truth is None else truth.n_clusters for truth in truths]
+        model, seen = clone(baseline.estimator), seen_by(baseline.estimator, part.samples)
+        with without_warnings(ConvergenceWarning):
+            return model, model.fit_cross_predict(seen, _item_labels(part), part.groups, counts)
+
+    found: tuple[Any, tuple[list[NDArray[Any]], ...]] = learn_in_memory(data, baseline.name, fit)[1]
+    return found
 
 
 def _item_labels(data: TrainingSet) -> list[Any]:

@@ -492,7 +492,7 @@ def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tri
         data = replace(data, groups=fold_of.tolist())  # others learn in the same folds
     try:
         with without_warnings(DataWarning):
-            model, found = fit_cross_predict(baseline, data, held_out)
+            model, found = fit_cross_predict(baseline, data)
     except (DataError, LearningError) as error:
         return [[fold.failed(error, start)] for fold in folds], None
     trials = []

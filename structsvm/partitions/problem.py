@@ -52,7 +52,7 @@ LEARNED: dict[str, dict[str, Any]] = {
 }
 """Settings of the learned candidates that every problem has."""
 
-QUICK_COST = 12.0
+QUICK_COST = 3.0
 """Up to which a baseline is quick."""
 
 
@@ -116,7 +116,7 @@ class Candidate:
     baseline: str | Baseline | None = None
     """What it is if nothing is learned: a metric, by its name in
     :func:`structsvm.baselines.metrics.fit`, or a :class:`Baseline` that is no metric."""
-    cost: float = 1.0
+    cost: float = 0.25
     """That of what a metric sees, as of a :class:`Baseline`, which has its own."""
 
     @property
