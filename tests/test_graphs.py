@@ -100,7 +100,7 @@ def uneven():
         (lambda: from_networkx(directed()), "to_undirected"),
         (lambda: from_networkx(nx.Graph()), "no nodes"),
         (lambda: from_networkx(nx.path_graph(2)), "node 0 carries nothing"),
-        (lambda: from_networkx(uneven()), r"no vector of numbers \(2,\) as that of 0"),
+        (lambda: from_networkx(uneven()), r"no vector of numbers, \(2,\) as that of 0"),
         (lambda: from_adjacency(np.ones((2, 2)), np.ones((3, 1))), r"expected \(T, T\), \(T, P\)"),
         (lambda: from_adjacency(np.triu(np.ones((3, 3))), np.ones((3, 1))), "give A \\+ A.T"),
         (

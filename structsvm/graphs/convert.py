@@ -220,6 +220,6 @@ def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
             row = np.atleast_1d(np.asarray(value, dtype=np.float64))
         if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
             right = f"({rows[0].size},) as that of {first!r}" if rows else "(P,)"
-            raise DataError(f"{called} is no vector of numbers {right}: {value!r}")
+            raise DataError(f"{called} is no vector of numbers, {right}: {value!r}")
         rows.append(row)
     return np.vstack(rows), () if key else tuple(names)
