@@ -53,7 +53,7 @@ def installed(monkeypatch):
 
 
 def typed(given):
-    settings = [(f"problem.{name}", text) for name, text in given.items()]
+    settings = [("problem", name, text) for name, text in given.items()]
     return typed_problem(SimpleNamespace(problem="settled", set=settings))
 
 

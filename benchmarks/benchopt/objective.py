@@ -4,6 +4,7 @@ import numpy as np
 from benchopt import BaseObjective
 
 from structsvm import MetricLearner
+from structsvm.interop import risk_of
 from structsvm.solvers import Stopping
 from structsvm.solvers.run import Run
 
@@ -19,7 +20,7 @@ class Objective(BaseObjective):
     parameters = {"metric": ["diagonal", "full"], "lam": [0.1]}
 
     def set_data(self, Xs, ys):
-        self.risk = MetricLearner(metric=self.metric, lam=self.lam).risk(Xs, ys)
+        self.risk = risk_of(MetricLearner(metric=self.metric, lam=self.lam), Xs, ys)
 
     def get_objective(self):
         return {"risk": self.risk}
@@ -27,7 +28,8 @@ class Objective(BaseObjective):
     def evaluate_result(self, w, lower):
         """``F(w)``, and what the solver certifies at its best."""
         run = Run(self.risk, Stopping())
-        value = run.evaluate(w, np.arange(self.risk.n_samples)).value
+        planes = run.evaluate(w, np.arange(self.risk.n_samples))
+        value = planes.penalty + float(planes.values.sum())
         return {"value": value, "certified_excess": value - lower}
 
     def get_one_result(self):

@@ -79,7 +79,8 @@ def confusions_of(
     pixels, these are counted, whatever has the names.
     """
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
-    words, known = learner.problem_.traits.words, learner.inputs_.states
+    words, inputs = learner.problem_.traits.words, learner.inputs_
+    known = None if inputs.namer is not None else inputs.states  # what the metric learned
     of_items = map(learner.problem_.learning.item_labels, labels, samples)
     sizes = [sample.n_samples for sample in samples]
     truths = read_names(list(of_items), sizes, words.whole) if found else None

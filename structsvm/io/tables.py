@@ -116,8 +116,17 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if options.decimal is None:
         refuse_thousands(path, (row for _, row in written.rows(text)), written)
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if len(lines) != len(frame) + 1:  # some cells have several lines
-        lines = [line for line, _ in written.rows(text)]
+    last = frame.iloc[:, -1]
+    may_be_short = written.separator != SPACES and (last.isna() | last.isin(["", "="])).any()
+    if may_be_short or len(lines) != len(frame) + 1:  # the latter for cells of several lines
+        found = list(written.rows(text))
+        lines = [line for line, _ in found]
+        short = next((line for line, row in found if len(row) < len(names)), None)
+        if may_be_short and short is not None and not as_text:
+            above = f"; {SKIP}" if short == lines[1] else ""
+            raise DataError(
+                f"{path}: cannot be read: line {short} has fewer columns than the header{above}"
+            )
     rows = np.arange(len(frame))
     numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
     origin = Origin(path, rows, written, numbers, options)

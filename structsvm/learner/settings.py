@@ -176,7 +176,10 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
-                found |= _settings(named_problem(self.problem or self._default_problem), "problem")
+                found |= _settings(
+                    named_problem(self._default_problem if self.problem is None else self.problem),
+                    "problem",
+                )
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -191,7 +194,9 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         own = {name.removeprefix(mark): v for name, v in params.items() if name.startswith(mark)}
         super().set_params(**{name: v for name, v in params.items() if not name.startswith(mark)})
         if own:
-            self.problem = _with(named_problem(self.problem or self._default_problem), own)
+            self.problem = _with(
+                named_problem(self._default_problem if self.problem is None else self.problem), own
+            )
         return self
 
 

@@ -192,7 +192,7 @@ def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeyp
     )
     assert run(line, tmp_path / "m") == (0, "", "")
     learner = load(tmp_path / "m")
-    assert len(learner.baselines_) == (12 if asked == "all" else 1)
+    assert len(learner.baselines_) == (11 if asked == "all" else 1)
 
 
 def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
