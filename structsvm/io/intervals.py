@@ -101,10 +101,13 @@ def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "")
     spans: list[Span] = []
     misplaced = []
     for one in intervals:
-        if axis.value(one.end) < axis.value(one.start):
+        until_the_end = one.end == np.inf
+        if not until_the_end and axis.value(one.end) < axis.value(one.start):
             raise DataError(f"{one} ends before it starts")
-        start, end = axis.sample_at(one.start), axis.sample_at(one.end)
-        if start == end or axis.is_beyond(one.start) or axis.is_beyond(one.end):
+        start = axis.sample_at(one.start)
+        end = len(axis) if until_the_end else axis.sample_at(one.end)
+        moments = [one.start] if until_the_end else [one.start, one.end]
+        if start == end or any(map(axis.is_beyond, moments)):
             misplaced.append(one)
         spans.append((start, end, one))
     joined, _ = _collisions(spans)
@@ -569,7 +572,7 @@ class Marked:
         if not units <= {None, "samples"}:
             raise DataError(f"its labels are in seconds, and it has no times: {ways}")
         ends = [axis.value(at) for row in self.marks.rows for at in (row.start, row.end)]
-        if any(at != round(at) for at in ends):
+        if any(at % 1 for at in ends if at < np.inf):
             warn(
                 f"{self.where}: it has no times, so that labels count samples and are rounded up "
                 f"to whole ones: if they are in seconds, {ways}",

@@ -6,9 +6,10 @@ One format is one function from a file to rows; :data:`FORMATS` is the table of 
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -69,6 +70,8 @@ STATUS = ("Behavior type", "Status")
 version 8 on, and before."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
 """Beginnings of the columns of ELAN's text that are no tiers."""
+NEXT = "next"
+"""What is given for the column of ends where each stretch lasts until the next row."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
 """A date, whatever the order of its numbers, or a time of a day."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
@@ -507,12 +510,16 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
     tiers = []
     if "label" not in columns and is_elan:
         tiers = [column for column in header if not column.startswith(OF_ELAN)]
+    if columns.get("end") == NEXT and columns.get("start") in header and NEXT not in header:
+        header, rows = [*header, NEXT], _until_next(rows, columns)
     needed = ("start", "end") if tiers or are_changes else ("start", "end", "label")
     for key in needed:
         if columns.get(key) not in header:
             named = repr(columns[key]) if key in columns else f"of the {key}"
+            until = f", or end={NEXT!r} if each lasts until the next row" if key == "end" else ""
             raise DataError(
                 f"no column {named}; the columns are {', '.join(header)}: name it with {key}="
+                f"{until}"
             )
     start, end, unit = columns["start"], columns["end"], unit_of(columns["start"])
     lasts = (_role(end) or ("",))[0] == "duration"
@@ -523,12 +530,26 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
         if not row[start] and not row[end]:  # it says what was looked for
             yield Row(None, None, labels.get("", ""), of, who)
             continue
-        begin, stop = file.time(line, row[start], start), file.time(line, row[end], end)
+        begin = file.time(line, row[start], start)
+        is_last = end == NEXT and not row[end]
+        stop = math.inf if is_last else file.time(line, row[end], start if end == NEXT else end)
         stop = _after(begin, stop, line) if lasts else stop
         for tier, label in labels.items():
             if label or not blank_is_none:
                 whose = who | {"tier": tier} if tier else who
                 yield Row(begin, stop, label, of, whose, line, unit)
+
+
+def _until_next(
+    rows: Iterable[tuple[int, dict[str, str]]], columns: Mapping[str, str]
+) -> list[tuple[int, dict[str, str]]]:
+    """Each row with the start of the next one of its recording and subject; "" for the last."""
+    found, following = [], dict[Any, str]()
+    for line, row in reversed(list(rows)):
+        whose = (row.get(columns.get("recording", "")), *_whose(row, columns.values()).items())
+        found.append((line, {**row, NEXT: following.get(whose, "")}))
+        following[whose] = row[columns["start"]]
+    return found[::-1]
 
 
 def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:

@@ -88,6 +88,13 @@ def test_seconds_since_the_start_whatever_the_recording_counts(tmp_path, times):
     lasting = [(label, start, end - start) for label, start, end in EVENTS]
     table = written(tmp_path / "cow.csv", ["label", "onset", "Dauer"], lasting)
     assert with_labels([cow(times)], table)[0].y.tolist() == LABELS
+    starts = [("cow", label, start) for label, start, _ in EVENTS]
+    starts.insert(1, ("calf", "walk", 0.0))
+    table = written(tmp_path / "cow.csv", ["recording", "label", "onset"], starts)
+    found = with_labels([cow(times), cow(times, "calf")], table, end="next")
+    assert [one.y.tolist() for one in found] == [LABELS, ["walk"] * 60]
+    with pytest.raises(DataError, match="end='next' if each lasts until the next row"):
+        with_labels([cow(times)], table)
 
 
 @pytest.mark.parametrize("style", ["%Y-%m-%d %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S.%f"])
@@ -100,6 +107,8 @@ def test_dates_as_other_tools_write_them(tmp_path, style):
     assert with_labels([cow(DATES)], table)[0].y.tolist() == LABELS
     rows = [(label, date(start), end - start) for label, start, end in EVENTS]
     table = written(tmp_path / "cow.csv", ["label", "start", "duration"], rows)
+    starts = written(tmp_path / "starts.csv", ["label", "start"], [row[:2] for row in rows])
+    assert with_labels([cow(DATES)], starts, end="next")[0].y.tolist() == LABELS
     if style.startswith("%Y"):
         assert with_labels([cow(DATES)], table)[0].y.tolist() == LABELS
     else:
