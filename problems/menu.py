@@ -26,9 +26,9 @@ STATES = "states"
 
 CHOSEN_FROM = (
     *(STATES, "equal-segments", "frame-lda", "frame-logistic"),
-    *("frame-boosting", "boundary-boosting"),
+    *("boundary-logistic", "frame-boosting", "boundary-boosting"),
 )
-"""Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
+"""Baselines that model selection tries."""
 
 COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
 """Of classifiers of frames, on up to ``QUICK`` values of all recordings."""

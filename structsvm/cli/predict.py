@@ -238,8 +238,8 @@ def answers_of(
             classes = labels_by(others[who], who, problem, measured)
         pairs = zip(inputs.items, partitions, classes, strict=True)
         return [clusters(*pair, label) for pair in pairs]
-    if not tables:  # states are those of the metric's scores
-        states = learner.classes_ if own is None else None
+    if not tables:
+        states = learner.classes_
         tables = [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
     return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
 

@@ -67,8 +67,9 @@ FIRST, FIRST_SECONDS = 0.1, 5.0
 closed form."""
 CHOSEN, CHEAP = 0.9, 1.0
 """Where in what is told choosing ends, and what baselines of the first answer cost at most."""
-JUDGING = 5.0
-"""Seconds that judging takes, if no answer was judged before."""
+JUDGING, MORE = 5.0, 2.0
+"""Seconds that judging takes, if no answer was judged before; and how much more in the end, when
+there are more methods."""
 
 
 def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -175,7 +176,7 @@ def _try_out(
                 with share("first answer", 0.0, FIRST):
                     answer = answering.first(split)
                 terminal.note(answer.in_short(time.monotonic() - started))
-            is_answered, left = True, end - time.monotonic() - answering.judging
+            is_answered, left = True, end - time.monotonic() - MORE * answering.judging
             if left > 0 or args.resume:
                 with share("choosing", FIRST, CHOSEN):
                     search = _chosen(train, split, args, left)

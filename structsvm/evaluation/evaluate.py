@@ -538,12 +538,13 @@ def _found_by_all(
             labels[name] = namer.names_by([np.asarray(x.states) for x in samples], counts)
         else:
             labels[name] = labels_by(others[name], name, problem, measured, counts)
-    named = {name: names_in(each, samples, learner.classes_) for name, each in found.items()}
-    names = {name: each for name, each in named.items() if each is not None}
     found |= {name: partitions_of(each, problem) for name, each in labels.items()}
-    naming = [name for name in labels if names_states(others[name])]
-    # What is blind to the samples is looked at last.
-    names |= {name: labels[name] for name in sorted(naming, key=BLIND.__contains__)}
+    names: States = {}
+    for name in sorted(found, key=BLIND.__contains__):  # what is blind to the samples comes last
+        own = name in labels and names_states(others[name])
+        other = None if name in BLIND else names_in(found[name], samples, learner.classes_)
+        if (named := labels[name] if own else other) is not None:
+            names[name] = named
     return found, names
 
 

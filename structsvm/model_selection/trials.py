@@ -49,7 +49,7 @@ FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""
 
 AGAIN = 1.5
-"""What learning a classifier of a fold from all takes, in units of what it takes in the fold."""
+"""What learning from all takes, in units of what it takes in a fold."""
 
 USUAL_RATE = 1.0
 """Seconds that a task of cost one takes in a fold, where nothing was tried yet."""
@@ -232,7 +232,9 @@ def tasks_of(
         else:
             tasks.append(Task([c], partial(_try_classifier, own), own.cost))
     names = {task: [c.name for c in task.candidates] for task in tasks}
-    return sorted(tasks, key=lambda task: ("untrained" not in names[task], task.cost))
+    n_folds = 1 if whole is None else len(whole[1])
+    in_all = {task: task.cost * (1 if task.at_once else n_folds) for task in tasks}
+    return sorted(tasks, key=lambda task: ("untrained" not in names[task], in_all[task]))
 
 
 class Clock:
@@ -246,9 +248,10 @@ class Clock:
 
     @property
     def end_of_trials(self) -> float:
-        """When there is just time left to learn what was tried in folds from all recordings."""
-        tried = sum(s for task, s in self.seconds.items() if task.is_learned_again)
-        return self.end - AGAIN * tried
+        """When there is just time left to learn the choice and classifiers from all recordings."""
+        tried = [s for task, s in self.seconds.items() if task.is_learned_again]
+        metrics = [s for task, s in self.seconds.items() if task.candidates[0].is_learned]
+        return self.end - AGAIN * (sum(tried) + max(metrics, default=0.0))
 
     def takes(self, task: Task) -> float:
         """Seconds that a task takes each time it is asked, about."""
