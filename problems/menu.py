@@ -36,6 +36,9 @@ COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
 QUICK = 1_000_000
 """Values up to which linear classifiers are quick."""
 
+AT_LEAST, USUAL = 0.55, 600_000
+"""What boosting costs of few values, in units of what it costs of the usual number."""
+
 LONGEST = max(map(abs, Lags().lags))
 """The lag that every recording has to exceed for candidates with context."""
 
@@ -71,17 +74,20 @@ def baselines_of_recordings(
     """Return segments of equal length, and the classifiers that apply to labelled recordings."""
     context = _context(features)
     named = are_names(samples, labels)
-    times = max(1.0, sum(x.n_samples * x.n_features for x in samples) / QUICK)
+    size = sum(x.n_samples * x.n_features for x in samples)
+    times = max(1.0, size / QUICK)
+    slow = times * min(1.0, AT_LEAST + size / USUAL)
     full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
     found = [Baseline("equal-segments", EqualSegments(), 0.2)] if full else []
     for name, cost in COSTS.items():
+        cost *= slow if name == "boosting" else times
         if named:
-            found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), cost * times))
+            found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), cost))
         if full and name != "lda":
             cost = cost if name == "logistic" else cost / 2
-            found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost * times))
+            found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost))
     if named:
-        found.append(Baseline(STATES, StateSegmenter(features=context), 6.0 * times))
+        found.append(Baseline(STATES, StateSegmenter(features=context), 6.0 * slow))
     return found
 
 

@@ -18,8 +18,10 @@ from structsvm.problems.menu import candidates_of_recordings
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
 CONTEXT, MOMENTS = ("lags-diagonal", "lags-full"), "moments-diagonal"
-FRAMES = ("frame-lda", "frame-logistic", "frame-boosting")
-CLASSIFIERS = ["equal-segments", *FRAMES, "boundary-boosting"]
+CLASSIFIERS = [
+    *("equal-segments", "frame-lda", "frame-logistic"),
+    *("boundary-logistic", "frame-boosting", "boundary-boosting"),
+]
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -45,7 +47,7 @@ def test_the_default_of_names_of_states_is_a_segmenter_of_states():
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
     found = names_of([[8, 18, 30]] * 4)
     learned = ["boundaries-diagonal", *CONTEXT, *LEARNED, MOMENTS]
-    assert found == [*learned, "equal-segments", "boundary-boosting", *TUNED]
+    assert found == [*learned, "equal-segments", "boundary-logistic", "boundary-boosting", *TUNED]
 
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
@@ -115,5 +117,6 @@ def test_partitions_without_labels_have_a_menu_too():
     found = MetricLearnerCV(lams=(0.1,))._menu(bare)
     assert [c.name for c in found if c.estimator is not None] == [
         "equal-segments",
+        "boundary-logistic",
         "boundary-boosting",
     ]

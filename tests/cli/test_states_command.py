@@ -110,7 +110,7 @@ def test_a_classifier_of_samples_names_what_it_finds_itself(run):
     (found,) = json.loads(out)["recordings"]
     assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
     _, out, _ = run("predict m.structsvm test/t0.csv --baseline boundary-logistic")
-    assert "until" not in out
+    assert "t0: rest until" in out  # a classifier of boundaries has the names of another one
 
 
 STATES = np.repeat(["rest", "walk", "turn", "rest"], [16, 20, 14, 10])
@@ -167,7 +167,7 @@ def test_predict_partitions_as_a_baseline_does(state_files, state_model, run):
     out = run(f"predict {state_model} {test} --quiet --baseline boundary-logistic --n-clusters 3")[
         1
     ]
-    assert len(out.split()) == 4
+    assert len(re.findall(r"\b\d+\b", out)) == 3
 
 
 def test_a_baseline_that_was_not_tuned_is_refused_with_those_that_were(
