@@ -103,4 +103,4 @@ def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
         classes.add(frozenset(values.tolist()))
     if len(classes) != 1 or len(next(iter(classes))) < 2:
         return []
-    return [Baseline(name, RowClassifier(kind)) for kind, name in KINDS.items()]
+    return [Baseline(name, RowClassifier(kind), 0.2) for kind, name in KINDS.items()]
