@@ -541,10 +541,11 @@ def _found_by_all(
     found |= {name: partitions_of(each, problem) for name, each in labels.items()}
     names: States = {}
     for name in sorted(found, key=BLIND.__contains__):  # what is blind to the samples comes last
-        own = name in labels and names_states(others[name])
-        other = None if name in BLIND else names_in(found[name], samples, learner.classes_)
-        if (named := labels[name] if own else other) is not None:
-            names[name] = named
+        if name in labels and names_states(others[name]):
+            names[name] = labels[name]
+        elif name not in BLIND:
+            named = names_in(found[name], samples, learner.classes_)
+            names |= {} if named is None else {name: named}
     return found, names
 
 
