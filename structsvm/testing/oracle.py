@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.errors import OracleError, PluginError
+from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import (
@@ -106,7 +106,7 @@ class Question(Checked):
             answer: Argmax = self.plugin.ask(self.objective, self.constraint)
         except PluginError as error:
             self.refuse(str(error))
-        except OracleError as error:
+        except StructSVMError as error:
             self.refuse(f"it refused a question that there are partitions to answer: {error}")
         value = self.objective.value(answer.y)
         self.require(
