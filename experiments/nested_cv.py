@@ -29,7 +29,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import VerdictWarning
-from structsvm.evaluation.contrast import standard_error
+from structsvm.evaluation.verdict import standard_error
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode

@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from structsvm.baselines.row_classifier import baselines_of_tables
+from structsvm.baselines.classifiers import baselines_of_tables
 from structsvm.data.sample import TABLES, Sample, of_each
 from structsvm.data.samples import label_values, refuse_missing
 from structsvm.errors import DataError

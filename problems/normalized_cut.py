@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.baselines.region_classifier import baselines_of_graphs, candidates_of_graphs
+from structsvm.baselines.classifiers import baselines_of_graphs, candidates_of_graphs
 from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import checked_names
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, about, warn

@@ -22,7 +22,7 @@ from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import is_constant
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation.verdict import MIN_UNITS
 from structsvm.learner.columns import (
     codes_in,
     column_names,

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, PartialLabels, evaluate, load, save
 from structsvm.baselines import RowClassifier
-from structsvm.baselines.row_classifier import baselines_of_tables
+from structsvm.baselines.classifiers import baselines_of_tables
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import estimators_in
 

@@ -5,9 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from structsvm.evaluation.contrast import LEARNED, Contrast, chosen, standard_error
-from structsvm.evaluation.sentences import ANSWERS
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import ANSWERS, LEARNED, Contrast, Verdict, chosen, standard_error
 from structsvm.partitions.problem import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])

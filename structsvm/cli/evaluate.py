@@ -23,9 +23,9 @@ from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
 from structsvm.errors import printable
-from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
 from structsvm.evaluation.splits import fewest_rows
+from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import has_rows

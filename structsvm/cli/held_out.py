@@ -17,8 +17,8 @@ from structsvm.cli.inputs import InputData, refuse_if, taken_to_be_independent, 
 from structsvm.cli.terminal import Terminal
 from structsvm.data.copies import contents, joined
 from structsvm.errors import DataError
-from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.splits import fewest_rows
+from structsvm.evaluation.verdict import MIN_UNITS
 from structsvm.io.recording import Recording
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.problem import PartitionProblem

@@ -35,9 +35,7 @@ from structsvm.cli.inputs import (
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
-from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_in_words
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
 from structsvm.learner.files import load_metric_learner

@@ -18,10 +18,8 @@ from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_o
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.confusion import Confusion, confusions_of
-from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.sentences import baseline_title
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_title
 from structsvm.learner.baselines import (
     estimators_in,
     labels_by,

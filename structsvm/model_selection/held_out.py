@@ -11,10 +11,15 @@ import numpy as np
 
 from structsvm.baselines.blind import blind_baselines
 from structsvm.errors import LearningError
-from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
-from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import Split
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import (
+    LEARNED,
+    NOTES,
+    Verdict,
+    baseline_in_words,
+    chosen,
+    standard_error,
+)
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.trials import (

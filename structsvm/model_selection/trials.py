@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.data.sample import Sample
 from structsvm.errors import CheckpointError, DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.confusion import share_right
-from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.features.names import read_names
 from structsvm.learner.baselines import (
     fit_baseline,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
-from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution

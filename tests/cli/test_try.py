@@ -15,8 +15,7 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint
 from structsvm.cli import main
 from structsvm.cli.try_out import _verdict
-from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import LEARNED, Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load

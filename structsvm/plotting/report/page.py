@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.diagnosis import Diagnosis
-from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import SCORES, meanings_in_words, score_titles
-from structsvm.evaluation.sentences import baseline_in_words, baseline_title
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import MIN_UNITS, Verdict, baseline_in_words, baseline_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import pictures_of
