@@ -11,7 +11,7 @@ from structsvm.cli.fit import run_fit
 from structsvm.cli.predict import check_outputs
 from structsvm.cli.show import run_plot
 from structsvm.cli.terminal import Terminal
-from structsvm.datasets.digits import digits_recordings
+from structsvm.datasets.generated import digits_recordings
 from structsvm.errors import MissingExtraError
 from structsvm.io.files import write_recording
 
