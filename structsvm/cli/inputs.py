@@ -30,8 +30,7 @@ from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words
 from structsvm.io.image_folder import LabelledImage, read_images
 from structsvm.io.intervals import CHOSEN, layers_of, with_labels
 from structsvm.io.label_files import read_regions
-from structsvm.io.options import SEQUENCES, FileOptions
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
 from structsvm.io.windows import columns_of, in_windows, window_for
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner

@@ -26,8 +26,7 @@ from structsvm.graphs.images import MASK_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, PREDICTED, TRIED, predictions_among
 from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
-from structsvm.io.options import SPACES
-from structsvm.io.recording import Origin, Recording, listed
+from structsvm.io.recording import SPACES, Origin, Recording, listed
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import estimators_in, labels_by, partitions_with

@@ -15,6 +15,6 @@ from structsvm.io.intervals import with_labels as with_labels
 from structsvm.io.intervals import write_intervals as write_intervals
 from structsvm.io.label_files import Interval as Interval
 from structsvm.io.media import read_media as read_media
-from structsvm.io.options import FileOptions as FileOptions
+from structsvm.io.recording import FileOptions as FileOptions
 from structsvm.io.recording import Recording as Recording
 from structsvm.io.recording import arrays_and_labels as arrays_and_labels

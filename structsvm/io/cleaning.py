@@ -19,8 +19,7 @@ from structsvm.data.reading import (
 )
 from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.io.options import FileOptions
-from structsvm.io.recording import Recording, listed, share_features
+from structsvm.io.recording import FileOptions, Recording, listed, share_features
 from structsvm.io.windows import in_windows
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted

@@ -21,8 +21,7 @@ from structsvm.io.cleaning import cleaned, completed, read_labels_as, without_ga
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
-from structsvm.io.options import USUAL, FileOptions
-from structsvm.io.recording import Origin, Recording, listed, spelled
+from structsvm.io.recording import USUAL, FileOptions, Origin, Recording, listed, spelled
 from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.io.tables import (
     EXCEL,

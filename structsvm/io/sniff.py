@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.errors import DataError
-from structsvm.io.options import SPACES, FileOptions
-from structsvm.io.recording import listed
+from structsvm.io.recording import SPACES, FileOptions, listed
 from structsvm.storage import limits
 from structsvm.support.plain import is_number_text, some_of
 

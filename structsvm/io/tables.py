@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.cleaning import without_gaps
-from structsvm.io.options import SPACES, USUAL, FileOptions
-from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
+from structsvm.io.recording import (
+    SPACES,
+    USUAL,
+    FileOptions,
+    Origin,
+    Recording,
+    listed,
+    repeated_in,
+    spelled,
+)
 from structsvm.io.sniff import (
     MISSING_WORDS,
     TEXT_KINDS,
