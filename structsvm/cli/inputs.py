@@ -25,13 +25,12 @@ from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
 from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
-from structsvm.io.cleaning import cleaned, looks_like_changes
+from structsvm.io.cleaning import cleaned, columns_of, in_windows, looks_like_changes, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
 from structsvm.io.image_folder import LabelledImage, read_images
 from structsvm.io.intervals import CHOSEN, layers_of, with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
-from structsvm.io.windows import columns_of, in_windows, window_for
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured

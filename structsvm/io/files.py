@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
-from structsvm.io.cleaning import cleaned, completed, read_labels_as, without_gaps
+from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
@@ -31,7 +31,6 @@ from structsvm.io.tables import (
     refuse_repeated,
     with_all_categories,
 )
-from structsvm.io.windows import in_windows
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
 from structsvm.storage import limits

@@ -11,7 +11,7 @@ from structsvm.cli.inputs import InputData
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io import Recording
-from structsvm.io.windows import in_windows
+from structsvm.io.cleaning import in_windows
 from structsvm.learner.training_set import TrainingSet
 
 

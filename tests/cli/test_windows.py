@@ -9,10 +9,9 @@ import pytest
 from structsvm import load
 from structsvm.data.times import TimeAxis
 from structsvm.io import FileOptions, read_recordings
-from structsvm.io.cleaning import cleaned
+from structsvm.io.cleaning import ENOUGH, MANY, cleaned, window_for
 from structsvm.io.files import RecordingFiles
 from structsvm.io.recording import Recording
-from structsvm.io.windows import ENOUGH, MANY, window_for
 from structsvm.partitions import EquivalenceMatrix, partition_loss
 
 W = 12  # of segments of 300 samples
