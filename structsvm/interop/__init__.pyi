@@ -3,9 +3,9 @@ from structsvm.interop.adapters import distance_function as distance_function
 from structsvm.interop.adapters import export_metric as export_metric
 from structsvm.interop.adapters import labels_to_breakpoints as labels_to_breakpoints
 from structsvm.interop.adapters import metric_frame as metric_frame
+from structsvm.interop.adapters import weighted_graph as weighted_graph
 from structsvm.interop.detectors import ruptures_cost as ruptures_cost
 from structsvm.interop.detectors import ruptures_detector as ruptures_detector
-from structsvm.interop.graphs import weighted_graph as weighted_graph
 from structsvm.interop.poses import nwb_intervals as nwb_intervals
 from structsvm.interop.poses import pose_recordings as pose_recordings
 from structsvm.interop.poses import with_behaviour as with_behaviour

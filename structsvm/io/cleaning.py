@@ -1,4 +1,4 @@
-"""Treatment of gaps, of labels that mark changes and of odd columns in what was read."""
+"""Treatment of what was read: gaps, labels that mark changes, odd columns, fine sampling."""
 
 from __future__ import annotations
 

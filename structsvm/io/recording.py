@@ -1,4 +1,4 @@
-"""One recording, labelled or not, with the names of its features."""
+"""One recording, labelled or not, with the names of its features; and how files are read."""
 
 from __future__ import annotations
 
