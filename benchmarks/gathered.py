@@ -29,7 +29,7 @@ from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.parallel import Dask
 from structsvm.partitions.problem import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.storage import limits
+from structsvm.storage import archive
 
 T, P, SEGMENTS, STATES = 1_000, 30, 20, 4
 """Samples and features of a recording, and its segments; 240 kB in double precision."""
@@ -73,13 +73,13 @@ def learned(what: Any) -> None:
         Inputs.fit(what, None, data)
     else:
         fit_baseline(Baseline("classifier", what), data)
-    print(time.process_time() - started, (peak() - before) * MB / limits.GATHERED)
+    print(time.process_time() - started, (peak() - before) * MB / archive.GATHERED)
 
 
 def whole(n: int) -> None:
     """Print the MB of the client and of the larger worker of a fit, and its seconds."""
     warnings.simplefilter("ignore")
-    limits.KEPT = 1
+    archive.KEPT = 1
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,

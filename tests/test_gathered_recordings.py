@@ -32,7 +32,7 @@ from structsvm.learner.steps import as_measured, read_training
 from structsvm.learner.training_set import Inputs, even_part
 from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
-from structsvm.storage import limits
+from structsvm.storage import archive
 
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
 XS, CHANGES = arrays_and_labels(RECORDINGS)
@@ -164,7 +164,7 @@ class TestMoreThanFits:
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
     def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
-        monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
+        monkeypatch.setattr(archive, "GATHERED", 4 * SIZE)
         data = read_later()
         part = even_part(data, 4 * SIZE)
         with pytest.warns(DataWarning, match=r"fitted on 4 of 6 recordings.* 25.6 kB.*give arrays"):
@@ -179,7 +179,7 @@ class TestMoreThanFits:
         assert alone.made == inputs.made
 
     def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
-        monkeypatch.setattr(limits, "GATHERED", 2 * SIZE)
+        monkeypatch.setattr(archive, "GATHERED", 2 * SIZE)
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
         said = r"only in recording 1.*among 2 of 6 recordings, .*: \d, \d;"
         with (
@@ -193,7 +193,7 @@ class TestMoreThanFits:
 @pytest.mark.parametrize("held", [6, 4], ids=["all fit", "four of six fit"])
 def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeypatch):
     """Those of a person are the same but for a sample: having seen one is having seen all."""
-    monkeypatch.setattr(limits, "GATHERED", held * SIZE)
+    monkeypatch.setattr(archive, "GATHERED", held * SIZE)
     Xs, ys = [[held[PEOPLE.index(g)] for g in PEOPLE] for held in (XS, NAMES)]
     Xs[3:] = [X + (np.arange(len(X)) == 0)[:, None] for X in Xs[3:]]
     scores = StateScores(Spy(), lags=(0,), n_folds=3, standardize=None)
@@ -212,8 +212,8 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
 def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     """But for what is answered of each, which takes few bytes beside its values."""
     large = [np.repeat(X, 20, axis=0) for X in XS]
-    monkeypatch.setattr(limits, "KEPT", 1)
-    monkeypatch.setattr(limits, "GATHERED", 4 * large[0].nbytes)
+    monkeypatch.setattr(archive, "KEPT", 1)
+    monkeypatch.setattr(archive, "GATHERED", 4 * large[0].nbytes)
     baseline = Baseline("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
 
     def peak_of(n):

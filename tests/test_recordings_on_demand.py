@@ -31,7 +31,7 @@ from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.storage import limits
+from structsvm.storage import archive
 
 RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
@@ -91,7 +91,7 @@ def test_tables(problem, known):
 
 def test_no_more_than_a_few_are_in_memory(monkeypatch):
     """Without room to keep any, each round reads each recording once more."""
-    monkeypatch.setattr(limits, "KEPT", 1)
+    monkeypatch.setattr(archive, "KEPT", 1)
     asked = []
     for max_iter in (3, 8):
         learner = MetricLearner(solver=CuttingPlane(Stopping(1e-9, max_iter)))
@@ -242,7 +242,7 @@ class TestRefusals:
 
     @pytest.fixture(autouse=True)
     def nothing_is_kept(self, monkeypatch):
-        monkeypatch.setattr(limits, "KEPT", 1)
+        monkeypatch.setattr(archive, "KEPT", 1)
 
     def test_a_function_that_makes_recordings(self):
         def recordings():

@@ -17,7 +17,7 @@ from structsvm.data.gaps import has_gaps
 from structsvm.errors import DataError
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread, spread_in_threads
-from structsvm.storage import limits
+from structsvm.storage import archive
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, read_only
 from structsvm.support.stack import Stack
@@ -143,7 +143,7 @@ class Deferred:
                 X = step(X)
         X = read_only(X)
         with _lock:
-            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= limits.KEPT:
+            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= archive.KEPT:
                 _kept[self] = X
             else:
                 _last.array = weakref.WeakKeyDictionary({self: X})

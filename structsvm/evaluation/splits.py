@@ -35,7 +35,7 @@ from structsvm.learner.training_set import (
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.problems.menu import are_names
-from structsvm.storage import limits
+from structsvm.storage import archive
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
@@ -163,7 +163,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         training.append(data.at(np.flatnonzero(learned)).told_apart)
     called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
     fold, apart, numbers = fold[full], apart[full], numbers[full]
-    in_memory = not data.is_deferred or even_part(data, limits.GATHERED).size == N
+    in_memory = not data.is_deferred or even_part(data, archive.GATHERED).size == N
     whole = (data.told_apart, which) if in_memory and data.weights.all() else None
     return Split(data.at(which), fold, apart, training, called, numbers, whole=whole)
 

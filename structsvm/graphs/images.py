@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
-from structsvm.storage import archive, limits
+from structsvm.storage import archive
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.lazy import require
@@ -387,7 +387,7 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
         with path.open("rb") as file:
             shape = archive.npy_shape(file)
             if len(shape) == 2:
-                limits.check_pixels(shape[0], shape[1], max_pixels)
+                archive.check_pixels(shape[0], shape[1], max_pixels)
             values: NDArray[Any] = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an array: {error}") from error
@@ -407,7 +407,7 @@ def _values(picture: Any, name: str, max_pixels: int | None) -> NDArray[Any]:
             source = pillow.open(picture) if is_file else nullcontext(picture)
         with source as opened:
             width, height = opened.size
-            limits.check_pixels(height, width, max_pixels)
+            archive.check_pixels(height, width, max_pixels)
             pages = getattr(opened, "n_frames", 1)
             if pages > 1 and opened.format == "TIFF":
                 warn(f"{name}: of its {pages} pages the first is read", DataWarning)

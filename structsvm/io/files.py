@@ -33,7 +33,6 @@ from structsvm.io.tables import (
 )
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
-from structsvm.storage import limits
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import ending_of
 from structsvm.support.lazy import require
@@ -67,7 +66,7 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     try:
         with path.open("rb") as file:
             arrays, present = storage.read_npz(file, read, options.max_bytes)
-    except limits.TooLarge as error:
+    except storage.TooLarge as error:
         raise DataError(str(error)) from error
     except Exception as error:  # a foreign file can raise nearly anything in the reader
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())

@@ -22,7 +22,7 @@ from typing import Any
 
 from structsvm.errors import DataError
 from structsvm.io.recording import SPACES, FileOptions, listed
-from structsvm.storage import limits
+from structsvm.storage.archive import check_bytes
 from structsvm.support.plain import is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
@@ -162,7 +162,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
             if len(members) != 1:
                 names = listed([info.filename for info in members], 3)
                 raise DataError(f"{path}: an archive of one table is read, it holds {names}")
-            limits.check_bytes(members[0].file_size, size, max_bytes)
+            check_bytes(members[0].file_size, size, max_bytes)
             return archive.read(members[0])
     if suffix not in OPENERS:
         return path.read_bytes()
@@ -170,7 +170,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
     with OPENERS[suffix](path, "rb") as file:
         while part := file.read(CHUNK):
             content += part
-            limits.check_bytes(len(content), size, max_bytes)
+            check_bytes(len(content), size, max_bytes)
     return bytes(content)
 
 

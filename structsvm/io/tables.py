@@ -35,7 +35,7 @@ from structsvm.io.sniff import (
     refuse_thousands,
 )
 from structsvm.partial_labels.labels import known_where
-from structsvm.storage import limits
+from structsvm.storage.archive import check_bytes
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted
@@ -58,7 +58,7 @@ def read_frame(
             return _of_text(path, as_text, options)
         about = require("pyarrow.parquet", "files", f"reading {kind} files").read_metadata(path)
         expanded = 8 * about.num_rows * about.num_columns
-        limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
+        check_bytes(expanded, path.stat().st_size, options.max_bytes)
         frame = pandas.read_parquet(path)
         return frame, Origin(path, np.arange(len(frame)), options=options)
     except (DataError, SettingsError, MissingExtraError):
@@ -78,7 +78,7 @@ def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
         expanded = sum(info.file_size for info in archive.infolist())
-    limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
+    check_bytes(expanded, path.stat().st_size, options.max_bytes)
     with pandas.ExcelFile(path, engine="openpyxl") as book:
         sheets = list(map(str, book.sheet_names))
         cells = pandas.read_excel(book, header=None, keep_default_na=False, na_values=[""])

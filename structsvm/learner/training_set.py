@@ -60,7 +60,7 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
-from structsvm.storage import limits
+from structsvm.storage import archive
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
@@ -286,12 +286,12 @@ def learn_in_memory(
     """Numbers of the samples that fit in memory, and what is learned from them."""
     if not data.is_deferred:
         return np.arange(len(data)), learn(data)
-    which = even_part(data, limits.GATHERED)
+    which = even_part(data, archive.GATHERED)
     part = data.at(which)
     part = part.with_features(of_each("reading", np.asarray, [x.data for x in part.samples]))
     drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
     if which.size < len(data):
-        amount = limits.amount(limits.GATHERED)
+        amount = archive.amount(archive.GATHERED)
         warn(
             f"{name} is fitted on {drawn}, an even subset: at most {amount} of them are in memory "
             "at once; to use more, give arrays",
