@@ -32,7 +32,7 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.subgradient import ProjectedSubgradient
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.archive import write_atomically
 from structsvm.storage.codec import Codec, Unstorable, Unstored
 
 RECORDINGS = relevant_changes(

@@ -31,7 +31,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import has_rows
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.archive import write_atomically
 from structsvm.storage.codec import Unstored
 from structsvm.support.tables import ShortTable
 

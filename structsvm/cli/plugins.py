@@ -22,7 +22,7 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_names,
 )
-from structsvm.storage.atomic import unwritable, write_atomically
+from structsvm.storage.archive import unwritable, write_atomically
 from structsvm.support.plain import finite
 from structsvm.support.settings import flat
 

@@ -39,7 +39,7 @@ from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.cuts import as_file, overlay
-from structsvm.storage.atomic import unwritable, write_atomically
+from structsvm.storage.archive import unwritable, write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted, csv_text, finite
 

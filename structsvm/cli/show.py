@@ -30,7 +30,7 @@ from structsvm.plotting import (
     plot_weights,
 )
 from structsvm.plotting.words import described, facts
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.archive import write_atomically
 from structsvm.support.lazy import require
 from structsvm.support.tables import ShortTable
 

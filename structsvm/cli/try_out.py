@@ -51,7 +51,7 @@ from structsvm.plotting.report.page import page_of
 from structsvm.plotting.words import training_in_words, words_of_training
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings

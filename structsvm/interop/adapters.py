@@ -19,8 +19,7 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.storage.archive import npz
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.archive import npz, write_atomically
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import ending_of
 from structsvm.support.plain import csv_text

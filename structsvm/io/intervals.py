@@ -32,7 +32,7 @@ from structsvm.io.label_files import (
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
-from structsvm.storage.atomic import write_atomically
+from structsvm.storage.archive import write_atomically
 from structsvm.support.checks import ending_of, is_number, refuse_unlisted
 from structsvm.support.plain import counted, csv_text
 

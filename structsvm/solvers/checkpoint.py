@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
-from structsvm.storage.archive import Archive
-from structsvm.storage.atomic import TakenError, alone_on, unwritable
+from structsvm.storage.archive import Archive, TakenError, alone_on, unwritable
 from structsvm.storage.fingerprint import fingerprint
 
 Arrays = dict[str, NDArray[Any]]
