@@ -26,7 +26,7 @@ from structsvm.solvers.checkpoint import identity
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Memory
 from structsvm.status import Quality, Status
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.weights import PSD
 
 SPACE, OMEGA = PSD(3), SquaredNorm(0.05)

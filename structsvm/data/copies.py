@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 
 NEAR = 1e-3

@@ -29,7 +29,7 @@ from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, DataWarning, StructSVMError, warn
 from structsvm.parallel.once import spread
 from structsvm.storage.archive import npy_shape, read_npz
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, some_of

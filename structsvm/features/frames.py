@@ -21,7 +21,7 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.names import States
 from structsvm.parallel import single_threaded
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below
 from structsvm.support.progress import share, stage

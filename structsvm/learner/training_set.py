@@ -61,7 +61,7 @@ from structsvm.partial_labels.complete import (
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.storage import archive
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
 

@@ -61,7 +61,7 @@ from structsvm.partitions.problem import (
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.support.checks import check_n_jobs, refuse_unlisted
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 

@@ -40,7 +40,7 @@ from structsvm.partitions.problem import Baseline, Candidate, names_states
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 from structsvm.support.quiet import without_warnings

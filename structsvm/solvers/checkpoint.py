@@ -18,7 +18,7 @@ from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, 
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
 from structsvm.storage.archive import Archive, TakenError, alone_on, unwritable
-from structsvm.storage.fingerprint import fingerprint
+from structsvm.storage.codec import fingerprint
 
 Arrays = dict[str, NDArray[Any]]
 
