@@ -14,8 +14,7 @@ from structsvm.baselines.frame_classifier import BoundaryClassifier, FrameClassi
 from structsvm.data.sample import Sample
 from structsvm.data.samples import labels_of_items, unknown_labels
 from structsvm.errors import DataWarning, warn
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.compose import Chain, Union
+from structsvm.features.base import Chain, RecordingTransformer, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.scores import BoundaryScores, StateScores
 from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate

@@ -26,8 +26,7 @@ from structsvm.data.samples import (
     unlabelled,
 )
 from structsvm.errors import DataError, about
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.compose import Union
+from structsvm.features.base import RecordingTransformer, Union
 from structsvm.features.context import Columns
 from structsvm.features.frames import probabilities_by
 from structsvm.features.names import States

@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 
 from structsvm.data.samples import UNKNOWN, Counts, cluster_counts
 from structsvm.errors import DataError
-from structsvm.features.base import RecordingTransformer, read_recordings
-from structsvm.features.compose import Union
+from structsvm.features.base import RecordingTransformer, Union, read_recordings
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import probabilities_by
 from structsvm.features.names import States

@@ -1,6 +1,6 @@
+from structsvm.features.base import Chain as Chain
 from structsvm.features.base import RecordingTransformer as RecordingTransformer
-from structsvm.features.compose import Chain as Chain
-from structsvm.features.compose import Union as Union
+from structsvm.features.base import Union as Union
 from structsvm.features.context import Columns as Columns
 from structsvm.features.context import Components as Components
 from structsvm.features.context import Deviations as Deviations

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.gaps import has_gaps
@@ -208,3 +210,256 @@ def integers(name: str, values: Any, least: int | None = None) -> tuple[int, ...
         of_size = "" if least is None else f" of {least} or more"
         raise SettingsError(f"{name} must be different whole numbers{of_size}, got {values!r}")
     return tuple(int(v) for v in found)
+
+
+Named = list[tuple[str, Any]]
+
+
+class _Composition(RecordingTransformer):
+    """Stages with names, which are parameters as in the pipelines of scikit-learn."""
+
+    def __init__(self, *stages: Any) -> None:
+        self.stages = stages
+
+    @property
+    def learns(self) -> bool:
+        """Whether any stage learns from recordings."""
+        return any(getattr(stage, "learns", True) for _, stage in self._named())
+
+    @property
+    def named_stages(self) -> dict[str, Any]:
+        """The stages as given, not fitted, by name."""
+        return dict(self._named())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The stages by name and, where ``deep``, their parameters as ``name__parameter``."""
+        found = self.named_stages
+        if deep:
+            for name, stage in self._named():
+                if hasattr(stage, "get_params"):
+                    found |= {f"{name}__{k}": v for k, v in stage.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Replace stages, ``name=stage``, or set their parameters, ``name__parameter=value``.
+
+        Raises
+        ------
+        SettingsError
+            When no stage has that name.
+        """
+        stages = self.named_stages
+        # Stages first, so that parameters given together with a new stage are set on that one.
+        for key, value in sorted(params.items(), key=lambda item: "__" in item[0]):
+            name, _, parameter = key.partition("__")
+            if name not in stages:
+                raise SettingsError(f"no stage is called {name!r}: there are {sorted(stages)}")
+            if parameter:
+                stages[name].set_params(**{parameter: value})
+            else:
+                stages[name] = value
+        self.stages = tuple(stages.items())
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(*[(name, clone(stage, safe=False)) for name, stage in self._named()])
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.stages))})"
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Fit every stage."""
+        self._fit_stages("fit", Xs, ys, groups)
+        return self
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Features of the training recordings, cross-fitted where a stage learns from labels."""
+        return self._fit_stages("fit_transform", Xs, ys, groups)
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """A fitted transformer for each training recording, with its stages held out."""
+        held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
+        names = [name for name, _ in self.stages_]
+        of_stages: dict[tuple[int, ...], RecordingTransformer] = {}  # one for each fold
+        found = []
+        for transformers in zip(*held_out, strict=True):
+            key = tuple(map(id, transformers))
+            if key not in of_stages:
+                of_stages[key] = copy(self)
+                of_stages[key].stages_ = list(zip(names, transformers, strict=True))
+            found.append(of_stages[key])
+        return found
+
+    @abstractmethod
+    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
+        """Fit each stage by one of its three methods: the features, or what each is held out by."""
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features that the fitted stages make, (T_i, P') each."""
+        return self.transform_with_states(Xs)[0]
+
+    def _named(self) -> Named:
+        """Pairs as given, or named after their class, with a number where several are alike."""
+        kinds = [stage if isinstance(stage, type) else type(stage) for stage in self.stages]
+        usual = [kind.__name__.lower() for kind in kinds]
+        seen, found = Counter[str](), []
+        for stage, name in zip(self.stages, usual, strict=True):
+            seen[name] += 1
+            number = seen[name] if usual.count(name) > 1 else ""
+            found.append(stage if isinstance(stage, tuple) else (f"{name}{number}", stage))
+        return found
+
+    def _fresh(self) -> Named:
+        """Clones of the stages, ready to be fitted."""
+        own, named = type(self).__name__, self._named()
+        names = [name for name, _ in named]
+        if not names or len(set(names)) < len(names) or not all(n and "__" not in n for n in names):
+            raise SettingsError(
+                f"{own} needs one stage or more, whose names differ and have no double underscore, "
+                f"got {names}"
+            )
+        for name, stage in named:
+            if not isinstance(stage, RecordingTransformer):
+                raise SettingsError(
+                    f"{own}: stage {name!r} must be an instance of a transformer of recordings "
+                    f"such as Lags(), or Rows(...) around one of scikit-learn, got {stage!r}"
+                )
+        return [(name, clone(stage)) for name, stage in named]
+
+
+def stages_of(stage: RecordingTransformer | None) -> Iterator[RecordingTransformer]:
+    """A fitted transformer and, of a union or a chain, its stages."""
+    if stage is None:
+        return
+    yield stage
+    if isinstance(stage, _Composition):
+        for _, inner in stage.stages_:
+            yield from stages_of(inner)
+
+
+class Union(_Composition):
+    """Features of several transformers, side by side.
+
+    Parameters
+    ----------
+    *stages : RecordingTransformer or (name, RecordingTransformer)
+        Named after their class in lower case where no name is given. They are cloned before they
+        are fitted; ``stages_`` holds the fitted ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import Lags, MovingStatistics, Union
+    >>> both = Union(Lags(lags=(0,)), MovingStatistics(windows=(3,), statistics=("mean",)))
+    >>> both.fit_transform([np.array([[0.0], [3.0], [3.0]])])[0].tolist()
+    [[0.0, 1.5], [3.0, 2.0], [3.0, 3.0]]
+    >>> both.set_params(lags__lags=(-1, 0)).get_params()["lags"]
+    Lags(lags=(-1, 0))
+    """
+
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features of the first stage, of the second, ..., and the first's states."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        parts, states = [], None
+        for name, stage in self.stages_:
+            features, named = stage.transform_with_states(arrays)
+            parts.append(check_features(features, arrays, f"stage {name!r}"))
+            states = named if states is None else states
+        return [np.hstack(of_one) for of_one in zip(*parts, strict=True)], states
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of all features, stage by stage; with that of the stage if two are alike."""
+        check_is_fitted(self)
+        columns = column_names(input_features, self.n_features_in_)
+        named = [
+            (stage_name, str(feature))
+            for stage_name, stage in self.stages_
+            for feature in stage.get_feature_names_out(columns)
+        ]
+        times = Counter(feature for _, feature in named)
+        found = [f"{stage} {name}" if times[name] > 1 else name for stage, name in named]
+        return np.asarray(found, dtype=object)
+
+    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
+        arrays, stages, found = read_recordings(Xs), self._fresh(), []
+        for name, stage in stages:
+            result = getattr(stage, how)(arrays, ys, groups)
+            if how == "fit_transform":
+                result = check_features(result, arrays, f"stage {name!r}")
+            found.append(result)
+        self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
+        if how == "fit_transform":
+            return [np.hstack(of_one) for of_one in zip(*found, strict=True)]
+        return found
+
+
+class Chain(_Composition):
+    """Transformers in a row, each of which takes the features of the one before.
+
+    A stage that learns from labels after another one does so from features that were cross-fitted;
+    of both, no model scores a recording that it has seen.
+
+    Parameters
+    ----------
+    *stages : RecordingTransformer or (name, RecordingTransformer)
+        As for :class:`Union`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from structsvm.features import Chain, Lags, Rows
+    >>> chain = Chain(Rows(StandardScaler()), Lags(lags=(-1, 0)))
+    >>> chain.fit_transform([np.array([[0.0], [2.0]])])[0].tolist()
+    [[-1.0, -1.0], [-1.0, 1.0]]
+    """
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the features of the last stage are."""
+        return bool(self._fresh()[-1][1].scaled)
+
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features that the last stage makes, and the states of the first that has some."""
+        check_is_fitted(self)
+        arrays, states = read_recordings(Xs, self.n_features_in_), None
+        for name, stage in self.stages_:
+            features, named = stage.transform_with_states(arrays)
+            arrays = check_features(features, arrays, f"stage {name!r}")
+            states = named if states is None else states
+        return arrays, states
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names that the last stage gives."""
+        check_is_fitted(self)
+        names: Any = column_names(input_features, self.n_features_in_)
+        for _, stage in self.stages_:
+            names = stage.get_feature_names_out(names)
+        return np.asarray(names, dtype=object)
+
+    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
+        arrays, stages, found = read_recordings(Xs), self._fresh(), []
+        n_features = int(arrays[0].shape[1])
+        for name, stage in stages:
+            if how == "fit" and name == stages[-1][0]:
+                stage.fit(arrays, ys, groups)
+            elif how == "fit_held_out":
+                found.append(stage.fit_held_out(arrays, ys, groups))
+                if len(found) < len(stages):
+                    pairs = zip(found[-1], arrays, strict=True)
+                    features = [F for own, X in pairs for F in own.transform([X])]
+                    arrays = check_features(features, arrays, f"stage {name!r}")
+            else:
+                features = stage.fit_transform(arrays, ys, groups)
+                found = arrays = check_features(features, arrays, f"stage {name!r}")
+        self.stages_, self.n_features_in_ = stages, n_features
+        return found
