@@ -16,7 +16,7 @@ from structsvm.baselines.classifiers import baselines_of_tables
 from structsvm.data.sample import TABLES, Sample, of_each
 from structsvm.data.samples import label_values, refuse_missing
 from structsvm.errors import DataError
-from structsvm.features.foreign import Rows
+from structsvm.features.context import Rows
 from structsvm.oracles._clusters.compression import (
     CompressedData,
     CompressedProjector,

@@ -7,9 +7,9 @@ from structsvm.features.context import Deviations as Deviations
 from structsvm.features.context import HermiteMoments as HermiteMoments
 from structsvm.features.context import Lags as Lags
 from structsvm.features.context import MovingStatistics as MovingStatistics
-from structsvm.features.foreign import OfWindows as OfWindows
-from structsvm.features.foreign import Rows as Rows
-from structsvm.features.foreign import Series as Series
+from structsvm.features.context import OfWindows as OfWindows
+from structsvm.features.context import Rows as Rows
+from structsvm.features.context import Series as Series
 from structsvm.features.raw import Windows as Windows
 from structsvm.features.raw import windows as windows
 from structsvm.features.scores import BoundaryScores as BoundaryScores
