@@ -12,7 +12,7 @@ from spy import Spy
 
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags, StateScores
-from structsvm.features.names import States
+from structsvm.features.frames import States
 
 
 def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):

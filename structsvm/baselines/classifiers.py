@@ -28,8 +28,7 @@ from structsvm.data.samples import (
 from structsvm.errors import DataError, about
 from structsvm.features.base import RecordingTransformer, Union
 from structsvm.features.context import Columns
-from structsvm.features.frames import probabilities_by
-from structsvm.features.names import States
+from structsvm.features.frames import States, probabilities_by
 from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names

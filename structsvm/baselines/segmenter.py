@@ -17,8 +17,7 @@ from structsvm.data.samples import UNKNOWN, Counts, cluster_counts
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, Union, read_recordings
 from structsvm.features.context import Columns, Lags, MovingStatistics
-from structsvm.features.frames import probabilities_by
-from structsvm.features.names import States
+from structsvm.features.frames import States, probabilities_by
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints

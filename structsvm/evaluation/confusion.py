@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError
-from structsvm.features.names import read_names
+from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted

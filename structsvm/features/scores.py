@@ -29,10 +29,10 @@ from structsvm.features.frames import (
     FrameModel,
     FrameModels,
     FrameRecipe,
+    States,
     check_smoothing,
     probabilities_by,
 )
-from structsvm.features.names import States
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below

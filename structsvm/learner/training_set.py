@@ -45,7 +45,7 @@ from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, DataWarning, LearningError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.base import Chain, Union, check_features, stages_of
-from structsvm.features.names import read_names
+from structsvm.features.frames import read_names
 from structsvm.features.scores import BoundaryScores, NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form

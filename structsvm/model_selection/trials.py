@@ -22,7 +22,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import CheckpointError, DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.confusion import share_right
 from structsvm.evaluation.verdict import baseline_in_words
-from structsvm.features.names import read_names
+from structsvm.features.frames import read_names
 from structsvm.learner.baselines import (
     fit_baseline,
     fit_cross_predict,

@@ -16,7 +16,7 @@ from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, SettingsError
-from structsvm.features.names import read_names
+from structsvm.features.frames import read_names
 from structsvm.learner.columns import column_names, partition_of, words_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.samples import label_values, numbered, unknown_labels
 from structsvm.data.times import TimeAxis
-from structsvm.features.names import read_names
+from structsvm.features.frames import read_names
 from structsvm.learner.columns import partition_of
 from structsvm.partitions.losses import matched_labels
 from structsvm.plotting.cuts import as_file, overlay
