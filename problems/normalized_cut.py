@@ -13,7 +13,6 @@ from structsvm.baselines.classifiers import baselines_of_graphs, candidates_of_g
 from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import checked_names
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, about, warn
-from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import (
     NOTHING_TO_CUT,
     FeatureGraph,
@@ -26,7 +25,7 @@ from structsvm.graphs.graph import (
     region_rand,
     teaching,
 )
-from structsvm.graphs.images import GraphOfImage
+from structsvm.graphs.images import GraphOfImage, as_graph, as_list
 from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.oracles._spectra.cut_hinge import (
     CutHinge,

@@ -30,9 +30,8 @@ from structsvm.features.base import RecordingTransformer, Union
 from structsvm.features.context import Columns
 from structsvm.features.frames import States, probabilities_by
 from structsvm.features.scores import RegionScores, region_recipe
-from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
-from structsvm.graphs.images import GraphOfImage, named_pixels
+from structsvm.graphs.images import GraphOfImage, as_graph, as_list, named_pixels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate

@@ -26,7 +26,7 @@ from structsvm.data.reading import (
 from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, refuse
-from structsvm.graphs.convert import is_one
+from structsvm.graphs.images import is_one
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.plain import some_of

@@ -15,8 +15,7 @@ from structsvm.data.samples import Counts, asked_counts
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import Evaluation, evaluate
-from structsvm.graphs.convert import as_list
-from structsvm.graphs.images import is_picture, pixels_of
+from structsvm.graphs.images import as_list, is_picture, pixels_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
