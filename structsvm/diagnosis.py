@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.copies import contents
-from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample, Words, is_prepared
+from structsvm.data.sample import Sample, Words, contents, filled, is_prepared
 from structsvm.data.samples import is_constant
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import MIN_UNITS

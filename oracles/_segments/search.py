@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from structsvm.data.gaps import means
+from structsvm.data.sample import means
 from structsvm.oracles._segments.every import Graph, best_of_every
 from structsvm.oracles._segments.nodes import Allowed, Boundaries, Nodes
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value

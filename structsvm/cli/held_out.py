@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from structsvm.cli.inputs import InputData, refuse_if, taken_to_be_independent, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.copies import contents, joined
+from structsvm.data.sample import contents, joined
 from structsvm.errors import DataError
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import MIN_UNITS

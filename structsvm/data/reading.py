@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import has_gaps
-from structsvm.data.sample import RECORDINGS, Deferred, Origin, Sample, Words
+from structsvm.data.sample import RECORDINGS, Deferred, Origin, Sample, Words, has_gaps
 from structsvm.data.samples import (
     TRANSPOSED,
     as_floats,

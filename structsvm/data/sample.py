@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -12,13 +13,16 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
-from structsvm.data.gaps import has_gaps
 from structsvm.errors import DataError
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread, spread_in_threads
 from structsvm.storage import archive
-from structsvm.support.arrays import Floats, Ints
+from structsvm.storage.codec import fingerprint
+from structsvm.support.arrays import Floats, Ints, largest, largest_of_all
 from structsvm.support.plain import counted, read_only
 from structsvm.support.stack import Stack
 
@@ -344,3 +348,145 @@ def all_made_by(samples: Sequence[Sample], step: Step) -> list[Sample]:
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:
     return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Sample) for x in Xs)
+
+
+def has_gaps(X: Floats) -> bool:
+    return math.isnan(largest_of_all(X))
+
+
+def magnitudes(X: Floats) -> Floats:
+    """The largest magnitude in each column (T, P) of the values there are, (P,); 0 if none."""
+    found = largest(X)
+    return np.fmax.reduce(np.abs(X), axis=0, initial=0.0) if np.isnan(found).any() else found
+
+
+def blocks(X: Floats) -> list[tuple[int, int, int]]:
+    """Rows ``start, ..., end - 1`` of a column without a value, as ``(start, end, column)``."""
+    found = []
+    for j, missing in enumerate(np.isnan(X).T):
+        edges = np.flatnonzero(np.diff(missing, prepend=False, append=False))
+        found += [(start, end, j) for start, end in edges.reshape(-1, 2).tolist()]
+    return sorted(found, key=lambda block: (block[0], block[2]))
+
+
+def means(X: Floats, weights: Floats | None = None) -> Floats:
+    """The mean of each column (T, P) over the rows in which it has a value, (P,); 0 if in none."""
+    if not has_gaps(X):
+        return np.asarray(X.mean(axis=0) if weights is None else np.average(X, 0, weights))
+    there = ~np.isnan(X)
+    shares = there * (1.0 if weights is None else weights[:, None])
+    total = shares.sum(axis=0)
+    sums = np.where(there, X, 0.0) * shares
+    found: Floats = np.divide(sums.sum(axis=0), total, out=np.zeros(X.shape[1]), where=total > 0)
+    return found
+
+
+def scales(X: Floats) -> Floats:
+    """The standard deviation of each column over the rows in which it has a value, (P,)."""
+    return np.asarray(X.std(axis=0) if not has_gaps(X) else np.sqrt(means((X - means(X)) ** 2)))
+
+
+@dataclass(frozen=True, eq=False)
+class InMetric:
+    """``X L`` of samples (T, P), for a factor (P, r) that is looked at once; missing where X is."""
+
+    factor: Floats
+    picked: tuple[Ints | None, Floats] | None = field(init=False)
+    """The feature of each column, None for all in their order, and its scale, (r,).
+
+    None of a metric that mixes features.
+    """
+
+    def __post_init__(self) -> None:
+        """Find the feature and scale of each column of the factor."""
+        P, r = self.factor.shape
+        columns, picked = np.nonzero(self.factor)[1], None
+        if self.factor.size and np.unique(columns).size == columns.size:
+            feature = np.abs(self.factor).argmax(axis=0)
+            in_order = np.array_equal(feature, np.arange(P))
+            picked = (None if in_order else feature), self.factor[feature, np.arange(r)]
+        object.__setattr__(self, "picked", picked)
+
+    def __call__(self, X: Floats) -> Floats:
+        """Map samples to the metric, (T, r)."""
+        if self.picked is None:
+            Z = np.asarray(X @ self.factor)
+            if math.isnan(Z.sum()):
+                raise DataError(
+                    "values are missing (NaN), and this metric mixes features: masked values take "
+                    "metric='diagonal'; interpolate them for a full metric"
+                )
+            return Z
+        feature, scale = self.picked
+        return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
+
+
+def filled(X: Floats, times: Floats | None = None) -> Floats:
+    """Interpolate missing values between samples (at ``times``)."""
+    if not has_gaps(X):
+        return X
+    found, at = X.copy(), np.arange(len(X)) if times is None else times
+    for column in found.T:
+        missing = np.isnan(column)
+        known: Any = column[~missing]
+        column[missing] = np.interp(at[missing], at[~missing], known) if known.size else 0.0
+    return found
+
+
+NEAR = 1e-3
+"""Difference of two copies at most, in standard deviations of a column: one may have been written
+with fewer digits, or with a little noise."""
+BLOCKS = 16
+"""Parts whose means say which samples may be near copies."""
+
+
+def contents(items: Sequence[Any]) -> Ints:
+    """A number for each sample, the same for those that are copies or near copies, (N,)."""
+    exact = np.unique([fingerprint(item) for item in items], return_inverse=True)[1]
+    first = np.unique(exact, return_index=True)[1]
+    pairs = [(exact[a], exact[b]) for a, b in _near([items[i] for i in first], first)]
+    if not pairs:
+        return exact.astype(np.int64)
+    links = coo_array((np.ones(len(pairs)), np.transpose(pairs)), shape=(first.size,) * 2)
+    return np.asarray(connected_components(links, directed=False)[1][exact], dtype=np.int64)
+
+
+def near_rows(X: Floats) -> Ints:
+    """A number for each row, the same for those that are copies or near copies, (T,)."""
+    step = NEAR * X.std(axis=0)
+    cells = np.floor(X / np.where(step > 0, step, 1.0) + 0.381966)  # no round value is at an edge
+    return np.unique(cells, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def joined(units: Ints, numbers: Ints) -> Ints:
+    """The unit of each recording, (N,), where units that have copies in common are one."""
+    G = int(units.max()) + 1
+    links = coo_array(
+        (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
+    )
+    component = connected_components(links, directed=False)[1][units]
+    return np.unique(component, return_inverse=True)[1].astype(np.int64)
+
+
+def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
+    """Pairs of places of arrays that are near copies of each other."""
+    by_shape: dict[tuple[int, ...], list[int]] = {}
+    for k, item in enumerate(items):
+        if isinstance(item, np.ndarray) and item.ndim == 2 and len(item) > 1:
+            by_shape.setdefault(item.shape, []).append(k)
+    found = []
+    for (T, P), alike in by_shape.items():
+        if len(alike) < 2:
+            continue
+        starts, columns = np.arange(0, T, max(1, T // BLOCKS)), np.linspace(1, 2, P)
+        arrays = [np.nan_to_num(items[k]) for k in alike]
+        lengths = np.diff(starts, append=T)[:, None]
+        marks = np.array([np.add.reduceat(X, starts) / lengths @ columns for X in arrays])
+        # No two values of near copies differ by more, nor do the means of blocks of them.
+        radius = NEAR * max(float(X.std(axis=0) @ columns) for X in arrays) * starts.size**0.5
+        for a, b in cKDTree(marks).query_pairs(radius):
+            X, Y = items[alike[a]], items[alike[b]]
+            apart = np.abs(X - Y) > NEAR * np.nanstd(X, axis=0)  # False where values are missing
+            if not apart.any() and (np.isnan(X) == np.isnan(Y)).all():
+                found.append((int(places[alike[a]]), int(places[alike[b]])))
+    return found

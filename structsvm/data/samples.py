@@ -11,8 +11,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import blocks, filled, magnitudes, means, scales
-from structsvm.data.sample import LARGEST, RECORDINGS, Data, Deferred, Words, of_each
+from structsvm.data.sample import (
+    LARGEST,
+    RECORDINGS,
+    Data,
+    Deferred,
+    Words,
+    blocks,
+    filled,
+    magnitudes,
+    means,
+    of_each,
+    scales,
+)
 from structsvm.errors import DataError, DataWarning, SettingsError, about, warn
 from structsvm.support.arrays import Bools, Floats, Ints, all_within
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted

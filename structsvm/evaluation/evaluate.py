@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from structsvm.baselines.blind import blind_to
 from structsvm.baselines.segmenter import NamedSegmenter
-from structsvm.data.copies import contents
-from structsvm.data.sample import Sample, Words, is_prepared
+from structsvm.data.sample import Sample, Words, contents, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError

@@ -19,8 +19,7 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from structsvm.data.copies import contents, joined, near_rows
-from structsvm.data.sample import TABLES, Words
+from structsvm.data.sample import TABLES, Words, contents, joined, near_rows
 from structsvm.data.samples import label_values, units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.learner.columns import words_of

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from structsvm.data.copies import joined
-from structsvm.data.sample import RECORDINGS, Words
+from structsvm.data.sample import RECORDINGS, Words, joined
 from structsvm.partitions.problem import ACRONYMS, BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, finite

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.gaps import has_gaps
-from structsvm.data.sample import RECORDINGS, Words
+from structsvm.data.sample import RECORDINGS, Words, has_gaps
 from structsvm.data.samples import check_samples
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats

@@ -15,8 +15,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.copies import contents, joined
-from structsvm.data.sample import RECORDINGS, Words
+from structsvm.data.sample import RECORDINGS, Words, contents, joined
 from structsvm.data.samples import (
     UNKNOWN,
     Standardizer,

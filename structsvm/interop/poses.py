@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.gaps import filled
+from structsvm.data.sample import filled
 from structsvm.data.samples import label_values, unknown_labels
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, warn

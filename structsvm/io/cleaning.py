@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import blocks, filled
 from structsvm.data.reading import (
     FEWEST_ROWS,
     NO,
@@ -19,7 +18,7 @@ from structsvm.data.reading import (
     marks_of,
     without_counting,
 )
-from structsvm.data.sample import RECORDINGS, Sample
+from structsvm.data.sample import RECORDINGS, Sample, blocks, filled
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.recording import FileOptions, Recording, listed, repeated_in, share_features

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.gaps import filled
-from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, of_each
+from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, filled, of_each
 from structsvm.data.samples import constant_features, is_constant
 from structsvm.errors import DataWarning, SettingsError, warn
 from structsvm.graphs.graph import NodeLabels

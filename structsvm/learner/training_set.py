@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from structsvm.data.gaps import filled
 from structsvm.data.sample import (
     GRAPHS,
     IMAGES,
@@ -24,6 +23,7 @@ from structsvm.data.sample import (
     all_made_by,
     batches_of,
     derived,
+    filled,
     in_memory,
     of_each,
 )

@@ -19,7 +19,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 
-from structsvm.data.gaps import has_gaps
+from structsvm.data.sample import has_gaps
 from structsvm.errors import DataError, SettingsError
 from structsvm.modeling.atoms import ConvexAtom
 from structsvm.modeling.hinge import risk_and_weights

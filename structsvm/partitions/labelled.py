@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from structsvm.data.gaps import InMetric
-from structsvm.data.sample import RECORDINGS, Data, Deferred, Sample, Words, in_memory
+from structsvm.data.sample import RECORDINGS, Data, Deferred, InMetric, Sample, Words, in_memory
 from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix

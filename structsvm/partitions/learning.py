@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.gaps import InMetric
-from structsvm.data.sample import Data, Sample, all_made_by, sum_of_each
+from structsvm.data.sample import Data, InMetric, Sample, all_made_by, sum_of_each
 from structsvm.data.samples import centred
 from structsvm.errors import DataError, PluginError, SettingsError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix

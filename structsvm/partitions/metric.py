@@ -10,8 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.gaps import InMetric, means
-from structsvm.data.sample import Data, Sample, all_derived, batches_of, in_memory, of_each
+from structsvm.data.sample import (
+    Data,
+    InMetric,
+    Sample,
+    all_derived,
+    batches_of,
+    in_memory,
+    means,
+    of_each,
+)
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import has_gaps, magnitudes, means
-from structsvm.data.sample import LARGEST
+from structsvm.data.sample import LARGEST, has_gaps, magnitudes, means
 from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss

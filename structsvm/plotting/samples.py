@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import InMetric
 from structsvm.data.reading import rows_in_time
-from structsvm.data.sample import IMAGES, Sample
+from structsvm.data.sample import IMAGES, InMetric, Sample
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, SettingsError
