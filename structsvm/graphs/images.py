@@ -1,4 +1,4 @@
-"""Images as graphs, of pixels joined within a radius or of superpixels; images in files."""
+"""Graphs as users hold them, also as images, made into arrays; what comes in is never changed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,218 @@ from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
+
+NODE_FEATURES = ("features", "feature", "x", "mean color")
+"""Names under which the nodes of a networkx graph are looked at for their feature vector; the last
+is that of the region adjacency graphs of scikit-image."""
+SIZE = "pixel count"
+NO_FEATURES = ("label", SIZE)
+"""Attributes that are never features by themselves: labels, and the sizes of superpixels."""
+
+
+def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
+    """Convert a networkx graph, an adjacency matrix with features, or an image.
+
+    Parameters
+    ----------
+    x : FeatureGraph, networkx.Graph, (adjacency, features), or image
+        Images are arrays of shape (H, W) or (H, W, C), images of Pillow, or the paths of files.
+    settings : GraphOfImage, optional
+        How images become graphs.
+
+    Raises
+    ------
+    DataError
+        Saying what was found and what would do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import as_graph
+    >>> graph = as_graph((np.ones((3, 3)), np.array([[0.0], [1.0], [9.0]])))
+    >>> graph.n_samples, graph.n_edges
+    (3, 3)
+    """
+    if isinstance(x, FeatureGraph):
+        _refuse_repeated(x)
+        return x
+    if hasattr(x, "nodes") and hasattr(x, "edges"):
+        return from_networkx(x)
+    if isinstance(x, tuple) and len(x) == 2:
+        return from_adjacency(*x)
+    if isinstance(x, np.ndarray) and x.ndim in (2, 3):
+        return from_image(x, settings or GraphOfImage())
+    if is_picture(x):
+        return from_image(pixels_of(x), settings or GraphOfImage())
+    found = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+    raise DataError(
+        "expected a networkx graph, a pair (adjacency, features), a FeatureGraph, an image of "
+        f"shape (H, W) or (H, W, C), one of Pillow or the path of one, got {found}"
+    )
+
+
+def _refuse_repeated(graph: FeatureGraph) -> None:
+    """DataError for an edge or a name that is there twice, which would count twice."""
+    if graph.edges is not None:
+        pairs, counts = np.unique(graph.edges, axis=1, return_counts=True)
+        if counts.max(initial=1) > 1:
+            pair = tuple(pairs[:, counts.argmax()].tolist())
+            raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
+    if graph.nodes is not None and len(set(graph.nodes)) < graph.n_samples:
+        twice = next(name for name in graph.nodes if graph.nodes.count(name) > 1)
+        raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
+
+
+def from_networkx(graph: Any) -> FeatureGraph:
+    """Convert a networkx graph whose nodes have features.
+
+    These are the vector under ``features``, ``feature``, ``x`` or ``mean color``, or else all
+    attributes of a node but ``label``, which are numbers, in the order of their names.
+    Weights of edges and self-loops are ignored. The region adjacency graphs of scikit-image
+    (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Undirected.
+
+    Raises
+    ------
+    DataError
+        If the graph is directed or empty, the features of its nodes are missing, no numbers or
+        of several lengths, or the weight of an edge is negative.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from structsvm.graphs import from_networkx
+    >>> path = networkx.path_graph(3)
+    >>> for node in path:
+    ...     path.nodes[node].update(age=30 + node, height=1.8)
+    >>> from_networkx(path).features
+    ('age', 'height')
+    """
+    nodes = tuple(graph.nodes)
+    if graph.is_directed() or not nodes:
+        raise DataError(
+            f"the graph is directed or has no nodes: {graph}; similarity is symmetric, "
+            "to_undirected() makes it so"
+        )
+    for a, b, weight in graph.edges(data="weight"):
+        if a != b and isinstance(weight, Real) and weight < 0:
+            raise DataError(
+                f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
+                "nodes may be similar; remove those that say they are not, or the weights"
+            )
+    X, names = _features(graph)
+    place = {node: i for i, node in enumerate(nodes)}
+    pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
+    return FeatureGraph(
+        X,
+        unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
+        sizes=np.array([graph.nodes[node].get(SIZE, 1) for node in nodes], dtype=np.float64),
+        features=names,
+        nodes=nodes,
+    )
+
+
+def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
+    """Convert a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
+
+    Its values only say where there is an edge; the diagonal is ignored.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not symmetric or has negative, NaN or inf entries, or the features are no
+        numbers or do not fit the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.graphs import from_adjacency
+    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> from_adjacency(path, np.array([[0.0], [1.0], [9.0]])).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+    nodes = FeatureGraph(features)
+    T = nodes.n_samples
+    refuse_hidden(adjacency, "the adjacency matrix")
+    try:
+        A = sp.coo_array(adjacency, copy=True)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
+    if A.shape != (T, T):
+        raise DataError(
+            f"adjacency of shape {A.shape} and features of shape {nodes.X.shape}: expected (T, T), "
+            "(T, P)"
+        )
+    A.sum_duplicates()
+    there = (A.data != 0) & (A.coords[0] != A.coords[1])
+    (i, j), values = (ends[there] for ends in A.coords), A.data[there]
+    wrong = np.flatnonzero(~((values > 0) & (values < np.inf)))
+    if wrong.size:
+        raise DataError(
+            f"the adjacency matrix has {values[wrong[0]]} in row {i[wrong[0]]}, column "
+            f"{j[wrong[0]]} ({wrong.size} below 0, NaN or inf in all): give 0 where two nodes are "
+            "not similar, or abs(A) if every entry is an edge"
+        )
+    edges = unique_edges(np.vstack([i, j]).astype(np.int64))
+    if i.size != 2 * edges.shape[1]:
+        raise DataError("the adjacency matrix is not symmetric: give A + A.T")
+    return replace(nodes, edges=edges)
+
+
+def is_one(Xs: Any) -> bool:
+    """Whether this is a graph or an image by itself, and no list of some."""
+    if isinstance(Xs, np.ndarray):
+        return Xs.dtype != object and Xs.ndim in (2, 3)
+    if isinstance(Xs, tuple) and len(Xs) == 2:
+        shapes = [np.shape(part) for part in Xs]
+        return len(shapes[0]) == len(shapes[1]) == 2 and shapes[0] == (shapes[1][0],) * 2
+    if isinstance(Xs, FeatureGraph) or is_picture(Xs):
+        return True
+    return hasattr(Xs, "nodes") and hasattr(Xs, "edges")
+
+
+def as_list(Xs: Any) -> list[Any]:
+    """One graph or image is a list of one."""
+    try:
+        return [Xs] if is_one(Xs) else list(Xs)
+    except TypeError:
+        raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
+
+
+def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
+    """The vectors of the nodes, (T, P), and the attributes that they are made of, if several."""
+    (first, has), *_ = graph.nodes(data=True)
+    key = next((name for name in NODE_FEATURES if name in has), None)
+    names = sorted((name for name in has if name not in NO_FEATURES), key=str)
+    if key is None and not (names and all(isinstance(has[n], Real | np.bool_) for n in names)):
+        raise DataError(
+            f"node {first!r} carries {', '.join(map(repr, has)) or 'nothing'}; a feature vector is "
+            f"looked for under {', '.join(map(repr, NODE_FEATURES))}, or else every attribute but "
+            "'label' is a number: put the numbers of each node under 'features'"
+        )
+    rows: list[Floats] = []
+    for node, held in graph.nodes(data=True):
+        called, row = f"{key or names!r} of node {node!r}", np.empty(0)
+        try:
+            value = [held[name] for name in names] if key is None else held[key]
+        except KeyError as error:
+            raise DataError(f"node {node!r} has no attribute {error}") from None
+        refuse_hidden(value, called)
+        with suppress(TypeError, ValueError):
+            row = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
+            right = f"({rows[0].size},) as that of {first!r}" if rows else "(P,)"
+            raise DataError(f"{called} is no vector of numbers, {right}: {value!r}")
+        rows.append(row)
+    return np.vstack(rows), () if key else tuple(names)
+
+
+# ---- images
+
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
@@ -283,6 +495,9 @@ def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
     ]
 
 
+# ---- images and label maps in files
+
+
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 MASK_KINDS = (*KINDS, ".npy")
 
@@ -437,212 +652,3 @@ def _check_kind(picture: Any, kinds: tuple[str, ...]) -> str:
             "structsvm.io.read_images reads the images of a folder"
         )
     return str(picture)
-
-
-NODE_FEATURES = ("features", "feature", "x", "mean color")
-"""Names under which the nodes of a networkx graph are looked at for their feature vector; the last
-is that of the region adjacency graphs of scikit-image."""
-SIZE = "pixel count"
-NO_FEATURES = ("label", SIZE)
-"""Attributes that are never features by themselves: labels, and the sizes of superpixels."""
-
-
-def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
-    """Convert a networkx graph, an adjacency matrix with features, or an image.
-
-    Parameters
-    ----------
-    x : FeatureGraph, networkx.Graph, (adjacency, features), or image
-        Images are arrays of shape (H, W) or (H, W, C), images of Pillow, or the paths of files.
-    settings : GraphOfImage, optional
-        How images become graphs.
-
-    Raises
-    ------
-    DataError
-        Saying what was found and what would do.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.graphs import as_graph
-    >>> graph = as_graph((np.ones((3, 3)), np.array([[0.0], [1.0], [9.0]])))
-    >>> graph.n_samples, graph.n_edges
-    (3, 3)
-    """
-    if isinstance(x, FeatureGraph):
-        _refuse_repeated(x)
-        return x
-    if hasattr(x, "nodes") and hasattr(x, "edges"):
-        return from_networkx(x)
-    if isinstance(x, tuple) and len(x) == 2:
-        return from_adjacency(*x)
-    if isinstance(x, np.ndarray) and x.ndim in (2, 3):
-        return from_image(x, settings or GraphOfImage())
-    if is_picture(x):
-        return from_image(pixels_of(x), settings or GraphOfImage())
-    found = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
-    raise DataError(
-        "expected a networkx graph, a pair (adjacency, features), a FeatureGraph, an image of "
-        f"shape (H, W) or (H, W, C), one of Pillow or the path of one, got {found}"
-    )
-
-
-def _refuse_repeated(graph: FeatureGraph) -> None:
-    """DataError for an edge or a name that is there twice, which would count twice."""
-    if graph.edges is not None:
-        pairs, counts = np.unique(graph.edges, axis=1, return_counts=True)
-        if counts.max(initial=1) > 1:
-            pair = tuple(pairs[:, counts.argmax()].tolist())
-            raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
-    if graph.nodes is not None and len(set(graph.nodes)) < graph.n_samples:
-        twice = next(name for name in graph.nodes if graph.nodes.count(name) > 1)
-        raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
-
-
-def from_networkx(graph: Any) -> FeatureGraph:
-    """Convert a networkx graph whose nodes have features.
-
-    These are the vector under ``features``, ``feature``, ``x`` or ``mean color``, or else all
-    attributes of a node but ``label``, which are numbers, in the order of their names.
-    Weights of edges and self-loops are ignored. The region adjacency graphs of scikit-image
-    (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Undirected.
-
-    Raises
-    ------
-    DataError
-        If the graph is directed or empty, the features of its nodes are missing, no numbers or
-        of several lengths, or the weight of an edge is negative.
-
-    Examples
-    --------
-    >>> import networkx
-    >>> from structsvm.graphs import from_networkx
-    >>> path = networkx.path_graph(3)
-    >>> for node in path:
-    ...     path.nodes[node].update(age=30 + node, height=1.8)
-    >>> from_networkx(path).features
-    ('age', 'height')
-    """
-    nodes = tuple(graph.nodes)
-    if graph.is_directed() or not nodes:
-        raise DataError(
-            f"the graph is directed or has no nodes: {graph}; similarity is symmetric, "
-            "to_undirected() makes it so"
-        )
-    for a, b, weight in graph.edges(data="weight"):
-        if a != b and isinstance(weight, Real) and weight < 0:
-            raise DataError(
-                f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
-                "nodes may be similar; remove those that say they are not, or the weights"
-            )
-    X, names = _features(graph)
-    place = {node: i for i, node in enumerate(nodes)}
-    pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
-    return FeatureGraph(
-        X,
-        unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
-        sizes=np.array([graph.nodes[node].get(SIZE, 1) for node in nodes], dtype=np.float64),
-        features=names,
-        nodes=nodes,
-    )
-
-
-def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
-    """Convert a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
-
-    Its values only say where there is an edge; the diagonal is ignored.
-
-    Raises
-    ------
-    DataError
-        If the matrix is not symmetric or has negative, NaN or inf entries, or the features are no
-        numbers or do not fit the matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.graphs import from_adjacency
-    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    >>> from_adjacency(path, np.array([[0.0], [1.0], [9.0]])).edges.tolist()
-    [[0, 1], [1, 2]]
-    """
-    nodes = FeatureGraph(features)
-    T = nodes.n_samples
-    refuse_hidden(adjacency, "the adjacency matrix")
-    try:
-        A = sp.coo_array(adjacency, copy=True)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
-    if A.shape != (T, T):
-        raise DataError(
-            f"adjacency of shape {A.shape} and features of shape {nodes.X.shape}: expected (T, T), "
-            "(T, P)"
-        )
-    A.sum_duplicates()
-    there = (A.data != 0) & (A.coords[0] != A.coords[1])
-    (i, j), values = (ends[there] for ends in A.coords), A.data[there]
-    wrong = np.flatnonzero(~((values > 0) & (values < np.inf)))
-    if wrong.size:
-        raise DataError(
-            f"the adjacency matrix has {values[wrong[0]]} in row {i[wrong[0]]}, column "
-            f"{j[wrong[0]]} ({wrong.size} below 0, NaN or inf in all): give 0 where two nodes are "
-            "not similar, or abs(A) if every entry is an edge"
-        )
-    edges = unique_edges(np.vstack([i, j]).astype(np.int64))
-    if i.size != 2 * edges.shape[1]:
-        raise DataError("the adjacency matrix is not symmetric: give A + A.T")
-    return replace(nodes, edges=edges)
-
-
-def is_one(Xs: Any) -> bool:
-    """Whether this is a graph or an image by itself, and no list of some."""
-    if isinstance(Xs, np.ndarray):
-        return Xs.dtype != object and Xs.ndim in (2, 3)
-    if isinstance(Xs, tuple) and len(Xs) == 2:
-        shapes = [np.shape(part) for part in Xs]
-        return len(shapes[0]) == len(shapes[1]) == 2 and shapes[0] == (shapes[1][0],) * 2
-    if isinstance(Xs, FeatureGraph) or is_picture(Xs):
-        return True
-    return hasattr(Xs, "nodes") and hasattr(Xs, "edges")
-
-
-def as_list(Xs: Any) -> list[Any]:
-    """One graph or image is a list of one."""
-    try:
-        return [Xs] if is_one(Xs) else list(Xs)
-    except TypeError:
-        raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
-
-
-def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
-    """The vectors of the nodes, (T, P), and the attributes that they are made of, if several."""
-    (first, has), *_ = graph.nodes(data=True)
-    key = next((name for name in NODE_FEATURES if name in has), None)
-    names = sorted((name for name in has if name not in NO_FEATURES), key=str)
-    if key is None and not (names and all(isinstance(has[n], Real | np.bool_) for n in names)):
-        raise DataError(
-            f"node {first!r} carries {', '.join(map(repr, has)) or 'nothing'}; a feature vector is "
-            f"looked for under {', '.join(map(repr, NODE_FEATURES))}, or else every attribute but "
-            "'label' is a number: put the numbers of each node under 'features'"
-        )
-    rows: list[Floats] = []
-    for node, held in graph.nodes(data=True):
-        called, row = f"{key or names!r} of node {node!r}", np.empty(0)
-        try:
-            value = [held[name] for name in names] if key is None else held[key]
-        except KeyError as error:
-            raise DataError(f"node {node!r} has no attribute {error}") from None
-        refuse_hidden(value, called)
-        with suppress(TypeError, ValueError):
-            row = np.atleast_1d(np.asarray(value, dtype=np.float64))
-        if row.ndim != 1 or not row.size or (rows and row.size != rows[0].size):
-            right = f"({rows[0].size},) as that of {first!r}" if rows else "(P,)"
-            raise DataError(f"{called} is no vector of numbers, {right}: {value!r}")
-        rows.append(row)
-    return np.vstack(rows), () if key else tuple(names)

@@ -1,4 +1,7 @@
-"""Values as JSON and arrays, and back: nothing but data, and only classes that are trusted."""
+"""Values as JSON and arrays, and back: nothing but data, and only classes that are trusted.
+
+And by their fingerprints, which another process knows them by.
+"""
 
 from __future__ import annotations
 
