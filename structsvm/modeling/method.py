@@ -16,15 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import SettingsError, warn
 from structsvm.masters.bounds import CONIC
-from structsvm.modeling.fast import FastMaster, form_of
 from structsvm.modeling.program import ProgramRun
 from structsvm.modeling.restricted import (
     Box,
     ByName,
     Conic,
+    FastMaster,
     InfeasibleError,
     Restricted,
     Restriction,
+    form_of,
 )
 from structsvm.modeling.rewriting import Rewritten, atoms_of
 from structsvm.parallel import Backend, backend_from
