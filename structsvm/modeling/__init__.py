@@ -6,8 +6,7 @@ Importing this registers ``cvxpy.Problem.solve(method="cutting-plane")``.
 import cvxpy as cp
 
 from structsvm.modeling.atoms import OracleMax, Plane
-from structsvm.modeling.closed_form import segmentation_hinge
-from structsvm.modeling.hinge import StructuredHinge
+from structsvm.modeling.hinge import StructuredHinge, segmentation_hinge
 from structsvm.modeling.method import Certified, solve
 
 __all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
