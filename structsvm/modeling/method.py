@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.constraints import PSD, Equality, Inequality
 from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import SettingsError, warn
+from structsvm.errors import MasterError, OracleError, SettingsError, warn
+from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.bounds import CONIC
-from structsvm.modeling.program import ProgramRun
+from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
+from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import (
+    SCALES,
     Box,
     ByName,
     Conic,
@@ -27,15 +32,21 @@ from structsvm.modeling.restricted import (
     Restriction,
     form_of,
 )
-from structsvm.modeling.rewriting import Rewritten, atoms_of
+from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, fitted, violation
 from structsvm.parallel import Backend, backend_from
+from structsvm.parallel.base import SerialSession
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Callback
+from structsvm.solvers.certificate import ADMISSIBLE, Certificate
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.stopping import Stopping
-from structsvm.status import Status
+from structsvm.solvers.planes import Planes, weakest
+from structsvm.solvers.run import CutRun
+from structsvm.solvers.stopping import BudgetSpentError, Stopping
+from structsvm.status import Quality, Status
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
+from structsvm.support.quiet import without_warnings
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
@@ -340,3 +351,319 @@ def _check(problem: cp.Problem) -> None:
                 for atom in atoms_of(part)[:1]
             )
             raise SettingsError(f"{part} is not convex by the rules of cvxpy (DCP){advice}")
+
+
+ROOM = 2**26
+"""Bytes of the planes that are kept of an atom, at most: the latest."""
+
+ACTIVE = 1e-7
+"""A multiplier below which a plane has no part in a solution."""
+
+SLIPS = 1e-7
+"""By how much of the size of its terms a value may be below an earlier plane, by rounding."""
+
+ROUNDING = 1e-12
+"""Of the size of the terms that an intercept was computed from."""
+
+EXACT = 1e-9
+"""Relative distance of an upper bound to its value that is only rounding."""
+
+WITNESSES = 20
+"""Points at which later planes are compared with what the oracles said before."""
+
+LEAST = 1e-4
+"""What the first size that is not zero counts for: all terms may vanish at the solution."""
+
+SEEN = 1e-6
+"""A slack below which a constraint is kept."""
+
+
+class ProgramRun(CutRun):
+    """``min f(w, h(w))`` over convex constraints on ``w`` and ``h(w)``, which oracles know.
+
+    ``f`` and the constraints never improve as a value of ``h`` grows, so that planes below ``h``
+    bound the minimum from below, and values above ``h`` bound it from above. ``w`` is the vector
+    of all variables of the user, column by column.
+    """
+
+    def __init__(
+        self, rewritten: Rewritten, solver_of: Callable[[Restriction], Restricted], start: Floats
+    ) -> None:
+        self.rewritten, self._solver_of, self._start = rewritten, solver_of, start
+        self.held, self.dim = rewritten.held, rewritten.dim
+        self.n_samples = sum(h.atom.n_terms for h in self.held)
+        self.parts = [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
+        self.session = SerialSession(self.parts)
+        self.certificate = Certificate(floor=-np.inf)
+        self.certificate.null = np.nan
+        self.solver: Restricted | None = None
+        """Solver of the last restricted problem."""
+        self.master_seconds = self.oracle_seconds = 0.0
+        self.exact = True
+        """Whether no oracle has given an upper bound above its value."""
+        self.best_value = self.best_scale = self.best_violation = np.nan
+        """Objective, size of its terms and largest violation at the best point."""
+        self._maps = rewritten.maps()
+        self._firsts = np.cumsum([0, *(held.heights.size for held in self.held)]).tolist()
+        floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
+        self.floor = np.repeat(floors, np.diff(self._firsts))
+        self._cuts = self.working_set(self.groups(rewritten.slack))
+        """Those of the last restricted problem."""
+        self._active: tuple[ActiveCut, ...] = ()
+        """The cuts of the last restricted problem with their multipliers."""
+        self._qualities = [Quality.EXACT] * len(self.held)
+        """The weakest answer that each atom's planes are of, also those of runs before."""
+        self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
+        """Whether the last answers about each group are those of heuristics."""
+        self._now = self._first = rewritten.same_size(0.0)
+        """The size of all terms at the last point, and the first that was not zero."""
+        self._is_minimum = True
+        self._witnesses: list[tuple[Floats, Floats]] = []
+        """Points, and upper bounds of the groups there."""
+        self._heights = self._largest = np.zeros(rewritten.n_groups)
+        """The size of the terms of each group where the oracles were asked last, and the largest
+        so far."""
+
+    @property
+    def center(self) -> Floats | None:
+        """The best point that keeps the constraints, once there is a lower bound."""
+        return self.certificate.best if np.isfinite(self.certificate.lower) else None
+
+    def groups(self, slack: str) -> Ints:
+        """The group of each function, (n_samples,), for the slack of the rewritten problem."""
+        pairs = zip(self.held, self._firsts, strict=False)
+        return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
+
+    def start(self, groups: Ints) -> list[Cut]:
+        """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
+        cuts, known = [], self.working_set(groups)
+        for a, held in enumerate(self.held):
+            pool = held.atom.pool
+            if pool.cuts and pool.marks == self._marks(held):
+                cuts += [self._lifted(a, cut) for cut in pool.cuts]
+                self._qualities[a] = pool.quality
+        known.add(cuts)
+        return cuts + self.evaluate(self._start, groups, known.group_values(self._start)).cuts()
+
+    def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
+        """The problem with the cuts as constraints, solved."""
+        started, self._cuts = time.perf_counter(), cuts
+        if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
+            restriction = self._in_units()
+            if self.solver is None or self.solver.restriction is not restriction:
+                self.solver = self._solver_of(restriction)
+        try:
+            answer = self.solver.solve(cuts, request.tol)
+        finally:
+            self.master_seconds += time.perf_counter() - started
+        self._is_minimum = answer.is_minimum
+        self._active = cuts.active(answer.multipliers)
+        if answer.bound is not None:
+            self.certificate.update_lower(*answer.bound)
+        return answer
+
+    def _in_units(self) -> Restriction:
+        """The restricted problem in units for terms of these sizes, made once while they fit."""
+        last: Restriction | None = self.rewritten.restriction
+        units = self.rewritten.same_size(1.0) if last is None else last.units
+        found = fitted(units, self._now)
+        if last is None or any(new is not old for new, old in zip(found, units, strict=True)):
+            with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
+                self.rewritten.restriction = last = Restriction(self.rewritten, found)
+        return last
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The point nearest to the best one at which the restricted objective is low enough."""
+        best = self.center
+        if best is None or damping == 0.0:
+            return answer.w
+        assert self.solver is not None
+        started = time.perf_counter()
+        least = -np.inf if answer.bound is None else answer.bound[0]
+        level = least + damping * (self.certificate.upper - least)
+        found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
+        self.master_seconds += time.perf_counter() - started
+        return super().between(answer, cuts, damping) if found is None else found
+
+    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
+        planes = self._asked(w)
+        values = planes.values + planes.slacks
+        if known is not None:
+            self._check_values(planes, known)
+            values = np.maximum(values, known)
+        broken, scale = self._look(w, values)
+        if broken > ADMISSIBLE:
+            mended = self.rewritten.mended()
+            if mended is None:
+                return planes
+            w = mended
+            broken, scale = self._look(w, values)
+        value = self.rewritten.value
+        if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
+            self.certificate.scale = scale
+            self.best_value, self.best_scale, self.best_violation = value, scale, broken
+        return planes
+
+    def _asked(self, w: Floats) -> Planes:
+        """One plane for each group, in the user's variables, from every oracle."""
+        deadline = time.time() + self.seconds_left(self.n_samples)
+        questions = [
+            h.atom.question(matrix @ w + offset, deadline)
+            for h, (matrix, offset) in zip(self.held, self._maps, strict=True)
+        ]
+        started = time.perf_counter()
+        answers = self.session.map_shares(ask, questions)
+        self.oracle_seconds += time.perf_counter() - started
+        if None in answers:
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        of_atoms: list[list[Planes]] = [[] for _ in self.held]
+        for part, planes in zip(self.parts, answers, strict=True):
+            of_atoms[part.atom].append(planes)
+        found = Planes.joined([self._of_atom(a, w, parts) for a, parts in enumerate(of_atoms)])
+        found = found._replace(quality=weakest(self._qualities))
+        self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
+        self._largest = np.maximum(self._largest, self._heights)
+        self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
+        self.oracle_calls += found.calls
+        self.certificate.qualities.add(found.quality)
+        return found
+
+    def _of_atom(self, a: int, w: Floats, parts: Sequence[Planes]) -> Planes:
+        """The planes of an atom, one for each group, in the user's variables."""
+        groups, first = np.asarray(self.held[a].groups), self._firsts[a]
+        self._guessed[first : self._firsts[a + 1]] = False
+        for part in parts:
+            if part.quality is Quality.HEURISTIC:
+                self._guessed[first + groups[part.groups]] = True
+        joined = Planes.joined(parts)
+        planes = joined.summed(groups[joined.groups])
+        self._qualities[a] = weakest([self._qualities[a], planes.quality])
+        cuts = [self._lifted(a, cut) for cut in planes.cuts()]
+        return planes._replace(
+            w=w,
+            groups=first + planes.groups,
+            slopes=np.stack([cut.slope for cut in cuts]),
+            intercepts=np.array([cut.intercept for cut in cuts]),
+            labellings=[cut.labellings for cut in cuts],
+        )
+
+    def _lifted(self, a: int, cut: Cut) -> Cut:
+        """A plane of an atom as a cut in the user's variables, which has it for its labelling."""
+        matrix, offset = self._maps[a]
+        intercept, slope = float(cut.intercept + cut.slope @ offset), cut.slope @ matrix
+        of_atom = ((a, cut, 0.0, 1.0),)
+        return Cut(self._firsts[a] + cut.group, intercept, np.asarray(slope), of_atom)
+
+    def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
+        """The largest violation at a point, relative to the size of its terms, and the size of
+        those of the objective.
+        """
+        self.rewritten.put(np.append(w, values))
+        heights = np.maximum(np.abs(values), self._heights)
+        now = self.rewritten.sizes_at(w, heights)
+        seen = zip(self._first, now, strict=True)
+        self._first = [np.where(np.asarray(first) > 0, first, size) for first, size in seen]
+        pairs = zip(now, self._first, strict=True)
+        self._now = [np.maximum(size, LEAST * first) for size, first in pairs]
+        _, _, scale, *sizes = self._now
+        broken = map(violation, self.rewritten.constraints, sizes)
+        return max(broken, default=0.0), scale
+
+    def _check_values(self, planes: Planes, known: Floats) -> None:
+        """Refuse answers that cannot be those of a maximum of planes."""
+        uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
+        self._compare(known, uppers, self._heights, "the oracle returned", "an earlier")
+        for w, before in self._witnesses:
+            heights = planes.intercepts + planes.slopes @ w
+            sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
+            self._compare(heights, before, sizes, "at an earlier point it returned", "its new")
+        self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
+
+    def _compare(
+        self, lowers: Floats, uppers: Floats, sizes: Floats, returned: str, which: str
+    ) -> None:
+        """Refuse a lower bound of a group above an upper one at the same point."""
+        room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING * self._largest
+        wrong = np.flatnonzero(lowers > uppers + room)
+        if not wrong.size:
+            return
+        g = int(wrong[0])
+        a = int(np.searchsorted(self._firsts, g, side="right")) - 1
+        atom = self.held[a].atom
+        term = "" if self.held[a].heights.size == 1 else f", term {g - self._firsts[a]}"
+        raise OracleError(
+            f"{atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that it is "
+            f"{lowers[g]:.9g} at least: it does not find a maximum of planes, or has changed "
+            "since; give upper bounds if it is inexact, and name the cvxpy.Parameter it depends on "
+            "in parameters="
+        )
+
+    def _marks(self, held: Held) -> bytes:
+        """What the planes of an atom depend on."""
+        sizes = [arg.size for arg in held.arguments]
+        values = [parameter.value for parameter in held.atom.parameters_of_oracle]
+        return pickle.dumps((self.rewritten.slack, sizes, values))
+
+    def solution(self, status: Status) -> Solution:
+        """The best point with its certificate; the planes stay with their atoms."""
+        kept: list[list[Cut]] = [[] for _ in self.held]
+        for labellings in self._cuts.state()["labellings"]:
+            for a, cut, _, _ in labellings:
+                kept[a].append(cut)
+        for held, cuts, quality in zip(self.held, kept, self._qualities, strict=True):
+            most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
+            pool = held.atom.pool
+            pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], quality
+        return super().solution(status)
+
+    def give(self, w: Floats, problem: cp.Problem) -> None:
+        """Give the user's variables, constraints and atoms their values, duals and planes."""
+        if self.solver is not None:
+            self.solver.unpack()
+            self.solver.restriction.give_duals(problem.constraints)
+        self.rewritten.put(w)
+        found: list[list[Plane]] = [[] for _ in self.held]
+        for active in self._active:
+            for a, cut, _, share in active.labellings or ():
+                if share * active.multiplier > ACTIVE:
+                    found[a].append(self.held[a].plane(cut, share * active.multiplier))
+        for held, planes in zip(self.held, found, strict=True):
+            held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
+
+    def conflicts(self, problem: cp.Problem) -> tuple[str, ...]:
+        """The constraints of the user that have to give way, in words, by an elastic program.
+
+        MasterError where none has to: a solver was wrong.
+        """
+        assert self.solver is not None
+        restriction = self.solver.restriction
+        slacks: dict[int, cp.Variable] = {}
+        kept: list[cp.Constraint] = list(restriction.links)
+        for k, constraint in enumerate(restriction.constraints):
+            args = constraint.args
+            if k < len(problem.constraints) and isinstance(constraint, Inequality | Equality | PSD):
+                slacks[k] = slack = cp.Variable(nonneg=True)
+                if isinstance(constraint, PSD):
+                    constraint = args[0] + slack * np.eye(args[0].shape[0]) >> 0
+                elif isinstance(constraint, Inequality):
+                    constraint = args[0] <= args[1] + slack
+                else:
+                    constraint = cp.abs(args[0] - args[1]) <= slack
+            kept.append(constraint)
+        if self._cuts:
+            kept.append(restriction.rows(self._cuts))
+        relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
+        try:
+            with without_warnings(Warning):
+                relaxed.solve(solver=None if relaxed.is_mixed_integer() else "CLARABEL")
+        except cp.error.SolverError:
+            return ()
+        found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
+        if relaxed.status == cp.OPTIMAL and all(value <= SEEN for value in found.values()):
+            raise MasterError(f"no point of the restricted problem was found: {SCALES}")
+        units = [float(np.max(unit)) for unit in restriction.constraint_units]
+        return tuple(
+            f"constraint {k}, {problem.constraints[k]} (by {value * units[k]:.3g})"
+            for k, value in found.items()
+            if value > SEEN
+        )
