@@ -20,7 +20,7 @@ from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers.base import Solver
 from structsvm.support.arrays import Floats
-from structsvm.testing.promises import Checked
+from structsvm.testing.oracle import Checked
 from structsvm.testing.separation import SCALES
 from structsvm.weights import PSD, Free, Nonnegative, WeightSpace
 

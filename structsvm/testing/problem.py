@@ -30,13 +30,13 @@ from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import difference
 from structsvm.testing.oracle import (
+    Checked,
     Question,
     check_questions,
     constraints_of,
     in_short,
     small_question,
 )
-from structsvm.testing.promises import Checked
 from structsvm.testing.separation import (
     TOLERANCE,
     Asked,

@@ -23,7 +23,7 @@ from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import difference
-from structsvm.testing.promises import Checked
+from structsvm.testing.oracle import Checked
 
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
