@@ -53,7 +53,7 @@ fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from str
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
 
 conformance: $(STAMP)  ## run the tests that ruptures and PyStruct publish, on our objects
-	$(ONE_THREAD) $(BIN)/python tests/conformance/run.py $(VENV)/conformance
+	$(ONE_THREAD) $(BIN)/python experiments/conformance/run.py $(VENV)/conformance
 
 soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
 	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)

@@ -23,7 +23,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "experiments"))
+sys.path.insert(0, str(HERE.parent))
 
 from _report import publish  # noqa: E402
 
@@ -130,7 +130,7 @@ def run_example(library: Library, example: str, folder: Path) -> bool:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    paths = [str(HERE), str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")]
+    paths = [str(HERE), str(HERE.parent), str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "MPLBACKEND": "agg"}
 
 
