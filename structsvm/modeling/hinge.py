@@ -1,4 +1,4 @@
-"""The structured hinge losses of a problem as an atom of cvxpy."""
+"""Structured hinge losses as atoms of cvxpy: by oracles, and as linear programs."""
 
 from __future__ import annotations
 
@@ -183,6 +183,16 @@ def basis_of(space: WeightSpace) -> Any:
     ]
     return sp.block_diag(blocks, format="csr")
 
+
+# ---- segmentations, by duality of linear programming
+#
+# A segmentation of T samples is a path from 0 to T whose edges (s, t) are its segments, and both
+# its score and its loss are sums over them. The best path is a linear program; its dual has a
+# potential for each of the T + 1 boundaries,
+#
+#     minimise v_T - v_0   subject to   v_t - v_s >= a_st  for every segment (s, t),
+#
+# which is convex in the weight as well, because every a_st is affine in it.
 
 MOST_NUMBERS = 50_000_000
 """Slopes of all segments together, 400 MB of them."""
