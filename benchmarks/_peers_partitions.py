@@ -26,7 +26,7 @@ from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.steps import decode_with, prepare
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import TraceObjective
-from structsvm.partitions.losses import covering, margin_f1, partition_loss
+from structsvm.partitions.equivalence import covering, margin_f1, partition_loss
 
 Floats = NDArray[np.float64]
 Ends = list[int]

@@ -14,7 +14,7 @@ from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_image
 from structsvm.graphs.similarity import Similarity
 from structsvm.io import images_and_labels, read_images
-from structsvm.oracles._spectra.cut_hinge import NormalizedHinge
+from structsvm.oracles.normalized_cut import NormalizedHinge
 from structsvm.partitions import Metric
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

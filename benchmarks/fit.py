@@ -29,7 +29,7 @@ from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import encode, prepare
 from structsvm.oracles._segments.pelt import Recordings, segment_all
 from structsvm.oracles._segments.table import NO_TRUTH
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import penalty_grid
 
 FIRST_FIT = """

@@ -24,7 +24,7 @@ from _harness import RESULTS, Goal, printed_by, report, seconds_in_turns
 from numpy.typing import NDArray
 
 from structsvm.oracles import SequentialOracle, SpectralOracle
-from structsvm.oracles._clusters.compression import compress
+from structsvm.oracles.spectral import compress
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, TraceObjective
 from structsvm.partitions.oracle import UNCONSTRAINED
 

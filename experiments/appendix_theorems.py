@@ -17,7 +17,7 @@ from _report import PAPER, Row, publish
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix
-from structsvm.partitions.losses import chi_square, hausdorff, partition_loss
+from structsvm.partitions.equivalence import chi_square, hausdorff, partition_loss
 
 Ints = NDArray[np.int64]
 

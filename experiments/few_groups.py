@@ -37,7 +37,7 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 SETS = (
     "har_spsw 5",

@@ -17,7 +17,7 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.datasets import relevant_changes
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import Metric
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 SEEDS = 5
 LEVELS = {"independent levels": None, "rank-3 levels": 3}

@@ -40,8 +40,8 @@ from structsvm.partial_labels.complete import (
     read_labels,
 )
 from structsvm.partitions import Metric, Sample
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.learning import within_whitening
-from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import metric_factor
 
 Floats = NDArray[np.float64]

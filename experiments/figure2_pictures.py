@@ -22,7 +22,7 @@ from table3_horses import Setting, fit, learners, scores
 
 from structsvm.graphs import node_labels
 from structsvm.learner.steps import decode_with, prepare
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]

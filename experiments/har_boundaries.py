@@ -27,7 +27,7 @@ from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.baselines import partitions_with
 from structsvm.learner.steps import as_measured
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 FRAMES, BOUNDARIES = "frame-boosting", "boundary-boosting"
 METRICS = {

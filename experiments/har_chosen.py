@@ -29,7 +29,7 @@ from structsvm.evaluation.verdict import Contrast, baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 Ints = NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 SIZES = (5, 10, 20, 40)
 DRAWS = 5

@@ -32,7 +32,7 @@ from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
 from structsvm.partitions import Metric, Sample
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 PROBLEM = ChangePoint()
 

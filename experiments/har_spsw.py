@@ -20,7 +20,7 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import EquivalenceMatrix, Metric
-from structsvm.partitions.losses import covering, margin_f1, partition_loss
+from structsvm.partitions.equivalence import covering, margin_f1, partition_loss
 
 
 def split(folder: Path) -> tuple[list[Recording], list[Recording]]:

@@ -33,7 +33,7 @@ from structsvm.evaluation.verdict import standard_error
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.problems import ChangePoint
 
 Floats = NDArray[np.float64]

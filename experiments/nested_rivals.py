@@ -34,7 +34,7 @@ from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured, decode_with
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

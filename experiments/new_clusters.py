@@ -32,7 +32,7 @@ from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearne
 from structsvm.baselines import metrics
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.losses import adjusted_rand_index
+from structsvm.partitions.equivalence import adjusted_rand_index
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]

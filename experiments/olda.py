@@ -31,7 +31,7 @@ from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import Metric
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 Floats = NDArray[np.float64]
 SETS = ("skab", "beedance", "mocap6")

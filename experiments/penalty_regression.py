@@ -29,7 +29,7 @@ from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import Metric, Sample
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import calibrate
 
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from structsvm import ChangePoint, MetricLearner
 from structsvm.learner.steps import encode
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 Floats = NDArray[np.float64]
 Losses = dict[str, list[float]]

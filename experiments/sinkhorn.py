@@ -31,7 +31,7 @@ from structsvm.errors import DataWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, prepare
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 Floats = NDArray[np.float64]
 

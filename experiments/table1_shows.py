@@ -34,8 +34,8 @@ from structsvm.data.samples import Standardizer
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
 from structsvm.partitions import Sample
+from structsvm.partitions.equivalence import covering, partition_loss
 from structsvm.partitions.learning import within_whitening
-from structsvm.partitions.losses import covering, partition_loss
 
 Floats = NDArray[np.float64]
 

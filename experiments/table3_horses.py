@@ -29,7 +29,7 @@ from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
 from structsvm.graphs.graph import jaccard_distance
 from structsvm.io import LabelledImage, read_images
 from structsvm.learner.steps import decode_with, prepare
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 DRAWS, N_TRAIN = 10, 10
 FEW = 24

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
-from structsvm.oracles._clusters.linked import best_under_links
-from structsvm.oracles._clusters.starts import across, kmeans, numbered, ward, with_exactly
+from structsvm.oracles._clusters.hartigan import (
+    GroupedObjective,
+    best_under_links,
+    improve,
+    numbered,
+)
+from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -7,17 +7,22 @@ with the degrees as weights.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+from scipy.linalg import blas
 
 from structsvm.errors import OracleError
-from structsvm.graphs.similarity import Weights
-from structsvm.oracles._clusters.lloyd import lloyd
-from structsvm.oracles._clusters.starts import numbered, with_exactly
-from structsvm.oracles._spectra.cut_hinge import DEFLATION
-from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
+from structsvm.graphs.similarity import Similarity, Weights
+from structsvm.oracles._clusters.hartigan import numbered
+from structsvm.oracles._clusters.starts import lloyd, with_exactly
 from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.oracles.spectral import fix_signs
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.support.arrays import Floats, Ints
@@ -147,3 +152,270 @@ def two_means(x: Floats, weights: Floats) -> Ints:
 
 def _exactly(labels: Ints, coordinates: Floats, K: int) -> EquivalenceMatrix:
     return EquivalenceMatrix.from_labels(with_exactly(coordinates, numbered(labels), K))
+
+
+# ---- leading eigenvectors of a similarity matrix plus a few rank-one terms
+
+DENSE = 400
+"""Nodes up to which the matrix is decomposed rather than iterated on."""
+
+DENSE_AT_LAST = 3000
+"""Nodes up to which it is where Lanczos does not converge, because a graph nearly falls apart."""
+
+LAST_TOLERANCES = (1e-5, 1e-3)
+"""With which Lanczos tries again on larger graphs."""
+
+
+@dataclass(frozen=True, eq=False)
+class CutOperator:
+    """``A = matrix + vectors core vectors^T``, symmetric."""
+
+    matrix: Any
+    """(T, T), an array or in CSR form."""
+    vectors: Floats
+    """(T, m)."""
+    core: Floats
+    """Symmetric, (m, m)."""
+
+    def apply(self, V: Floats) -> Floats:
+        """``A V`` for a vector (T,) or several (T, k)."""
+        return _times(self.matrix, V) + self.vectors @ (self.core @ (self.vectors.T @ V))
+
+    def dense(self) -> Floats:
+        """``A`` itself."""
+        matrix = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
+        return np.asarray(matrix + (self.vectors @ self.core) @ self.vectors.T)
+
+    def top(self, count: int, tol: float = 0.0) -> tuple[Floats, Floats]:
+        """The ``count`` largest eigenvalues, decreasing, and their vectors (T, count)."""
+        T = self.vectors.shape[0]
+        count = min(count, T)
+        if T <= DENSE or 2 * count >= T:
+            return _dense_top(self.dense(), count)
+        start = np.asarray(np.random.default_rng(0).normal(size=T))
+        operator = sla.LinearOperator((T, T), matvec=self.apply, matmat=self.apply, dtype=float)
+        for tolerance in (tol, *LAST_TOLERANCES[:-1]):
+            with suppress(OracleError):
+                return leading_eigenpairs(operator, count, start, tolerance)
+            if T <= DENSE_AT_LAST:
+                return _dense_top(self.dense(), count)
+        return leading_eigenpairs(operator, count, start, LAST_TOLERANCES[-1])
+
+
+def leading_eigenpairs(
+    A: sla.LinearOperator, count: int, start: Floats, tol: float = 0.0
+) -> tuple[Floats, Floats]:
+    """The ``count`` largest eigenvalues of ``A``, decreasing, by Lanczos with a fixed start."""
+    T = A.shape[0]
+    if count == 0:
+        return np.empty(0), np.empty((T, 0))
+    try:
+        values, vectors = sla.eigsh(A, k=count, which="LA", v0=start, tol=tol)
+    except sla.ArpackError as error:
+        raise OracleError(
+            f"Lanczos failed on an operator of size {T} ({error}): ask for fewer clusters or "
+            "a larger tolerance"
+        ) from error
+    order = np.argsort(-values, kind="stable")
+    return values[order], fix_signs(vectors[:, order])
+
+
+def scaled(matrix: Any, r: Floats) -> Any:
+    """``Diag(r) matrix Diag(r)``."""
+    if sp.issparse(matrix):
+        return sp.diags_array(r) @ matrix @ sp.diags_array(r)
+    return matrix * r[:, None] * r
+
+
+def _times(matrix: Any, V: Floats) -> Floats:
+    """``matrix V``; of a dense symmetric matrix and a vector, by reading half of the matrix."""
+    if sp.issparse(matrix) or V.ndim > 1:
+        return np.asarray(matrix @ V)
+    columns = matrix if matrix.flags.f_contiguous else matrix.T  # or BLAS would copy it
+    return np.asarray(blas.dsymv(1.0, columns, V))
+
+
+def _dense_top(A: Floats, count: int) -> tuple[Floats, Floats]:
+    """LAPACK's partial solver, and the full one where that fails on nearly equal eigenvalues."""
+    T = A.shape[0]
+    if count == 0:
+        return np.empty(0), np.empty((T, 0))
+    values, vectors = sl.eigh(A, subset_by_index=[T - count, T - 1], check_finite=False)
+    failed = vectors.shape[1] < count or not np.allclose(
+        vectors.T @ vectors, np.eye(count), atol=1e-8
+    )
+    if failed:
+        values, vectors = np.linalg.eigh(A)
+    return values[::-1][:count], fix_signs(vectors[:, ::-1][:, :count])
+
+
+# ---- the structured hinge loss of a cut: its value, its gradient, and its prox-linear model
+#
+# *Normalized*: S = D^{-1/2} W_B D^{-1/2} with the degree-weighted equivalence matrices, and sqrt(d)
+# forced into M. *Plain*: the paper's Tr(W_B M) / T. In both,
+#
+#     L(B) = constant + (sum of the `count` largest eigenvalues of C(B)) - a(B),
+#
+# C a smooth symmetric matrix and a the score of the truth. L is not convex in B, because spectral
+# projectors have negative entries: hence the model, in which C and a are linearised, which is
+# convex.
+
+DEFLATION = 3.0
+"""Taken off the eigenvalue 1 - 2 kappa of sqrt(d), which makes it the smallest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A hinge at one metric."""
+
+    W: Weights
+    operator: CutOperator
+    """``C``."""
+    truth: float
+    """``a``."""
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelledGraph:
+    similarity: Similarity
+    Y: Floats
+    """True clusters of the nodes, (T, K)."""
+    margin: float
+    """``kappa``."""
+    forced: ClassVar[int] = 0
+    """How many eigenvectors are forced into the maximiser, each with the score 1."""
+
+    @property
+    def count(self) -> int:
+        """How many eigenvectors the maximiser has besides."""
+        return int(self.Y.shape[1]) - self.forced
+
+    @property
+    def constant(self) -> float:
+        """What the loss has besides their eigenvalues."""
+        return self.margin * 2.0 * self.count + self.forced
+
+
+class NormalizedHinge(_LabelledGraph):
+    """The hinge loss of a labelled graph for the normalized cut, in which sqrt(d) is forced."""
+
+    forced = 1
+
+    def at(self, L: Floats) -> Point:
+        """At ``B = L L^T``, ``C = S - 2 kappa M_i`` less a multiple of the projector on sqrt(d)."""
+        W = self.similarity(L)
+        d, Y = W.degrees, self.Y
+        U = np.sqrt(d)[:, None] * Y / np.sqrt(Y.T @ d)
+        u0 = np.sqrt(d / d.sum())
+        core = np.diag([*np.full(Y.shape[1], -2.0 * self.margin), -DEFLATION])
+        vectors = np.column_stack([U, u0])
+        operator = CutOperator(scaled(W.matrix, 1.0 / np.sqrt(d)), vectors, core)
+        return Point(W, operator, _association(W, Y).sum())
+
+    def gradient(self, point: Point, V: Floats) -> Floats:
+        """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
+        W, Y = point.W, self.Y
+        d = W.degrees
+        volumes = Y.T @ d
+        S = point.operator.matrix
+        degree = -np.einsum("tk,tk->t", S @ V, V) / d
+        degree -= 2.0 * self.margin * _overlap_gradient(Y, V, d)
+        degree -= DEFLATION * _overlap_gradient(np.ones((d.size, 1)), V, d)
+        degree += Y @ (_association(W, Y) / volumes)
+        plus, minus = V / np.sqrt(d)[:, None], Y / np.sqrt(volumes)
+        return self.similarity.gradient(W, plus, minus, degree)
+
+    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+        """``C + dC`` when ``B`` moves along a symmetric matrix (P, P)."""
+        W, Y, K = point.W, self.Y, self.Y.shape[1]
+        d = W.degrees
+        r = 1.0 / np.sqrt(d)
+        dW = self.similarity.derivative(W, direction)
+        moved = np.asarray(dW.sum(axis=1)).ravel()
+        relative = 0.5 * moved / d
+        S = point.operator.matrix
+        matrix = scaled(dW, r) + S - _entrywise(S, relative[:, None]) - _entrywise(S, relative)
+        U, u0 = point.operator.vectors[:, :K], point.operator.vectors[:, K]
+        dU = U * (relative[:, None] - 0.5 * (Y.T @ moved) / (Y.T @ d))
+        du0 = u0 * (relative - 0.5 * moved.sum() / d.sum())
+        vectors = np.column_stack([U, dU, u0, du0])
+        core = np.zeros((2 * K + 2, 2 * K + 2))
+        eye = np.eye(K)
+        core[: 2 * K, : 2 * K] = -2.0 * self.margin * np.block([[eye, eye], [eye, 0 * eye]])
+        core[2 * K :, 2 * K :] = -DEFLATION * np.array([[1.0, 1.0], [1.0, 0.0]])
+        return CutOperator(matrix, vectors, core)
+
+    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+        """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
+        W, Y = point.W, self.Y
+        d, labels = W.degrees, indicators(M)
+        found, true = _association(W, labels), _association(W, Y)
+        volumes, true_volumes = labels.T @ d, Y.T @ d
+        degree = Y @ (true / true_volumes) - labels @ (found / volumes)
+        plus, minus = labels / np.sqrt(volumes), Y / np.sqrt(true_volumes)
+        value = self.margin * _loss(Y, labels) + found.sum() - true.sum()
+        return float(value), self.similarity.gradient(W, plus, minus, degree)
+
+
+class PlainHinge(_LabelledGraph):
+    """That of the paper: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
+
+    def at(self, L: Floats) -> Point:
+        """``C = W / T - 2 kappa M_i``."""
+        W = self.similarity(L)
+        T, K = self.Y.shape
+        U = self.Y / np.sqrt(self.Y.sum(axis=0))
+        operator = CutOperator(W.matrix / T, U, -2.0 * self.margin * np.eye(K))
+        return Point(W, operator, float(np.sum(U * (W.matrix @ U))) / T)
+
+    def gradient(self, point: Point, V: Floats) -> Floats:
+        T = self.Y.shape[0]
+        minus = point.operator.vectors / np.sqrt(T)
+        return self.similarity.gradient(point.W, V / np.sqrt(T), minus, np.zeros(T))
+
+    def derivative(self, point: Point, direction: Floats) -> CutOperator:
+        dW = self.similarity.derivative(point.W, direction)
+        C = point.operator
+        return CutOperator(C.matrix + dW / self.Y.shape[0], C.vectors, C.core)
+
+    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
+        """Convex in ``B`` but for the truth's part, because ``M`` has no negative entry."""
+        T, labels = self.Y.shape[0], indicators(M)
+        U = labels / np.sqrt(labels.sum(axis=0))
+        score = float(np.sum(U * (point.W.matrix @ U))) / T
+        value = self.margin * _loss(self.Y, labels) + score - point.truth
+        return value, self.gradient(point, U)
+
+
+CutHinge = NormalizedHinge | PlainHinge
+
+
+def _association(W: Weights, Y: Floats) -> Floats:
+    """``y_k^T W y_k / y_k^T D y_k``, (K,)."""
+    inside = np.einsum("tk,tk->k", Y, W.matrix @ Y)
+    return np.asarray(inside / (Y.T @ W.degrees))
+
+
+def _overlap_gradient(Y: Floats, V: Floats, d: Floats) -> Floats:
+    """Gradient with respect to ``d`` of ``|V^T U|^2``, U the normalized clusters, (T,)."""
+    s, volumes = np.sqrt(d), Y.T @ d
+    q = (V * s[:, None]).T @ Y / volumes  # (count, K)
+    share = np.einsum("ck,ck->k", q, q)
+    return np.asarray(np.einsum("tk,tk->t", Y, V @ q) / s - Y @ share)
+
+
+def _entrywise(matrix: Any, r: Floats) -> Any:
+    """Entries times those of ``r``, repeated along rows or columns."""
+    return matrix.multiply(r).tocsr() if hasattr(matrix, "tocsr") else matrix * r
+
+
+def indicators(M: EquivalenceMatrix) -> Floats:
+    assert M.labels is not None
+    return np.eye(M.n_clusters)[M.labels]
+
+
+def _loss(Y: Floats, labels: Floats) -> float:
+    """``|M - M_i|_F^2``."""
+    common = Y.T @ labels
+    overlap = np.sum(common**2 / np.outer(Y.sum(axis=0), labels.sum(axis=0)))
+    return float(Y.shape[1] + labels.shape[1] - 2.0 * overlap)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 

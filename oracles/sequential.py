@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.every import best_of_every_length
-from structsvm.oracles._segments.nodes import Boundaries
-from structsvm.oracles._segments.pelt import segment_all
-from structsvm.oracles._segments.prices import loss_curve, price_path
+from structsvm.oracles._segments.pelt import loss_curve, price_path, segment_all
 from structsvm.oracles._segments.search import (
+    Boundaries,
     SegmentSearch,
     all_positive,
     best_path,
@@ -20,6 +18,7 @@ from structsvm.oracles._segments.search import (
     splitting_price,
 )
 from structsvm.oracles._segments.table import OVERHEAD, truth_of
+from structsvm.oracles._segments.tree import best_of_every_length
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,

@@ -5,7 +5,7 @@ the K leading eigenvectors of ``A``; over those of any rank, at the eigenvectors
 eigenvalue. The centred variant keeps ``M 1 = 1``: ``1^T A 1 / T`` plus the eigenvalues of ``A``
 restricted to the complement of 1.
 
-Outside the compressed directions (:mod:`structsvm.oracles._clusters.compression`) ``A`` is ``d I``.
+Outside the compressed directions (:func:`compress`) ``A`` is ``d I``.
 Strictly larger eigenvalues are taken first, then directions outside the data (which contribute
 nothing to ``X^T M X``), then the rest.
 """
@@ -16,15 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from structsvm.errors import OracleError
-from structsvm.oracles._clusters.compression import (
-    Basis,
-    CompressedData,
-    CompressedProjector,
-    compress,
-)
-from structsvm.oracles._spectra.cut_operator import fix_signs
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
@@ -123,6 +117,14 @@ def _eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
     return values[::-1], fix_signs(vectors[:, ::-1])
 
 
+def fix_signs(vectors: Floats) -> Floats:
+    """Eigenvectors with their entry of largest modulus positive."""
+    if not vectors.size:
+        return vectors
+    top = np.abs(vectors).argmax(axis=0)
+    return np.asarray(vectors * np.where(vectors[top, np.arange(top.size)] < 0, -1.0, 1.0))
+
+
 def _select(
     values: Floats, shift: float, n_null: int, rank: int | None, least: int
 ) -> tuple[int, int]:
@@ -137,3 +139,160 @@ def _select(
     kept = min(rank, int(np.sum(values > rounding)))
     null = min(rank - kept, n_null)
     return rank - null, null
+
+
+# ---- a labelled data set rotated into as few rows as it has directions
+#
+# With an orthonormal basis Q (T, m) of the span of [1, U_i, X],
+#
+#     X = Q Xc,   U_i = Q Uc,   T A = Q (Xc B Xc^T - c Uc Uc^T + d I) Q^T + d (I - Q Q^T),
+#
+# so that Xc (m, P) and Uc (m, K), computed once per data set, replace X and U_i in every later
+# call, and no vector of length T is formed (docs/oracles-clustering.md).
+#
+# The basis is Q = [W, Q_w]. The columns of W span [1, U_i] and the first is 1 / sqrt(T), so that
+# row 0 of Xc is sqrt(T) times the mean and all other rows are free of it: the variant that keeps
+# M 1 = 1 deletes row 0, and a large offset cancels nowhere. Q_w spans the scatter within the
+# clusters, X - W W^T X, by a QR decomposition in blocks of rows and a singular value decomposition
+# of its small triangle; a Gram matrix would be faster but squares the condition number.
+
+BLOCK = 16_384
+"""Rows of a block of the QR decomposition: what stays in the cache for a few dozen features."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedData:
+    """``(Xc, Uc)``: all that an objective needs to know of ``(X, M_i)``."""
+
+    X: Floats
+    """``Xc = Q^T X``, (m, P); row 0 is ``sqrt(T)`` times the mean."""
+    U: Floats
+    """``Uc = Q^T U_i``, (m, K); no columns when there is no truth."""
+    n_samples: int
+    """T."""
+
+    @property
+    def n_null(self) -> int:
+        """T - m: dimension of the complement, on which the objective is ``d I``."""
+        return self.n_samples - len(self.X)
+
+    def matrix(self, metric: Floats, truth_weight: float = 0.0) -> Floats:
+        """``Xc B Xc^T - c Uc Uc^T``, (m, m), for a metric (P,) or (P, P)."""
+        X, U = self.X, self.U
+        if not np.isfinite(metric).all():
+            raise OracleError("the objective is not finite: look for NaN or inf in the metric")
+        S = (X * metric if metric.ndim == 1 else X @ metric) @ X.T
+        if truth_weight:
+            S -= truth_weight * (U @ U.T)
+        return np.asarray((S + S.T) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class CompressedProjector:
+    """``M = (Q V)(Q V)^T``, plus the projector on ``n_null`` directions orthogonal to the data."""
+
+    data: CompressedData
+    V: Floats
+    """Orthonormal, (m, k)."""
+    n_null: int = 0
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.V.shape[1]) + self.n_null
+
+    @property
+    def n_samples(self) -> int:
+        return self.data.n_samples
+
+    def inner(self, other: CompressedProjector) -> float:
+        """``Tr(M M')`` for another projector of the same data, one of them without null part."""
+        return float(np.sum((self.V.T @ other.V) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """``Q = [W, Q_w]`` (T, m): from compressed vectors to long ones."""
+
+    labels: EquivalenceMatrix
+    """``U``, with ``W = U R``: a basis of ``[1, U_i]`` whose first column is ``1 / sqrt(T)``."""
+    rotation: Floats
+    """``R``."""
+    within: Floats
+    """``Q_w`` up to rounding, (T, m - k)."""
+    overlap: Floats
+    """``W^T`` times that, which rounding makes: it is taken out again, ..."""
+    inverse: Floats
+    """... and this makes the rest orthonormal."""
+
+    def lift(self, V: Floats) -> Floats:
+        """``Q V``, (T, k), for ``V`` (m, k)."""
+        label_part, within_part = np.split(V, [len(self.rotation)])
+        within_part = self.inverse @ within_part
+        out = self.within @ within_part
+        out += _expanded(self.labels, self.rotation, label_part - self.overlap @ within_part)
+        return out
+
+    def complement(self, count: int) -> Floats:
+        """``count`` orthonormal vectors orthogonal to ``Q``, (T, count), always the same ones."""
+        m, T = len(self.rotation) + len(self.inverse), len(self.within)
+        reflectors, tau, _, _ = lapack.dgeqrf(self.lift(np.eye(m)))
+        axes = np.zeros((T, count), order="F")
+        axes[m + np.arange(count), np.arange(count)] = 1.0
+        return np.asarray(lapack.dormqr("L", "N", reflectors, tau, axes, max(64 * count, 1))[0])
+
+
+def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[CompressedData, Basis]:
+    """Compress ``X`` (T, P) with its truth, in ``O(T P (P + K))``; the basis leads back to T."""
+    T = X.shape[0]
+    with single_threaded():
+        if truth is None:
+            U, rotation = EquivalenceMatrix.from_breakpoints([T]), np.eye(1)
+        else:
+            U, rotation = truth, _reflection_to_first_axis(np.sqrt(truth.sizes / T))
+        mean = X.mean(axis=0)
+        deviation = X - mean
+        between, noise = rotation.T @ U.project(deviation), float(np.linalg.norm(deviation))
+        deviation -= _expanded(U, rotation, between)
+        within, triangle = _orthogonalize(deviation, T - len(rotation), noise)
+        between[0] = np.sqrt(T) * mean
+        # What rounding leaves of W in the blocks counts where the data have all but one direction.
+        overlap = rotation.T @ U.project(within)
+        between += overlap @ triangle
+        root = np.linalg.cholesky(np.eye(overlap.shape[1]) - overlap.T @ overlap)
+        triangle = root.T @ triangle
+    of_truth = rotation if truth is not None else np.empty((1, 0))  # W^T U_i
+    Uc = np.vstack((of_truth, np.zeros((len(triangle), of_truth.shape[1]))))
+    data = CompressedData(np.vstack((between, triangle)), Uc, T)
+    return data, Basis(U, rotation, within, overlap, np.linalg.inv(root).T)
+
+
+def _expanded(U: EquivalenceMatrix, rotation: Floats, coordinates: Floats) -> Floats:
+    """``W`` times coordinates, (T, k)."""
+    turned = rotation @ coordinates
+    return np.asarray((turned / np.sqrt(U.sizes)[:, None])[U.labels])
+
+
+def _orthogonalize(within: Floats, max_rank: int, noise: float) -> tuple[Floats, Floats]:
+    """QR of a tall matrix by blocks of rows, then the rank that is not rounding.
+
+    With ``within[b] = Q_b R_b``, ``[R_1; R_2; ...] = Q R`` and ``R = L D N^T`` (singular values),
+    block ``b`` of the orthonormal factor is ``Q_b (Q[b] L)`` and the small factor is ``D N^T``.
+    """
+    starts = range(0, len(within), BLOCK)
+    blocks, triangles = zip(*(np.linalg.qr(within[s : s + BLOCK]) for s in starts), strict=True)
+    Q, R = np.linalg.qr(np.vstack(triangles))
+    left, singular, right = np.linalg.svd(R, full_matrices=False)
+    rank = min(int(np.sum(singular > 4 * np.finfo(float).eps * noise)), max_rank)
+    ends = np.cumsum([triangle.shape[0] for triangle in triangles])[:-1]
+    parts = zip(blocks, np.split(Q @ left[:, :rank], ends), strict=True)
+    tall = np.vstack([block @ mixing for block, mixing in parts])
+    return tall, singular[:rank, None] * right[:rank]
+
+
+def _reflection_to_first_axis(unit: Floats) -> Floats:
+    """The Householder reflection that exchanges a unit vector (nonnegative) and the first axis."""
+    v = unit.copy()
+    v[0] = -float(unit[1:] @ unit[1:]) / (1.0 + unit[0])
+    norm = float(v @ v)
+    identity = np.eye(unit.size)
+    return identity if norm == 0.0 else np.asarray(identity - (2.0 / norm) * np.outer(v, v))

@@ -15,8 +15,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import Samples, Traits, Truths, refuse_kappa
-from structsvm.partitions.learning import Learning
+from structsvm.partitions.learning import Learning, Samples, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
 from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted

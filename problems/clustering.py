@@ -17,18 +17,19 @@ from structsvm.data.sample import TABLES, Sample, of_each
 from structsvm.data.samples import label_values, refuse_missing
 from structsvm.errors import DataError
 from structsvm.features.context import Rows
-from structsvm.oracles._clusters.compression import (
-    CompressedData,
-    CompressedProjector,
-    compress,
-)
 from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
-from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import (
+from structsvm.oracles.spectral import (
+    CompressedData,
+    CompressedProjector,
+    SpectralOracle,
+    compress,
+)
+from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
+from structsvm.partitions.learning import (
     LabelledSample,
+    Learning,
     Samples,
     Scoring,
     SearchedSample,
@@ -36,8 +37,6 @@ from structsvm.partitions.labelled import (
     Truths,
     refuse_kappa,
 )
-from structsvm.partitions.learning import Learning
-from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Oracle, Quality
 from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem

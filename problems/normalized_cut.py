@@ -27,19 +27,28 @@ from structsvm.graphs.graph import (
 )
 from structsvm.graphs.images import GraphOfImage, as_graph, as_list
 from structsvm.graphs.similarity import Similarity, start_scale
-from structsvm.oracles._spectra.cut_hinge import (
+from structsvm.oracles.normalized_cut import (
+    MOST_CLUSTERS,
     CutHinge,
+    Embedding,
     NormalizedHinge,
     PlainHinge,
     Point,
+    constrained_cut,
     indicators,
 )
-from structsvm.oracles.normalized_cut import MOST_CLUSTERS, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import Samples, Traits, Truths, refuse_kappa
-from structsvm.partitions.learning import Learning, LearningUnits, Objective, metric_space
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.learning import (
+    Learning,
+    LearningUnits,
+    Objective,
+    Samples,
+    Traits,
+    Truths,
+    metric_space,
+    refuse_kappa,
+)
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem

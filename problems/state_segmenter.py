@@ -24,8 +24,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.frames import FrameModels, FrameRecipe, check_smoothing
 from structsvm.oracles.semi_markov import best_states, segments_of
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.state_sequence import StateSequence, partition_of
 from structsvm.regularizers import SquaredNorm, check_lam

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints

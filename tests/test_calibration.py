@@ -13,7 +13,7 @@ from structsvm.data.sample import Sample
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
 from structsvm.oracles.sequential import SHORT
 from structsvm.partitions import TraceObjective
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate, penalty_grid
 
 ORACLE, PROBLEM = SequentialOracle(), ChangePoint()

@@ -10,9 +10,15 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 
 from structsvm.errors import OracleError, SettingsError
 from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
-from structsvm.oracles._clusters.lloyd import lloyd, run
-from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactly
-from structsvm.oracles._clusters.ward import ward_tree
+from structsvm.oracles._clusters.starts import (
+    across,
+    kmeans,
+    lloyd,
+    run,
+    ward,
+    ward_tree,
+    with_exactly,
+)
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -9,7 +9,7 @@ from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane

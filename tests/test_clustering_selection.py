@@ -6,7 +6,7 @@ from tables import table
 
 from structsvm import Clustering, MetricLearnerCV
 from structsvm.learner.steps import encode
-from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
 
 
 def overlapping(n=4):

@@ -14,7 +14,7 @@ from tables import table
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 

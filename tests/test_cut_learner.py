@@ -17,7 +17,7 @@ from structsvm.io import images_and_labels, read_images
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import decode_with, encode
 from structsvm.parallel import Processes, Threads
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane

@@ -17,7 +17,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import region_rand
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     feature_weights,

@@ -9,7 +9,7 @@ from structsvm import MetricLearner, NormalizedCut, PartialLabels, load, save
 from structsvm.errors import DataError
 from structsvm.graphs import GraphOfImage
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.losses import adjusted_rand_index
+from structsvm.partitions.equivalence import adjusted_rand_index
 
 
 def hidden(labels, share, seed=0):
@@ -161,7 +161,7 @@ def test_scribbles_on_images_are_learned_from(tmp_path):
     assert [cut.shape for cut in found] == [mask.shape for mask in masks[5:]]
     learned = -learner.score(list(images[5:]), list(masks[5:]))
     truths = encode(learner, list(images[5:]), list(masks[5:]))
-    from structsvm.partitions.losses import partition_loss
+    from structsvm.partitions.equivalence import partition_loss
 
     guesses = decode_with(learner, learner.baselines_["untrained"], list(images[5:]))
     before = np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)])

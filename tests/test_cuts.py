@@ -11,9 +11,8 @@ from structsvm import MetricLearner, NormalizedCut
 from structsvm.errors import OracleError
 from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.graphs.similarity import Similarity
-from structsvm.oracles._spectra import cut_operator as cut_eigen
-from structsvm.oracles._spectra.cut_hinge import NormalizedHinge, PlainHinge
-from structsvm.oracles.normalized_cut import Embedding, two_means
+from structsvm.oracles import normalized_cut as cut_eigen
+from structsvm.oracles.normalized_cut import Embedding, NormalizedHinge, PlainHinge, two_means
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.regularizers import SquaredNorm
 

@@ -13,7 +13,7 @@ from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments
 from structsvm.features.context import hermite_functions, robust_scale
 from structsvm.learner.steps import encode
-from structsvm.partitions.losses import margin_f1, partition_loss
+from structsvm.partitions.equivalence import margin_f1, partition_loss
 
 
 def test_hermite_functions_are_orthonormal() -> None:

@@ -14,8 +14,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss, time_errors
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, time_errors
 
 TRAIN, TEST = (
     arrays_and_labels(

@@ -21,8 +21,7 @@ from structsvm.graphs import (
 )
 from structsvm.graphs.graph import jaccard_distance, limit_in_words, node_codes, region_rand
 from structsvm.graphs.images import named_pixels, pixel_edges
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 
 
 def path(n=4):

@@ -8,8 +8,7 @@ from structsvm.errors import DataError, LearningError, OracleError
 from structsvm.learner.steps import decode_with
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.solvers import CuttingPlane, Stopping
 

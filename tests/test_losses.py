@@ -10,7 +10,7 @@ from strategies import examples, label_vectors, segmentations
 
 from structsvm import EquivalenceMatrix
 from structsvm.errors import DataError
-from structsvm.partitions.losses import (
+from structsvm.partitions.equivalence import (
     adjusted_rand_index,
     chi_square,
     covering,

@@ -15,7 +15,7 @@ from structsvm.evaluation.verdict import chosen
 from structsvm.learner.steps import decode_with, encode, prepare, read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import partition_loss
 
 P = 3
 

@@ -8,8 +8,7 @@ import pytest
 from sequential_cases import random_samples, random_truth
 
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
-from structsvm.oracles._segments.nodes import Boundaries
-from structsvm.oracles._segments.search import SegmentSearch
+from structsvm.oracles._segments.search import Boundaries, SegmentSearch
 from structsvm.oracles.allowed_segments import Lengths
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
 from structsvm.partitions.oracle import UNCONSTRAINED

@@ -22,8 +22,7 @@ from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection import WeightStability
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import matched_labels, misplaced
+from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels, misplaced
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     plot_clusters,

@@ -7,8 +7,7 @@ from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.graphs import GraphOfImage
 from structsvm.learner.steps import encode
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 
 
 def test_labels_that_reach_every_superpixel_are_full():

@@ -9,15 +9,15 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 from structsvm.errors import OracleError
-from structsvm.oracles._clusters.compression import (
-    CompressedProjector,
-    compress,
-)
-from structsvm.oracles._spectra.cut_operator import leading_eigenpairs
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
+from structsvm.oracles.normalized_cut import leading_eigenpairs
 from structsvm.oracles.semidefinite import SemidefiniteOracle
-from structsvm.oracles.spectral import SpectralOracle
+from structsvm.oracles.spectral import (
+    CompressedProjector,
+    SpectralOracle,
+    compress,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 

@@ -34,8 +34,7 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
-from structsvm.partitions.labelled import SecondMoment
-from structsvm.partitions.learning import Learning
+from structsvm.partitions.learning import Learning, SecondMoment
 from structsvm.partitions.problem import Comparison
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample, Words
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import Traits
+from structsvm.partitions.learning import Traits
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
     Argmax,

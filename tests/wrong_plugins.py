@@ -9,7 +9,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import Traits
+from structsvm.partitions.learning import Traits
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
     Argmax,

@@ -13,7 +13,7 @@ Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = Z_c + 1 mu^T``
 constant ``T mu^T S mu + 2 mu^T S C_T``, and it removes the cancellation that large offsets cause.
 
 Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boundary is a missing
-knot. The kernels count in *nodes*, each of which stands for a knot (``nodes.py``).
+knot. The kernels count in *nodes*, each of which stands for a knot (``search.py``).
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 """Columns of ``SegmentTable.ends``."""
 OVERHEAD = 8
 """So many columns of ``Z`` more would cost what a score costs without any."""
+NOTHING = np.zeros(0, dtype=np.int64)
 NO_TRUTH = read_only(np.zeros(0, dtype=np.int64))
 """The boundaries of the truth where there is none."""
 

@@ -32,8 +32,7 @@ from structsvm.features.frames import States, probabilities_by
 from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
 from structsvm.graphs.images import GraphOfImage, as_graph, as_list, named_pixels
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted

@@ -18,8 +18,7 @@ from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, Union, read_recordings
 from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import States, probabilities_by
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.tables import each_in_order

@@ -30,8 +30,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import time_errors
+from structsvm.partitions.equivalence import EquivalenceMatrix, time_errors
 from structsvm.partitions.problem import BLIND, PartitionProblem, has_rows, names_states
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted

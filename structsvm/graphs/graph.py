@@ -23,8 +23,7 @@ from structsvm.data.samples import (
     unlabelled,
 )
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import adjusted_rand_of
+from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_of
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.plain import shown
 

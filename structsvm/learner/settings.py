@@ -14,7 +14,7 @@ from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import SettingsError, refuse
 from structsvm.features import RecordingTransformer
 from structsvm.parallel import Backend, backend_from
-from structsvm.partitions.labelled import Traits
+from structsvm.partitions.learning import Traits
 from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline

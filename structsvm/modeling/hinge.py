@@ -17,10 +17,8 @@ from structsvm.learner.structured import StructuredSVM, risk_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import ConvexAtom, OracleAtom, Part, Pool, Question, as_expressions
 from structsvm.oracles.allowed_segments import rule_says
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import SECOND_MOMENT
-from structsvm.partitions.learning import MetricObjective
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.learning import SECOND_MOMENT, MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm

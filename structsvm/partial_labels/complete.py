@@ -18,8 +18,7 @@ from structsvm.graphs.images import is_picture, label_map_of
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.metric import (
     Calibration,
     Metric,

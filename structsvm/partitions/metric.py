@@ -22,8 +22,7 @@ from structsvm.data.sample import (
 )
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked

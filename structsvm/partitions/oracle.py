@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import LARGEST, has_gaps, magnitudes, means
 from structsvm.errors import OracleError, PluginError
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.contract import Contract, asked, hook, overrides

@@ -14,13 +14,20 @@ from structsvm.data.reading import read_arrays
 from structsvm.data.sample import BATCH, Sample
 from structsvm.data.samples import centred, far_from_zero
 from structsvm.errors import DataWarning, PluginError, warn
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import (
+from structsvm.partitions.equivalence import (
+    EquivalenceMatrix,
+    adjusted_rand_index,
+    covering,
+    margin_f1,
+    partition_loss,
+)
+from structsvm.partitions.learning import (
     NUMBERS,
     SECOND_MOMENT,
     Family,
     FeatureMap,
     LabelledSample,
+    Learning,
     Loss,
     Samples,
     SearchedSample,
@@ -28,8 +35,6 @@ from structsvm.partitions.labelled import (
     Truths,
     loss_of,
 )
-from structsvm.partitions.learning import Learning
-from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality

@@ -19,8 +19,7 @@ from structsvm.features.frames import read_names
 from structsvm.learner.columns import column_names, partition_of, words_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import matched_labels, misplaced
+from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels, misplaced
 from structsvm.plotting import style
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats

@@ -19,7 +19,7 @@ from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import SearchedSample
+from structsvm.partitions.learning import SearchedSample
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
 from structsvm.partitions.problem import PartitionProblem

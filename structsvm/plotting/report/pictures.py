@@ -16,7 +16,7 @@ from structsvm.data.samples import label_values, numbered, unknown_labels
 from structsvm.data.times import TimeAxis
 from structsvm.features.frames import read_names
 from structsvm.learner.columns import partition_of
-from structsvm.partitions.losses import matched_labels
+from structsvm.partitions.equivalence import matched_labels
 from structsvm.plotting.cuts import as_file, overlay
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.samples import cluster_names, traces

@@ -1,1 +1,0 @@
-"""Machinery of the spectral oracles."""
