@@ -17,7 +17,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import MasterError, OracleError, SettingsError
 from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
-from structsvm.masters.auto import AutoMaster
+from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
@@ -289,7 +289,7 @@ def test_clarabel_takes_over_where_they_fail(monkeypatch):
     def fails(self, risk, cuts, request=None):
         raise MasterError("stalled")
 
-    monkeypatch.setattr(AutoMaster, "solve", fails)
+    monkeypatch.setattr(NewtonMaster, "solve", fails)
     rng = np.random.default_rng(2)
     x = cp.Variable((3, 3), PSD=True)
     A, c, oracle = nonnegative_planes(rng, (3, 3))

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,13 +25,10 @@ from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import (
     SCALES,
     Box,
-    ByName,
-    Conic,
-    FastMaster,
     InfeasibleError,
     Restricted,
     Restriction,
-    form_of,
+    solver_of,
 )
 from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, fitted, violation
 from structsvm.parallel import Backend, backend_from
@@ -235,33 +233,19 @@ _known: WeakKeyDictionary[cp.Problem, dict[str, Rewritten]] = WeakKeyDictionary(
 
 
 def _run(
-    problem: cp.Problem,
-    slack: str,
-    solver: str | None,
-    options: Mapping[str, Any],
-    warm_start: bool,
+    problem: cp.Problem, slack: str, solver: str | None, options: Mapping[str, Any], warm: bool
 ) -> ProgramRun:
     of_slacks = _known.setdefault(problem, {})
     rewritten = of_slacks.get(slack) or Rewritten(problem, slack)
     of_slacks[slack] = rewritten
-    if not warm_start:
+    if not warm:
         for held in rewritten.held:
             held.atom.pool.cuts.clear()
-    start = rewritten.start(warm_start)
-    box, name = Box(start), None if solver is None else solver.upper()
-
-    def solver_of(restriction: Restriction) -> Restricted:
-        if rewritten.is_mixed_integer:
-            usual = "HIGHS" if "HIGHS" in cp.installed_solvers() else None
-            return ByName(restriction, name or usual, options)
-        form = form_of(rewritten) if name is None and not options else None
-        if form is not None:
-            return FastMaster(restriction, form, box)
-        if name in (None, "CLARABEL"):
-            return Conic(restriction, box, options)
-        return ByName(restriction, name, options)
-
-    return ProgramRun(rewritten, solver_of, start)
+    start = rewritten.start(warm)
+    name = None if solver is None else solver.upper()
+    return ProgramRun(
+        rewritten, partial(solver_of, box=Box(start), solver=name, options=options), start
+    )
 
 
 def _given(
@@ -269,17 +253,11 @@ def _given(
 ) -> tuple[str, float, Certified]:
     """Give the problem its solution: the status as cvxpy names it, the value, the certificate."""
     run.give(solution.w, problem)
-    status, gap, scale = solution.status, solution.upper - solution.lower, run.best_scale
+    status, bounds = solution.status, (solution.lower, solution.upper)
     words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
-    certified = _certified(
-        run,
-        (solution.lower, solution.upper),
-        gap=gap / scale if scale > 0 else 0.0,
-        scale=scale,
-        violation=run.best_violation,
-        status=words.get(status, status.value),
-        bound=solution.bound + ("" if run.exact else BY_ORACLES),
-    )
+    bound = solution.bound + ("" if run.exact else BY_ORACLES)
+    sizes = run.best_scale, run.best_violation
+    certified = _certified(run, bounds, words.get(status, status.value), bound, *sizes)
     is_short = not status.converged and status is not Status.INTERRUPTED
     if is_short and (status is not Status.STALLED or run.exact):
         warn(certified.summary(), ConvergenceWarning)
@@ -295,12 +273,18 @@ def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certi
     duals = [dual for c in problem.constraints for dual in c.dual_variables]
     for leaf in (*problem.variables(), *duals):
         leaf.save_value(None)
-    unknown = {"scale": np.nan, "violation": np.nan, "conflict": conflict}
-    found = _certified(run, (np.inf, np.inf), gap=0.0, status=INFEASIBLE, bound=CONIC, **unknown)
-    return cp.INFEASIBLE, run.rewritten.sign * np.inf, found
+    found = _certified(run, (np.inf, np.inf), INFEASIBLE, CONIC)
+    return cp.INFEASIBLE, run.rewritten.sign * np.inf, replace(found, conflict=conflict)
 
 
-def _certified(run: ProgramRun, bounds: tuple[float, float], **further: Any) -> Certified:
+def _certified(
+    run: ProgramRun,
+    bounds: tuple[float, float],
+    status: str,
+    bound: str,
+    scale: float = np.nan,
+    violation: float = np.nan,
+) -> Certified:
     """The certificate, for the direction of the user's objective."""
     sign = run.rewritten.sign
     entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
@@ -308,6 +292,11 @@ def _certified(run: ProgramRun, bounds: tuple[float, float], **further: Any) -> 
     return Certified(
         lower=lower,
         upper=upper,
+        gap=(upper - lower) / scale if scale > 0 else 0.0,
+        scale=scale,
+        violation=violation,
+        status=status,
+        bound=bound,
         rounds=len(entries),
         oracle_calls=run.oracle_calls,
         n_cuts=entries[-1].n_cuts if entries else 0,
@@ -315,7 +304,6 @@ def _certified(run: ProgramRun, bounds: tuple[float, float], **further: Any) -> 
         oracle_seconds=run.oracle_seconds,
         master_seconds=run.master_seconds,
         history=History(entries),
-        **further,
     )
 
 
@@ -352,6 +340,8 @@ def _check(problem: cp.Problem) -> None:
             )
             raise SettingsError(f"{part} is not convex by the rules of cvxpy (DCP){advice}")
 
+
+# ---- the run of the cutting-plane method over such a problem
 
 ROOM = 2**26
 """Bytes of the planes that are kept of an atom, at most: the latest."""

@@ -16,10 +16,10 @@ import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import MasterSolution, Request, checked
 from structsvm.masters.bounds import CONIC, lower_bound, proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
+from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.hinge import basis_of
 from structsvm.modeling.rewriting import (
@@ -155,6 +155,21 @@ class Restricted(ABC):
     def unpack(self) -> None:
         """Give the constraints of the restriction the duals of the last solution, if need be."""
         return
+
+
+def solver_of(
+    restriction: Restriction, box: Box, solver: str | None, options: Mapping[str, Any]
+) -> Restricted:
+    """What solves a restricted problem: Newton's method or Clarabel, unless one is named."""
+    rewritten = restriction.rewritten
+    if rewritten.is_mixed_integer and solver is None and "HIGHS" in cp.installed_solvers():
+        solver = "HIGHS"
+    if rewritten.is_mixed_integer or solver not in (None, "CLARABEL"):
+        return ByName(restriction, solver, options)
+    form = form_of(rewritten) if solver is None and not options else None
+    if form is None:
+        return Conic(restriction, box, options)
+    return FastMaster(restriction, form, box)
 
 
 class Box:
@@ -377,39 +392,37 @@ class FastMaster(Restricted):
     """Newton's method; Clarabel if it fails. There are no constraints, and so no duals."""
 
     def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
-        self.restriction, self.rewritten, self.form = restriction, restriction.rewritten, form
-        self._box = box
+        self.restriction, self.form, self._box = restriction, form, box
+
+    @cached_property
+    def _conic(self) -> Conic:
+        return Conic(self.restriction, self._box, {})
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         form = self.form
         scale = form.shares[cuts.groups]
-        slopes = np.asarray(cuts.slopes @ form.basis) * scale[:, None]
         mapped = WorkingSet(cuts.n_groups, form.space.dim)
         mapped.restore(
             {
                 **cuts.state(),
-                "slopes": slopes,
+                "slopes": np.asarray(cuts.slopes @ form.basis) * scale[:, None],
                 "intercepts": cuts.intercepts * scale,
                 "multipliers": cuts.multipliers / scale,
             }
         )
         try:
-            answer = checked(AutoMaster().solve(form, mapped, Request(tol)), form, mapped)
+            answer = checked(NewtonMaster().solve(form, mapped, Request(tol)), form, mapped)
         except (MasterError, ArithmeticError, ValueError):
-            return self._clarabel.solve(cuts, tol)
+            return self._conic.solve(cuts, tol)
         # The minimum of this restricted problem is bounded, and its own value is above that.
         upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
         exact = np.zeros(form.space.dim)
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
         if not np.isfinite(bound):
-            return self._clarabel.solve(cuts, tol)
+            return self._conic.solve(cuts, tol)
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
-        w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
+        w = self.restriction.rewritten.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
-
-    @cached_property
-    def _clarabel(self) -> Conic:
-        return Conic(self.restriction, self._box, {})
 
 
 def form_of(rewritten: Rewritten) -> Form | None:
@@ -430,12 +443,11 @@ def form_of(rewritten: Rewritten) -> Form | None:
     bends, shares = _bends(rewritten, linear), linear[rewritten.dim :]
     if bends is None or any(bends[len(spaces) :]) or not (shares > 0).all():
         return None
-    each = zip(slopes, bends, spaces, strict=False)
-    parts = [part for one in each if (part := _regularizer(*one)) is not None]
-    if len(parts) < len(spaces):
+    parts = [_regularizer(*each) for each in zip(slopes, bends, spaces, strict=False)]
+    known = tuple(part for part in parts if part is not None)
+    if len(known) < len(parts):
         return None
-    space = spaces[0] if len(spaces) == 1 else Product(tuple(spaces))
-    regularizer = parts[0] if len(parts) == 1 else Separable(tuple(parts))
+    space, regularizer = Product(tuple(spaces)), Separable(known)
     rewritten.put(zero)
     constant = rewritten.value - regularizer.value(np.zeros(space.dim), space)
     return Form(regularizer, space, constant, shares, basis_of(space))
