@@ -11,7 +11,7 @@ from structsvm.errors import CertificateError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.learning import plot_gap_twice
+from structsvm.plotting.metric import plot_gap_twice
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution

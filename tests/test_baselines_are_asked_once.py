@@ -7,7 +7,7 @@ from structsvm import MetricLearner, evaluate
 from structsvm.baselines import FrameClassifier
 from structsvm.learner.baselines import partitions_with
 from structsvm.learner.steps import as_measured
-from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.report import HeldOut
 
 NAMES = np.repeat(["rest", "walk", "rest"], [10, 15, 10])
 

@@ -20,7 +20,7 @@ from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
-from structsvm.plotting.report.pictures import envelope
+from structsvm.plotting.report import envelope
 
 TRAIN, TEST = (
     relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)

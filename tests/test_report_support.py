@@ -4,7 +4,7 @@ import pytest
 from recording_cases import recordings
 
 from structsvm import MetricLearner, load, save
-from structsvm.plotting.report.page import support_of
+from structsvm.plotting.report import support_of
 from structsvm.solvers import BlockFrankWolfe, Stopping
 
 Xs, YS = recordings(8, T=60)

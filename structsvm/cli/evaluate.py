@@ -1,16 +1,20 @@
-"""``structsvm evaluate`` and ``report``: what learning is worth on held-out data."""
+"""What learning is worth on held-out data: ``evaluate`` and ``report``; what ``try`` holds out."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 
-from structsvm.cli.held_out import NO_GROUPS
 from structsvm.cli.inputs import (
     InputData,
     groups_of,
@@ -18,21 +22,24 @@ from structsvm.cli.inputs import (
     read_for,
     refuse_if,
     taken_to_be_independent,
+    takes_images,
 )
 from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal
-from structsvm.data.sample import Sample
-from structsvm.errors import printable
+from structsvm.data.sample import Sample, contents, joined
+from structsvm.errors import DataError, printable
 from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
+from structsvm.io.recording import Recording
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.problem import has_rows
-from structsvm.plotting.report.held_out import HeldOut
-from structsvm.plotting.report.page import page_of
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.partitions.problem import PartitionProblem, has_rows
+from structsvm.plotting.report import HeldOut, page_of
 from structsvm.storage.archive import write_atomically
 from structsvm.storage.codec import Unstored
+from structsvm.support.plain import counted, some_of
 from structsvm.support.tables import ShortTable
 
 TAKEN_FOR = 3  # other names of a state that are listed
@@ -129,3 +136,199 @@ def state_table(result: Evaluation) -> str:
         if n := int(counts.sum()):
             rows.append((str(state), n, f"{counts[k] / n:.1%}", ", ".join(taken)))
     return f"{ShortTable('', columns, tuple(rows))}\n"
+
+
+PIECES, CHANGES = 6, 2
+"""Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
+NO_GROUPS = "--groups is for several files: a single table has one name"
+ALIKE = "All that was learned from is of one {0}, and what was held out {1}: others may differ."
+
+SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
+COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
+FEWEST = 4  # independent samples of which any can be held out
+ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
+"""Independent samples of which enough are left to judge by cross-validation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What was read, or a part of it, and the same as it was checked."""
+
+    inputs: InputData
+    data: TrainingSet
+    question: str = ""
+    """A sentence if figures on it say little about other recordings or groups."""
+
+    def at(self, which: NDArray[np.bool_]) -> Part:
+        """Some of the samples, (N,)."""
+        indices = np.flatnonzero(which).tolist()
+        items = [self.inputs.items[i] for i in indices]
+        return Part(replace(self.inputs, items=items, labels=None), self.data.at(indices))
+
+    def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> Part:
+        """Parts of recordings or of the table: the number of each, and its items; with changes."""
+        recordings = [item for item in self.inputs.items if isinstance(item, Recording)]
+        items = [replace(recordings[i].at(rows), **changes) for i, rows in pieces]
+        data = replace(self.data.cut(pieces), called=[item.name for item in items])
+        return Part(replace(self.inputs, items=items, labels=None), data)
+
+    @property
+    def in_pieces(self) -> Part:
+        """Recordings, if they are few, in pieces that have their recording for group."""
+        part, data, names = self, self.data, self.data.groups or self.inputs.names
+        if data.problem.traits.contiguous and data.complete.sum() < FEWEST:
+            pieces = [piece for i in range(len(data)) for piece in _pieces(data, i)]
+            part = self.cut(pieces)
+            data = replace(part.data, groups=[names[i] for i, _ in pieces])
+        return replace(part, data=data.told_apart)
+
+
+def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
+    """Refuse a question that samples of another kind answer."""
+    contiguous = problem.traits.contiguous
+    unordered = split == STATES and not contiguous
+    refuse_if(unordered, f"--split states is for recordings, not for {name}: leave it out")
+    refuse_if(
+        split != STATES and (contiguous or takes_images(problem)),
+        f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
+        f"out{', or ask about new states, --split states' if contiguous else ''}",
+    )
+
+
+def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
+    """What the verdict is about, if not about further samples: rows of the only table, say."""
+    split: str | None = args.split
+    if split is not None:
+        refuse_split(split, args.problem, inputs.problem)
+    refuse_if(
+        split not in (None, STATES) and len(inputs) != 1,
+        f"--split {split} is for a single table: of {inputs.words.wholes(len(inputs))} whole ones "
+        "are held out",
+    )
+    if len(inputs) > 1 or inputs.problem.traits.contiguous or takes_images(inputs.problem):
+        return split
+    refuse_if(args.groups, NO_GROUPS)
+    return split or ROWS
+
+
+def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
+    """What is learned from, and what is held out."""
+    if split not in (ROWS, CLUSTERS):
+        return _wholes_divided(whole)
+    (table,) = whole.inputs.items
+    assert isinstance(table, Recording)
+    if not whole.data.complete.all():
+        raise DataError(
+            f"{table.where} has rows without a label: leave them out, or use structsvm fit, which "
+            "learns from them, too"
+        )
+    away = _rows_away(table.where, np.asarray(table.y), split)
+    train, test = (
+        whole.cut([(0, np.flatnonzero(rows))], name=name, time=None, source=None)
+        for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away))
+    )
+    return train, test
+
+
+def _wholes_divided(whole: Part) -> tuple[Part, Part]:
+    """Hold samples out that are labelled in full; copies go with what they are copies of."""
+    data, full = whole.data, whole.data.complete
+    names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
+    copies = contents([sample.data for sample in data.samples])
+    names = joined(np.unique(names, return_inverse=True)[1], copies)
+    units, few = np.unique(names[full]), data.problem.traits.contiguous
+    if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
+        return _end_held_out(whole, int(full.argmax()))
+    if units.size >= (2 if few else FEWEST):
+        away = np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
+        train, test = whole.at(~away).in_pieces, whole.at(away & full)
+        one = "group" if data.groups is not None else whole.inputs.words.whole
+        question = ALIKE.format(one, "of another one") if units.size == 2 else ""
+        if train.data.complete.sum() > 1:
+            return train, replace(test, question=question)
+    words = whole.inputs.words
+    if not full.any():
+        raise DataError(
+            f"no {words.whole} is labelled in full: {words.item}s are in no stretch, or without a "
+            "label; label all in some, or say what they are, outside='rest', or use structsvm fit"
+        )
+    what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
+    what += "" if full.all() else " labelled in full"
+    apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
+    raise DataError(
+        f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
+        f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
+    )
+
+
+def _pieces(data: TrainingSet, i: int) -> list[tuple[int, NDArray[np.int64]]]:
+    """A recording from the middle of a segment to that of a later one, with like many changes."""
+    known = data.labels[i]
+    changes = np.array([0] if known.truth is None else known.truth.breakpoints[:-1])
+    n = min(PIECES, changes.size // CHANGES)
+    first = [changes.size * k // n for k in range(1, n)]  # changes that are the first of a piece
+    cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
+    return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
+
+
+def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
+    """The first pieces of the only recording labelled in full, with others; its last pieces."""
+    data, own = whole.data, _pieces(whole.data, i)
+    n = len(own) - math.ceil(SHARE * len(own))
+    end = np.concatenate([rows for _, rows in own[n:]])
+    test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
+    others = [piece for j in range(len(data)) if j != i for piece in _pieces(data, j)]
+    train = whole.cut([*own[:n], *others])
+    return train, replace(test, question=ALIKE.format("recording", "is its end"))
+
+
+def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
+    """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
+    clusters, sizes = np.unique(y, return_counts=True)
+    if sizes.min() < 2:
+        single = [repr(name) for name in clusters[sizes < 2].tolist()]
+        raise DataError(
+            f"{where} has clusters of a single row, of which none can be held out: "
+            f"{some_of(single)}. Label more rows of them, correct the label if it is written "
+            "wrongly, leave these rows out, or use structsvm fit"
+        )
+    if len(y) - math.ceil(SHARE * len(y)) < fewest_rows(y):
+        raise DataError(
+            f"{where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
+            "which too few can be held out: label more, or use structsvm fit"
+        )
+    if split == ROWS:
+        rows = np.arange(len(y))
+        held_out = train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1]
+        return np.isin(rows, held_out)
+    return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
+
+
+def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
+    if split in (ROWS, CLUSTERS):
+        n_learned, n = (part.data.samples[0].n_samples for part in (train, test))
+        what = "rows of the same clusters" if split == ROWS else "clusters of their own"
+        return f"learning from {n_learned} rows; held out: {n} {what}"
+    learned, words = [*dict.fromkeys(train.inputs.names)], whole.inputs.words
+    pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
+    item, is_end = test.inputs.items[0], test.inputs.names[0] not in whole.inputs.names
+    held_out = f"{len(test.inputs)}{'' if whole.data.groups is None else ', of other groups'}"
+    if is_end and isinstance(item, Recording):
+        held_out = f"its end, {item.place(0, len(item.X))}"
+    lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
+    if in_part := [whole.inputs.names[i] for i in np.flatnonzero(~whole.data.complete)]:
+        lines.append(f"not labelled in full, and so never held out: {some_of(in_part, 4)}")
+    if whole.data.groups is None and not is_end:
+        lines.append(taken_to_be_independent(train.inputs))
+    return "\n".join(lines)
+
+
+def warn_of_copies(train: Part, test: Part, terminal: Terminal) -> None:
+    learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
+    known = set(learned)
+    n = sum(row in known for row in held_out)
+    if n > COPIES * len(held_out):
+        terminal.warn(
+            f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "
+            "than on other rows; leave out duplicates"
+        )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.held_out import refuse_split
+from structsvm.cli.evaluate import refuse_split
 from structsvm.cli.inputs import (
     InputData,
     assigned,
@@ -49,7 +49,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.learning import plot_gap_twice
+from structsvm.plotting.metric import plot_gap_twice
 from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state

@@ -38,7 +38,7 @@ from structsvm.learner.training_set import ask
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.cuts import as_file, overlay
+from structsvm.plotting.samples import as_file, overlay
 from structsvm.storage.archive import unwritable, write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted, csv_text, finite

@@ -19,8 +19,16 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.cli.evaluate import called, readable
-from structsvm.cli.held_out import ENOUGH, Part, about_parts, divided, split_of, warn_of_copies
+from structsvm.cli.evaluate import (
+    ENOUGH,
+    Part,
+    about_parts,
+    called,
+    divided,
+    readable,
+    split_of,
+    warn_of_copies,
+)
 from structsvm.cli.inputs import (
     InputData,
     as_typed,
@@ -46,8 +54,7 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import BLIND
-from structsvm.plotting.report.held_out import HeldOut
-from structsvm.plotting.report.page import page_of
+from structsvm.plotting.report import HeldOut, page_of
 from structsvm.plotting.words import training_in_words, words_of_training
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping

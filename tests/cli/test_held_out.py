@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
-from structsvm.cli.held_out import Part, about_parts, divided
+from structsvm.cli.evaluate import Part, about_parts, divided
 from structsvm.cli.inputs import InputData
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
