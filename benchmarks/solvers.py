@@ -23,9 +23,8 @@ from rich.table import Table
 
 from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
-from structsvm.masters.base import Request
+from structsvm.masters.base import Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
-from structsvm.masters.working_set import WorkingSet
 from structsvm.partitions import Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm

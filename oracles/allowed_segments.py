@@ -23,8 +23,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Ints
+from structsvm.support.checks import read_only, shown
 from structsvm.support.contract import asked
-from structsvm.support.plain import read_only, shown
 
 Rule = Callable[[Any, Any, int], Any]
 ADVICE = {

@@ -30,7 +30,7 @@ from structsvm.partitions.oracle import (
 )
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import read_only
+from structsvm.support.checks import read_only
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""

@@ -18,8 +18,8 @@ from structsvm.solution import Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.certificate import ADMISSIBLE
+from structsvm.support.checks import finite
 from structsvm.support.lazy import require
-from structsvm.support.plain import finite
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
 

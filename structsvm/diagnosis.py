@@ -37,7 +37,7 @@ from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import counted, finite, some_of
+from structsvm.support.checks import counted, finite, some_of
 
 __all__ = ["Diagnosis", "Finding"]
 

@@ -19,8 +19,8 @@ from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import counted, shown
 from structsvm.support.contract import Contract, hook, promises
-from structsvm.support.plain import counted, shown
 from structsvm.weights import WeightSpace
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.plain import counted
+from structsvm.support.checks import counted
 
 __all__ = ["History", "HistoryEntry", "Solution", "SupportLabelling", "relative_gap"]
 

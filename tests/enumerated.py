@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.masters.base import Cut, WorkingSet
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution

@@ -7,9 +7,9 @@ import cvxpy as cp
 import numpy as np
 
 from structsvm.errors import MasterError
-from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.newton import AutoMaster
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ ROOMS = (
     "structsvm.solvers",
     "structsvm.testing",
 )
-MODULES = ("structsvm.regularizers",)
-"""The rooms that are a single module, which loads its names when it is imported."""
+MODULES = ("structsvm.parallel", "structsvm.regularizers")
+"""The rooms that are single modules, which load their names when they are imported."""
 
 
 def public_things(constants: bool = False) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import pytest
 from enumerated import Listed, listed_risk
 from interrupted import output_of_interrupted
 
+from structsvm import parallel
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
-from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, cluster
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
 from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -293,7 +294,7 @@ def test_a_moment_without_any_worker(no_workers, idle_client):
 
 
 def test_no_worker_comes(no_workers, idle_client, monkeypatch):
-    monkeypatch.setattr(cluster, "WAIT", 0.5)
+    monkeypatch.setattr(parallel, "WAIT", 0.5)
     started = time.monotonic()
     message = "has no workers, and had none for 0.5 seconds"
     with (

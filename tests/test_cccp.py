@@ -14,9 +14,8 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.regularizers import Custom, Separable, SquaredNorm
 from structsvm.solvers.base import Stopping
-from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.status import Status
 from structsvm.weights import PSD, Nonnegative, Product
 

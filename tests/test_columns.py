@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from structsvm.data.samples import Standardizer, centred, far_from_zero
-from structsvm.support.arrays import all_within
+from structsvm.support.arrays import Stack, all_within
 from structsvm.support.compiled import moments
-from structsvm.support.stack import Stack
 
 SHAPES = [(1, 1), (2, 1), (1, 3), (7, 2), (50, 5), (203, 10), (64, 33)]
 

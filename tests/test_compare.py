@@ -13,7 +13,7 @@ from structsvm.masters.newton import NewtonMaster
 from structsvm.plotting import plot_gap
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.first_order import BlockFrankWolfe
 
 NAMES = ("cutting-plane/newton", "cutting-plane/clarabel", "one-slack/scs", "frank-wolfe")
 

@@ -19,9 +19,8 @@ from structsvm.learner.steps import decode_with, encode
 from structsvm.parallel import Processes, Threads
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.solvers.base import Stopping
-from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.solvers.descent import CCCP, QuasiNewton
 
 
 def paintings(rng, n=6, size=32):

@@ -16,22 +16,19 @@ from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import MasterError, OracleError, OracleWarning
 from structsvm.io import arrays_and_labels
-from structsvm.masters.auto import AutoMaster
-from structsvm.masters.base import Master, MasterSolution
+from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import NewtonMaster
-from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.masters.newton import AutoMaster, NewtonMaster
 from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane, Damping
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of, separate_share
-from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Free, Nonnegative, Product
 

@@ -13,10 +13,9 @@ import pytest
 
 from structsvm import ChangePoint
 from structsvm.data.sample import Sample
-from structsvm.masters.auto import master_from
-from structsvm.masters.base import Master, clean_multipliers
+from structsvm.masters.base import Cut, Master, WorkingSet, clean_multipliers
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.masters.newton import master_from
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, TraceObjective
@@ -24,8 +23,7 @@ from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 
 SCALES = [(0.0, 1.0), (1e6, 1.0), (-1e9, 1.0), (3.0, 1e-3), (1e7, 1e3)]
 """Offset and standard deviation of the recordings."""

@@ -21,12 +21,12 @@ import pytest
 from enumerated import listed_risk
 from strategies import LONG
 
-from structsvm import DataError, MetricLearner, StructSVMError, load, save
+from structsvm import DataError, MetricLearner, StructSVMError, load, parallel, save
 from structsvm.cli import main
 from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError, ModelFileError
 from structsvm.io import arrays_and_labels, read_recording
-from structsvm.parallel import Dask, cluster
+from structsvm.parallel import Dask
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping, checkpoint, solver_from
 from structsvm.weights import PSD
@@ -220,7 +220,7 @@ def test_a_checkpoint_of_another_version_is_refused_by_its_number(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_killed_is_an_error_within_a_minute(monkeypatch):
-    monkeypatch.setattr(cluster, "WAIT", 1.0)
+    monkeypatch.setattr(parallel, "WAIT", 1.0)
     monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "2s")
     scheduler = "from distributed.cli.dask_scheduler import main; main()"
     worker = "from distributed.cli.dask_worker import main; main()"

@@ -27,7 +27,7 @@ from structsvm.errors import (
 from structsvm.graphs import GraphOfImage, from_image, images
 from structsvm.io import read_images, read_recordings
 from structsvm.io.label_files import read_regions
-from structsvm.parallel.local import Processes
+from structsvm.parallel import Processes
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from enumerated import listed_risk
 
-from structsvm.masters import bounds, newton, working_set
-from structsvm.masters.base import Request
+from structsvm.masters import base, bounds, newton
+from structsvm.masters.base import Cut, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.newton import NewtonMaster
-from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.regularizers import SquaredNorm
 from structsvm.weights import PSD
 
@@ -57,7 +56,7 @@ def test_slopes_that_single_precision_cannot_square_are_no_matter(unit):
 def test_slopes_that_are_taken_some_at_a_time_give_the_same_answer(monkeypatch):
     risk, cuts = restricted()
     whole = NewtonMaster().solve(risk, cuts, Request(1e-8))
-    for module in (bounds, newton, working_set):
+    for module in (bounds, newton, base):
         monkeypatch.setattr(module, "CHUNK", 3 * cuts.slopes[0].nbytes)
     parts = NewtonMaster().solve(risk, cuts, Request(1e-8))
     np.testing.assert_allclose(parts.w, whole.w, rtol=1e-6, atol=1e-9)
@@ -66,7 +65,7 @@ def test_slopes_that_are_taken_some_at_a_time_give_the_same_answer(monkeypatch):
 
 def test_a_working_set_that_drops_cuts_some_at_a_time_keeps_the_others(monkeypatch):
     _, cuts = restricted()
-    monkeypatch.setattr(working_set, "CHUNK", 3 * cuts.slopes[0].nbytes)
+    monkeypatch.setattr(base, "CHUNK", 3 * cuts.slopes[0].nbytes)
     slopes, kept = cuts.slopes.copy(), np.arange(N_CUTS) % 3 != 1
     assert cuts.retire(kept.astype(float), max_idle=1) == np.count_nonzero(~kept)
     assert np.array_equal(cuts.slopes, slopes[kept])

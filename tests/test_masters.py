@@ -12,18 +12,15 @@ import pytest
 from enumerated import listed_risk
 from noisy_master import Noisy
 
-from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.auto import AutoMaster, master_from
-from structsvm.masters.base import MasterSolution, Proximal, Request, checked
+from structsvm.errors import MasterError, SettingsError, without_warnings
+from structsvm.masters.base import Cut, MasterSolution, Proximal, Request, WorkingSet, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with
-from structsvm.masters.newton import NewtonMaster
+from structsvm.masters.newton import AutoMaster, NewtonMaster, master_from
 from structsvm.masters.simplex_qp import maximize_on_simplices
-from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Status
-from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 CASES = {

@@ -22,8 +22,7 @@ from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
-from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded
-from structsvm.parallel.once import spread, working_on
+from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded, spread, working_on
 from structsvm.support.progress import watching
 
 

@@ -13,9 +13,8 @@ from structsvm.interop import risk_of
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import Memory
-from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.weights import PSD
 

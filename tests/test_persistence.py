@@ -30,8 +30,7 @@ from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.storage.archive import write_atomically
 from structsvm.storage.codec import Codec, Unstorable, Unstored
 

@@ -18,12 +18,11 @@ from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.cli import terminal
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.errors import DataWarning, VerdictWarning, without_warnings
 from structsvm.graphs import from_adjacency
 from structsvm.io import arrays_and_labels
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching
-from structsvm.support.quiet import without_warnings
 
 
 def is_told(message="something", category=UserWarning):

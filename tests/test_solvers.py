@@ -17,8 +17,7 @@ from structsvm.solution import relative_gap
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Free, Nonnegative, Product
 

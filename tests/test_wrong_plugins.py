@@ -42,7 +42,7 @@ from structsvm.problems.normalized_cut import CutLearning
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.first_order import BlockFrankWolfe
 from structsvm.testing import check_problem
 from structsvm.weights import PSD, Nonnegative
 

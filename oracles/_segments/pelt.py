@@ -48,11 +48,10 @@ from structsvm.oracles._segments.vectors import (
     where_larger,
     write,
 )
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats, Ints, offsets
+from structsvm.support.checks import read_only
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces
-from structsvm.support.plain import read_only
-from structsvm.support.stack import offsets
 
 FEW = 128
 """Starts that may be left in any case."""

@@ -38,9 +38,9 @@ from structsvm.oracles._segments.vectors import (
 )
 from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import read_only
 from structsvm.support.compiled import inner
 from structsvm.support.interrupts import uninterrupted
-from structsvm.support.plain import read_only
 
 ANCHOR, ORIGIN, LEFT = 0, 1, 2
 """Rows of ``SegmentTable.lanes``."""

@@ -25,7 +25,7 @@ from structsvm.data.samples import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError, about
+from structsvm.errors import DataError, about, without_warnings
 from structsvm.features.base import RecordingTransformer, Union
 from structsvm.features.context import Columns
 from structsvm.features.frames import States, probabilities_by
@@ -36,7 +36,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import each_in_order
 
 USUAL_THRESHOLD = 0.5

@@ -53,9 +53,9 @@ from structsvm.plotting.metric import plot_gap_twice
 from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
+from structsvm.support.checks import counted
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
 
 INTERRUPTED = 130
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")

@@ -39,9 +39,8 @@ from structsvm.partitions.plugins import problem_class, problem_name, problem_na
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
-from structsvm.support.checks import meant
-from structsvm.support.plain import counted, some_of
-from structsvm.support.settings import settings_in
+from structsvm.support.checks import counted, meant, some_of
+from structsvm.support.contract import settings_in
 
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")

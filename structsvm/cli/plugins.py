@@ -23,8 +23,8 @@ from structsvm.partitions.plugins import (
     problem_names,
 )
 from structsvm.storage.archive import unwritable, write_atomically
-from structsvm.support.plain import finite
-from structsvm.support.settings import flat
+from structsvm.support.checks import finite
+from structsvm.support.contract import flat
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 TEMPLATES = {

@@ -40,8 +40,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.samples import as_file, overlay
 from structsvm.storage.archive import unwritable, write_atomically
+from structsvm.support.checks import counted, csv_text, finite
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted, csv_text, finite
 
 PLACES = ("row", "start", "end", "start_time", "end_time")
 """Columns that say where a segment or a row is, which its own table need not say again."""

@@ -42,7 +42,14 @@ from structsvm.cli.inputs import (
 )
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    SettingsError,
+    VerdictWarning,
+    printable,
+    without_warnings,
+)
 from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_in_words
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
@@ -61,7 +68,6 @@ from structsvm.solvers.base import Stopping
 from structsvm.storage.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
-from structsvm.support.quiet import without_warnings
 
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is

@@ -26,12 +26,12 @@ from structsvm.data.samples import (
 )
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, DataWarning, StructSVMError, warn
-from structsvm.parallel.once import spread
+from structsvm.parallel import spread
 from structsvm.storage.archive import npy_shape, read_npz
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.checks import counted, some_of
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted, some_of
 from structsvm.support.tables import column_names, in_order_of_rows, refuse_other_columns
 
 # ---- rows in the order of time: the one rule of all containers

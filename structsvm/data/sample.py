@@ -17,13 +17,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError
-from structsvm.parallel import single_threaded
-from structsvm.parallel.once import spread, spread_in_threads
+from structsvm.parallel import single_threaded, spread, spread_in_threads
 from structsvm.storage import archive
 from structsvm.storage.codec import fingerprint
-from structsvm.support.arrays import Floats, Ints, largest, largest_of_all
-from structsvm.support.plain import counted, read_only
-from structsvm.support.stack import Stack
+from structsvm.support.arrays import Floats, Ints, Stack, largest, largest_of_all
+from structsvm.support.checks import counted, read_only
 
 # ---- what a problem calls its samples, clusters and items in messages
 

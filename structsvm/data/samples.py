@@ -25,10 +25,15 @@ from structsvm.data.sample import (
     scales,
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, about, warn
-from structsvm.support.arrays import Bools, Floats, Ints, all_within
-from structsvm.support.checks import is_number, is_whole, refuse_unlisted
-from structsvm.support.plain import counted, read_only, some_of
-from structsvm.support.stack import Stack
+from structsvm.support.arrays import Bools, Floats, Ints, Stack, all_within
+from structsvm.support.checks import (
+    counted,
+    is_number,
+    is_whole,
+    read_only,
+    refuse_unlisted,
+    some_of,
+)
 from structsvm.support.tables import column_names, refuse_other_columns
 
 # ---- values as users hold them: what numpy would change without a word is refused, or found

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.samples import refuse_other_shape
-from structsvm.errors import DataError, DataWarning, warn
+from structsvm.errors import DataError, DataWarning, warn, without_warnings
+from structsvm.support.checks import some_of
 from structsvm.support.lazy import require
-from structsvm.support.plain import some_of
-from structsvm.support.quiet import without_warnings
 
 REGULAR = 1.5
 """Largest step of regular sampling with some jitter, in medians."""

@@ -14,8 +14,7 @@ from structsvm.errors import DataError
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
-from structsvm.support.plain import some_of
+from structsvm.support.checks import refuse_unlisted, some_of
 from structsvm.support.tables import ShortTable
 
 __all__ = ["Confusion"]

@@ -33,8 +33,7 @@ from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix, time_errors
 from structsvm.partitions.problem import BLIND, PartitionProblem, has_rows, names_states
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
-from structsvm.support.plain import counted
+from structsvm.support.checks import counted, refuse_unlisted
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 
 from structsvm.data.sample import TABLES, Words, contents, joined, near_rows
 from structsvm.data.samples import label_values, units_of
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
 from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import (
     CLUSTERS,
@@ -36,9 +36,7 @@ from structsvm.partial_labels.labels import PartialLabels
 from structsvm.problems.menu import are_names
 from structsvm.storage import archive
 from structsvm.support.arrays import Ints
-from structsvm.support.checks import is_whole
-from structsvm.support.plain import counted
-from structsvm.support.quiet import without_warnings
+from structsvm.support.checks import counted, is_whole
 
 SPLIT_TABLE = (
     ". Or let it be split: split='rows' holds out rows of the clusters it has, split='clusters' "

@@ -12,7 +12,7 @@ from scipy import stats
 from structsvm.data.sample import RECORDINGS, Words, joined
 from structsvm.partitions.problem import ACRONYMS, BLIND
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import counted, finite
+from structsvm.support.checks import counted, finite
 
 __all__ = ["Verdict"]
 

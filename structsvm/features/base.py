@@ -17,9 +17,8 @@ from structsvm.data.sample import RECORDINGS, Words, has_gaps
 from structsvm.data.samples import check_samples
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import counted, is_whole
 from structsvm.support.contract import Contract, hook
-from structsvm.support.plain import counted
 
 
 class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]

@@ -14,9 +14,8 @@ from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer, Stage, integers
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number, is_whole, refuse_below
+from structsvm.support.checks import counted, is_number, is_whole, refuse_below
 from structsvm.support.contract import hook
-from structsvm.support.plain import counted
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
 

@@ -26,14 +26,13 @@ from structsvm.data.samples import (
     units_of,
     unknown_labels,
 )
-from structsvm.errors import DataError, LearningError, SettingsError, about
+from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.parallel import single_threaded
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below
 from structsvm.support.progress import share, stage
-from structsvm.support.quiet import without_warnings
 
 CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "logistic": ("linear_model", "LogisticRegression", {"C": 0.05, "max_iter": 1000}),

@@ -14,8 +14,7 @@ from structsvm.data.samples import check_samples, label_values, numbered, refuse
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number
-from structsvm.support.plain import counted
+from structsvm.support.checks import counted, is_number
 
 CHUNK = 2**21
 """Values of windows that are computed with at a time."""

@@ -25,7 +25,7 @@ from structsvm.data.samples import (
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_of
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.plain import shown
+from structsvm.support.checks import shown
 
 ALIKE = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.data.samples import refuse_hidden
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.storage import archive
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.checks import counted, refuse_below, refuse_unlisted
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
-from structsvm.support.quiet import without_warnings
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last

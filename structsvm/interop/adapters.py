@@ -21,8 +21,7 @@ from structsvm.learner.steps import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.storage.archive import npz, write_atomically
 from structsvm.support.arrays import Ints
-from structsvm.support.checks import ending_of
-from structsvm.support.plain import csv_text
+from structsvm.support.checks import csv_text, ending_of
 from structsvm.support.tables import data_frame
 
 

@@ -24,8 +24,7 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.recording import FileOptions, Recording, listed, repeated_in, share_features
 from structsvm.learner.columns import SPREAD, warn_of_columns
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
-from structsvm.support.plain import counted, some_of
+from structsvm.support.checks import counted, refuse_unlisted, some_of
 
 BETWEEN = "interpolate with missing='interpolate', or drop them first"
 MASK = "missing='mask' learns and predicts without them"

@@ -34,9 +34,8 @@ from structsvm.io.tables import (
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
 from structsvm.storage.archive import write_atomically
-from structsvm.support.checks import ending_of
+from structsvm.support.checks import counted, ending_of, some_of
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted, some_of
 from structsvm.support.progress import stage
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]

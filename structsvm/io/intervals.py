@@ -33,8 +33,7 @@ from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.archive import write_atomically
-from structsvm.support.checks import ending_of, is_number, refuse_unlisted
-from structsvm.support.plain import counted, csv_text
+from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unlisted
 
 Span = tuple[int, int, Any]
 """The first sample of an interval, the one after its last, and the interval."""

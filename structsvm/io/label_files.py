@@ -24,8 +24,8 @@ from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
+from structsvm.support.checks import is_number_text, uncell
 from structsvm.support.lazy import require
-from structsvm.support.plain import is_number_text, uncell
 
 TABLES = (".csv", ".tsv", *EXCEL)
 LABEL_KINDS = (*TABLES, ".txt", ".json", ".boris", ".eaf", ".textgrid", ".srt")

@@ -20,9 +20,8 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, printable, warn
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_unlisted
+from structsvm.support.checks import counted, refuse_unlisted
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
 from structsvm.support.progress import tell
 
 Pixels = NDArray[np.uint8]

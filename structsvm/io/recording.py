@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below, refuse_unlisted
-from structsvm.support.plain import counted, is_number_text
+from structsvm.support.checks import counted, is_number_text, refuse_below, refuse_unlisted
 
 
 @dataclass(frozen=True, eq=False)

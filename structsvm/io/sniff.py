@@ -23,7 +23,7 @@ from typing import Any
 from structsvm.errors import DataError
 from structsvm.io.recording import SPACES, FileOptions, listed
 from structsvm.storage.archive import check_bytes
-from structsvm.support.plain import is_number_text, some_of
+from structsvm.support.checks import is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}

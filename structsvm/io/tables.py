@@ -37,8 +37,8 @@ from structsvm.io.sniff import (
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage.archive import check_bytes
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import counted
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
 
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself

@@ -14,7 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts, label_values
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    SettingsError,
+    warn,
+    without_warnings,
+)
 from structsvm.features import RecordingTransformer
 from structsvm.learner.columns import Fitted
 from structsvm.learner.form import Form
@@ -38,11 +45,9 @@ from structsvm.partitions.problem import (
     names_states,
     read_samples,
 )
-from structsvm.support.checks import among
+from structsvm.support.checks import among, some_of
 from structsvm.support.contract import asked
-from structsvm.support.plain import some_of
 from structsvm.support.progress import share, stage
-from structsvm.support.quiet import without_warnings
 
 
 @dataclass(frozen=True, eq=False)

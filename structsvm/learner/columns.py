@@ -20,7 +20,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import some_of
+from structsvm.support.checks import some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on columns that are constant are named."""

@@ -23,6 +23,7 @@ from structsvm.errors import (
     OracleWarning,
     SettingsError,
     warn,
+    without_warnings,
 )
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
@@ -44,7 +45,6 @@ from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
-from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD
 
 ZERO_METRIC = 1e-8

@@ -29,7 +29,7 @@ from structsvm.errors import DataError, refuse
 from structsvm.graphs.images import is_one
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.plain import some_of
+from structsvm.support.checks import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows
 
 KNOWN = "what is known"

@@ -48,8 +48,7 @@ from structsvm.learner.steps import (
     segment_table,
 )
 from structsvm.learner.training_set import Inputs, TrainingSet, TrainingSummary, are_scores
-from structsvm.parallel import Backend
-from structsvm.parallel.once import working_on
+from structsvm.parallel import Backend, working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -58,9 +57,8 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_unlisted
+from structsvm.support.checks import counted, refuse_unlisted
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted
 from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable, data_frame
 

@@ -24,8 +24,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.storage.codec import refuse_unstored
 from structsvm.support.checks import is_number, meant, refuse_bad_seed, refuse_unlisted
-from structsvm.support.contract import raise_wrong
-from structsvm.support.settings import settings_in
+from structsvm.support.contract import raise_wrong, settings_in
 
 CLOSED_FORM, CLOSED_FORMS = "closed-form", ("olda", "rca")
 USUAL = {"regularizer": "squared", "lam": None, "whiten": None, "solver": None, "constraints": None}

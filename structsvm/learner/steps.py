@@ -25,8 +25,7 @@ from structsvm.learner.columns import (
 from structsvm.learner.form import Form
 from structsvm.learner.settings import problem_from
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import backend_from
-from structsvm.parallel.once import spread, working_on
+from structsvm.parallel import backend_from, spread, working_on
 from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -36,9 +35,8 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.storage.codec import Unstored
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.contract import asked, at_once
+from structsvm.support.contract import asked, at_once, settings_in
 from structsvm.support.progress import stage
-from structsvm.support.settings import settings_in
 
 DECODED = 20_000
 """Items of samples that are partitioned together, if there are so many."""

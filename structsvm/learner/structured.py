@@ -37,13 +37,11 @@ from structsvm.solvers.separation import check_loss
 from structsvm.status import Status
 from structsvm.storage.codec import refuse_unstored
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import refuse_below
-from structsvm.support.contract import asked
+from structsvm.support.checks import read_only, refuse_below, shown
+from structsvm.support.contract import asked, difference, nothing_written
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
-from structsvm.support.unchanged import difference, nothing_written
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ from structsvm.features.frames import read_names
 from structsvm.features.scores import BoundaryScores, NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
-from structsvm.parallel.once import spread, spread_in_threads
+from structsvm.parallel import spread, spread_in_threads
 from structsvm.partial_labels.complete import (
     Known,
     known_parts,
@@ -62,7 +62,7 @@ from structsvm.partitions.problem import PartitionProblem, has_rows, read_sample
 from structsvm.storage import archive
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import some_of
+from structsvm.support.checks import some_of
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 SEED = 0

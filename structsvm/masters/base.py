@@ -1,20 +1,210 @@
-"""What a master promises, and what it may be asked."""
+"""Cuts, the working set that holds them, and what a master promises to do with it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import MasterError
-from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Master", "MasterSolution", "Proximal", "Request", "acceptable", "checked"]
+Labelling = tuple[int, Any, float, float]
+"""A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
+unless cuts were merged."""
+Labellings = tuple[Labelling, ...] | None
+"""The labellings that a cut is of, but for true ones; None when they are not known."""
+
+CHUNK = 2**26
+"""Bytes of slopes that are moved at a time."""
+
+ACTIVE = 1e-7
+"""Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
+
+
+class Cut(NamedTuple):
+    """``intercept + <slope, w>``, a lower bound of the weighted hinge losses of one group."""
+
+    group: int
+    intercept: float
+    slope: Floats
+    labellings: Labellings = None
+
+
+class ActiveCut(NamedTuple):
+    """A cut with a multiplier: its labellings, or the plane itself if they are not known."""
+
+    group: int
+    multiplier: float
+    labellings: Labellings
+    plane: tuple[float, Floats] | None
+
+
+class WorkingSet:
+    """The cuts of the restricted problem, stacked so that one product evaluates all of them.
+
+    Every group also has the null cut ``0 <= L`` (the true labelling), which is not stored; or
+    another number than 0 that its values are never below, minus infinity if there is none.
+    """
+
+    slopes: Floats
+    """The slopes of the cuts, (C, d)."""
+    intercepts: Floats
+    groups: Ints
+    multipliers: Floats
+    """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
+    idle: Ints
+    """For how many rounds it has been 0."""
+
+    def __init__(self, n_groups: int, dim: int, floor: Floats | None = None) -> None:
+        self.n_groups = n_groups
+        self._floor: Floats = np.zeros(n_groups) if floor is None else floor
+        self._room: dict[str, NDArray[Any]] = {"slopes": np.empty((16, dim))}
+        self._room |= {name: np.empty(16) for name in ("intercepts", "multipliers")}
+        self._room |= {name: np.empty(16, dtype=np.int64) for name in ("groups", "idle")}
+        self._labellings: list[Labellings] = []
+        self._keys: list[int] = []
+        self._show()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def _show(self) -> None:
+        """The columns are the part of the room that is in use."""
+        for name, room in self._room.items():
+            setattr(self, name, room[: len(self)])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that :meth:`restore` takes, which does without the labellings."""
+        held = {name: room[: len(self)] for name, room in self._room.items()}
+        return held | {"labellings": as_objects(self._labellings)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Hold the cuts of another working set and nothing else."""
+        self._keys, self._labellings = [], []
+        unknown = as_objects([None] * len(state["groups"]))
+        columns = [state[name] for name in ("groups", "intercepts", "slopes")]
+        for *plane, found in zip(*columns, state.get("labellings", unknown), strict=True):
+            cut = Cut(int(plane[0]), float(plane[1]), plane[2], found)
+            self._append(cut, _key(cut))
+        self._show()
+        self.idle[:], self.multipliers[:] = state["idle"], state["multipliers"]
+
+    def values(self, w: Floats) -> Floats:
+        """Every cut at ``w``, (C,)."""
+        return np.asarray(self.intercepts + self.slopes @ w)
+
+    def group_values(self, w: Floats) -> Floats:
+        """Largest cut of each group at ``w``, at least what it is never below, (n_groups,)."""
+        best = self._floor.copy()
+        np.maximum.at(best, self.groups, self.values(w))
+        return best
+
+    def add(self, cuts: Iterable[Cut]) -> int:
+        """Add the cuts that are not here yet; how many were new."""
+        before, known = len(self), set(self._keys)
+        for cut in cuts:
+            key = _key(cut)
+            if key not in known:
+                known.add(key)
+                self._append(cut, key)
+        self._show()
+        return len(self) - before
+
+    def active(self, multipliers: Floats) -> tuple[ActiveCut, ...]:
+        """The cuts whose multiplier is more than what the accuracy of a solver leaves."""
+        found = []
+        for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
+            labellings, plane = self._labellings[c], None
+            if labellings is None:
+                plane = float(self.intercepts[c]), self.slopes[c].copy()
+            found.append(ActiveCut(int(self.groups[c]), float(multipliers[c]), labellings, plane))
+        return tuple(found)
+
+    def retire(self, multipliers: Floats, max_idle: int) -> int:
+        """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""
+        n = len(self)
+        self.multipliers[:] = multipliers
+        active = multipliers > 1e-10 * max(1.0, float(multipliers.max(initial=0.0)))
+        self.idle[:] = np.where(active, 0, self.idle + 1)
+        self._keep(np.flatnonzero(self.idle < max_idle))
+        return n - len(self)
+
+    def trim(self, capacity: int) -> int:
+        """Drop cuts until ``capacity`` are left, the idle and the old first; how many.
+
+        The active cuts dropped from a group are merged into one, their average by multipliers,
+        which is a lower bound as they are. ``capacity`` is at least twice the number of groups.
+        """
+        n = len(self)
+        if n <= capacity:
+            return 0
+        age = np.arange(n)[::-1]
+        order = np.lexsort((age, self.idle))
+        dropped = order[capacity - self.n_groups :]
+        active = dropped[self.multipliers[dropped] > 0]
+        groups = self.groups[active]
+        merged = [self._merged(active[groups == g]) for g in np.unique(groups)]
+        self._keep(np.sort(order[: capacity - self.n_groups]))
+        self.add(merged)
+        return n - len(self)
+
+    def _merged(self, which: NDArray[np.intp]) -> Cut:
+        weights = self.multipliers[which] / self.multipliers[which].sum()
+        intercept = float(weights @ self.intercepts[which])
+        slope = weights @ self.slopes[which]
+        parts = [self._labellings[k] for k in which]
+        labellings: Labellings = None
+        if None not in parts:
+            labellings = tuple(
+                (sample, kept, loss, weight * share)
+                for part, weight in zip(parts, weights.tolist(), strict=True)
+                for sample, kept, loss, share in part or ()
+            )
+        return Cut(int(self.groups[which[0]]), intercept, slope, labellings)
+
+    def _keep(self, which: NDArray[np.intp]) -> None:
+        if which.size == len(self):
+            return
+        step = max(1, CHUNK // self._room["slopes"][0].nbytes)
+        for array in self._room.values():
+            for k in range(0, which.size, step):  # in order, so that what is moved is still there
+                some = which[k : k + step]
+                array[k : k + some.size] = array[some]
+        self._labellings = [self._labellings[k] for k in which]
+        self._keys = [self._keys[k] for k in which]
+        self._show()
+
+    def _append(self, cut: Cut, key: int) -> None:
+        n = len(self)
+        if n == self._room["groups"].size:
+            for name, array in self._room.items():
+                larger = np.empty((n + n // 2, *array.shape[1:]), dtype=array.dtype)
+                larger[:n] = array  # the rest takes no memory before it is written
+                self._room[name] = larger
+        new = {"slopes": cut.slope, "intercepts": cut.intercept, "groups": cut.group}
+        for name, array in self._room.items():
+            array[n] = new.get(name, 0)
+        self._labellings.append(cut.labellings)
+        self._keys.append(key)
+
+
+def as_objects(items: Sequence[Any]) -> NDArray[Any]:
+    """A vector of objects, whatever they are."""
+    found = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        found[place] = item
+    return found
+
+
+def _key(cut: Cut) -> int:
+    return hash((cut.group, cut.intercept, cut.slope.tobytes()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm.masters.base import WorkingSet
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request, checked
-from structsvm.masters.working_set import WorkingSet
+from structsvm.errors import MasterError, SettingsError, without_warnings
+from structsvm.masters.base import (
+    DEFAULT_REQUEST,
+    Master,
+    MasterSolution,
+    Request,
+    WorkingSet,
+    checked,
+)
 from structsvm.problem import Regularized
-from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Product
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.samples import units_of
-from structsvm.errors import DataError, DataWarning, LearningError
+from structsvm.errors import DataError, DataWarning, LearningError, without_warnings
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
@@ -18,7 +18,6 @@ from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
-from structsvm.support.quiet import without_warnings
 
 MOST_DRAWS = 10
 """Draws for each resample, where some teach nothing, until it is given up."""

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.sample import Sample
-from structsvm.errors import CheckpointError, DataError, DataWarning, LearningError, MasterError
+from structsvm.errors import (
+    CheckpointError,
+    DataError,
+    DataWarning,
+    LearningError,
+    MasterError,
+    without_warnings,
+)
 from structsvm.evaluation.confusion import share_right
 from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.features.frames import read_names
@@ -43,7 +50,6 @@ from structsvm.storage.archive import Archive
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import OutOfTimeError, share, stage, until
-from structsvm.support.quiet import without_warnings
 
 FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""

@@ -15,14 +15,12 @@ import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
-from structsvm.masters.working_set import Cut
+from structsvm.masters.base import Cut
 from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below, refuse_unlisted
-from structsvm.support.contract import hook
-from structsvm.support.plain import read_only, shown
-from structsvm.support.unchanged import nothing_written
+from structsvm.support.checks import read_only, refuse_below, refuse_unlisted, shown
+from structsvm.support.contract import hook, nothing_written
 
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""

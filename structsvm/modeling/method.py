@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import MasterError, OracleError, SettingsError, warn
 from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.bounds import CONIC
-from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
+from structsvm.masters.base import ActiveCut, Cut, WorkingSet
 from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import (
     SCALES,
@@ -32,19 +32,19 @@ from structsvm.modeling.restricted import (
 )
 from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, fitted, violation
 from structsvm.parallel import Backend, backend_from
-from structsvm.parallel.base import SerialSession
+from structsvm.parallel import SerialSession
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Callback
 from structsvm.solvers.certificate import ADMISSIBLE, Certificate
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
-from structsvm.solvers.stopping import BudgetSpentError, Stopping
+from structsvm.solvers.certificate import BudgetSpentError, Stopping
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted
-from structsvm.support.quiet import without_warnings
+from structsvm.support.checks import counted
+from structsvm.errors import without_warnings
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"

@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
+from structsvm.errors import without_warnings
+from structsvm.masters.base import Cut
 from structsvm.masters.cvxpy import solve_by
-from structsvm.masters.working_set import Cut
 from structsvm.modeling.atoms import OracleAtom, Plane
 from structsvm.support.arrays import Floats
-from structsvm.support.quiet import without_warnings
 
 # ---- the size of the terms of objectives and constraints: what accuracy is relative to
 

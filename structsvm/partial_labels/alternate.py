@@ -23,8 +23,8 @@ from structsvm.parallel import Backend
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.run import Run
-from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import hook

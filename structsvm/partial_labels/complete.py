@@ -15,8 +15,7 @@ from structsvm.data.samples import one_each
 from structsvm.errors import DataError, about
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of
-from structsvm.parallel import single_threaded
-from structsvm.parallel.once import spread
+from structsvm.parallel import single_threaded, spread
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.metric import (
@@ -30,9 +29,8 @@ from structsvm.partitions.metric import (
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.contract import asked, raise_wrong
-from structsvm.support.plain import read_only
-from structsvm.support.unchanged import nothing_written
+from structsvm.support.checks import read_only
+from structsvm.support.contract import asked, nothing_written, raise_wrong
 
 
 @dataclass(frozen=True, eq=False)

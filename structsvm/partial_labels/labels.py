@@ -26,8 +26,7 @@ from structsvm.data.samples import (
 from structsvm.errors import DataError
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.support.arrays import Ints
-from structsvm.support.checks import is_whole
-from structsvm.support.plain import counted
+from structsvm.support.checks import counted, is_whole
 
 Pairs = tuple[tuple[int, int], ...]
 

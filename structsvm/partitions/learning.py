@@ -45,8 +45,8 @@ from structsvm.support.contract import (
     promises,
     raise_wrong,
 )
-from structsvm.support.plain import read_only
-from structsvm.support.unchanged import nothing_written
+from structsvm.support.checks import read_only
+from structsvm.support.contract import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 # ---- what is minimised over a metric: the structured SVM of a partition problem

@@ -21,12 +21,12 @@ from structsvm.data.sample import (
     of_each,
 )
 from structsvm.parallel import single_threaded
-from structsvm.parallel.once import spread
+from structsvm.parallel import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
-from structsvm.support.plain import counted
+from structsvm.support.checks import counted
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3

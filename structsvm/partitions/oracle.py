@@ -16,9 +16,8 @@ from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
-from structsvm.support.contract import Contract, asked, hook, overrides
-from structsvm.support.plain import read_only, shown
-from structsvm.support.unchanged import nothing_written
+from structsvm.support.checks import read_only, shown
+from structsvm.support.contract import Contract, asked, hook, nothing_written, overrides
 
 # ---- the objective ``Tr(A M)`` of loss-augmented inference, in factored form
 

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from structsvm.errors import PluginError
-from structsvm.support.settings import settings_in
+from structsvm.support.contract import settings_in
 
 if TYPE_CHECKING:
     from structsvm.partitions.oracle import Oracle

@@ -38,9 +38,8 @@ from structsvm.partitions.learning import (
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Stack
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
-from structsvm.support.stack import Stack
 
 # ---- what the metric of a problem is compared with and chosen from, and by which scores
 

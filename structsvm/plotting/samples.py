@@ -28,8 +28,8 @@ from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
-from structsvm.support.quiet import without_warnings
+from structsvm.support.checks import counted
+from structsvm.errors import without_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,8 @@ from structsvm.learner.training_set import TrainingSummary
 from structsvm.partitions.plugins import problem_name
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.plain import counted, finite, some_of
-from structsvm.support.settings import flat, settings_in
+from structsvm.support.checks import counted, finite, some_of
+from structsvm.support.contract import flat, settings_in
 
 LISTED = 12  # names of states that are listed
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from structsvm.errors import SettingsError
-from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master
+from structsvm.masters.newton import master_from
 from structsvm.solvers.base import Solver, Stopping
-from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.quasi_newton import QuasiNewton
-from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.solvers.descent import CCCP, QuasiNewton
+from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.support.checks import among, meant
 
 SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.auto import AutoMaster, master_from
-from structsvm.masters.base import Master, MasterSolution, Proximal, Request
+from structsvm.masters.base import Cut, Master, MasterSolution, Proximal, Request, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.working_set import Cut, WorkingSet
+from structsvm.masters.newton import AutoMaster, master_from
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.masters.working_set import Cut, Labelling, Labellings, as_objects
+from structsvm.masters.base import Cut, Labelling, Labellings, as_objects
 from structsvm.problem import RegularizedRisk
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints

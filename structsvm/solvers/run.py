@@ -14,20 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
-from structsvm.masters.base import Master, MasterSolution, Request, checked
+from structsvm.masters.base import (
+    ActiveCut,
+    Cut,
+    Master,
+    MasterSolution,
+    Request,
+    WorkingSet,
+    checked,
+)
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import CvxpyMaster, solve_with
-from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
-from structsvm.parallel import Session
-from structsvm.parallel.base import SerialSession
+from structsvm.parallel import SerialSession, Session
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution, SupportLabelling
-from structsvm.solvers.certificate import ADMISSIBLE, Certificate
+from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME, Checkpoint
 from structsvm.solvers.planes import Memory, PlaneCache, Planes
 from structsvm.solvers.separation import blocks_of, separate_one, separate_share, truth_size
-from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook

@@ -14,15 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
-from structsvm.masters.working_set import Labellings
+from structsvm.masters.base import Labellings
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number
-from structsvm.support.contract import asked, culprit
-from structsvm.support.plain import read_only, shown
-from structsvm.support.unchanged import difference
+from structsvm.support.checks import is_number, read_only, shown
+from structsvm.support.contract import asked, culprit, difference
 
 # ---- what a problem must answer
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.support.settings import settings_in, without_remembered
+from structsvm.support.contract import settings_in, without_remembered
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 NUMBERS: dict[Any, type] = {int: Integral, float: Real}

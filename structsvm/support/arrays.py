@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,3 +28,50 @@ def all_within(X: Floats, bound: float) -> bool:
     if X.dtype == np.float64 and np.vdot(X, X) <= bound * bound:
         return True
     return largest_of_all(X) <= bound
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Arrays (T_i, P), one below the other."""
+
+    rows: Floats
+    """All rows, (n, P)."""
+    first: Ints
+    """Where those of each array begin, (N + 1,)."""
+
+    @classmethod
+    def of(cls, Xs: Sequence[Floats]) -> Stack:
+        """A copy of arrays with the same number of columns."""
+        first = offsets([len(X) for X in Xs])
+        rows = np.empty((int(first[-1]), Xs[0].shape[1]))  # row after row, whatever they are
+        np.concatenate(Xs, out=rows)
+        return cls(rows, first)
+
+    @classmethod
+    def around(cls, X: Floats) -> Stack:
+        """An array alone, (T, P), not copied."""
+        return cls(X, np.array([0, len(X)]))
+
+    def __len__(self) -> int:
+        return self.first.size - 1
+
+    def at(self, which: Sequence[int]) -> Stack:
+        """Some of the arrays, by their numbers: itself for all of them, otherwise a copy."""
+        if len(which) == len(self):
+            return self
+        arrays = self.arrays()
+        return Stack.of([arrays[i] for i in which])
+
+    def array(self, i: int) -> Floats:
+        return self.rows[self.first[i] : self.first[i + 1]]
+
+    def arrays(self) -> list[Floats]:
+        first = self.first.tolist()
+        return [self.rows[a:b] for a, b in pairwise(first)]
+
+
+def offsets(sizes: Sequence[int] | Ints) -> Ints:
+    """Where things of these sizes begin that are one behind the other, (N + 1,)."""
+    first = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=first[1:])
+    return first

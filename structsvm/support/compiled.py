@@ -20,9 +20,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats, Ints, Stack
 from structsvm.support.interrupts import uninterrupted
-from structsvm.support.stack import Stack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -1,12 +1,17 @@
-"""Contracts that plugins keep: what nothing would call, or what answers wrongly, is refused."""
+"""Contracts that plugins keep, their settings, and whether they changed what they were given.
+
+The help of the command line needs it, and no NumPy.
+"""
 
 from __future__ import annotations
 
 import inspect
+import pickle
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, wraps
+from dataclasses import fields, is_dataclass
+from functools import cache, cached_property, wraps
 from inspect import isfunction
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -90,7 +95,7 @@ def overrides(cls: type, name: str, base: type) -> bool:
 
 def raise_wrong(plugin: object, method: str, found: Any, instead: str) -> NoReturn:
     """Refuse what a method of a plugin returned."""
-    from structsvm.support.plain import shown  # loads numpy, which help does without
+    from structsvm.support.checks import shown
 
     raise PluginError(f"{type(plugin).__name__}.{method} returned {shown(found)}: return {instead}")
 
@@ -158,3 +163,79 @@ def _require_called(cls: type, name: str) -> None:
             f"{cls.__qualname__}.{name} would not always be called: {owner.__name__}.{name} is no "
             "hook. Give it another name"
         )
+
+
+def settings_in(value: object) -> dict[str, Any]:
+    """The settings of a dataclass by name; none of anything else."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return {}
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+
+
+def without_remembered(value: object, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of an object but for those that it remembers only to save time."""
+    cls = type(value)
+    remembered = {name for name in state if isinstance(getattr(cls, name, 0), cached_property)}
+    return {name: held for name, held in state.items() if name not in remembered}
+
+
+def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by name, those of a group (a dataclass) as ``image.radius``."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        inner = settings_in(value)
+        found |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
+    return found
+
+
+def difference(before: Any, now: Any, name: str = "") -> str | None:
+    """An attribute that is another one, as ``Oracle.count``, "" if it has no name; None if none."""
+    import numpy as np
+
+    if before is now:
+        return None
+    if type(before) is not type(now):
+        return name
+    if isinstance(before, np.ndarray):
+        if before.dtype != object:
+            same = np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
+            return None if same else name
+        if before.shape != now.shape:
+            return name
+        before, now = before.tolist(), now.tolist()
+    state = getattr(before, "__dict__", None)
+    if isinstance(before, list | tuple):
+        if len(before) != len(now):
+            return name
+        found = [difference(a, b, name) for a, b in zip(before, now, strict=True)]
+    elif isinstance(before, dict):
+        if before.keys() != now.keys():
+            return name
+        found = [difference(value, now[key], name) for key, value in before.items()]
+    elif isinstance(state, dict):  # whose later attributes are caches
+        kind, later = type(before).__name__, vars(now)
+        found = [difference(a, later.get(key), f"{kind}.{key}") for key, a in state.items()]
+    else:
+        return None if _equal(before, now) else name
+    return next((one for one in found if one is not None), None)
+
+
+def _equal(before: Any, now: Any) -> bool:
+    """Of values without attributes; where nothing tells, they are."""
+    try:
+        if all("__eq__" not in vars(cls) for cls in type(before).__mro__[:-1]):
+            return pickle.dumps(before) == pickle.dumps(now)
+        return bool(before == now) or before != before  # NaN
+    except (TypeError, ValueError, pickle.PicklingError):
+        return True
+
+
+@contextmanager
+def nothing_written(method: str) -> Iterator[None]:
+    """Name the method that writes to what it was given, which is read-only."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise PluginError(f"{method} modified its input ({error}): copy before writing") from error

@@ -10,9 +10,8 @@ import numpy as np
 
 from structsvm.data.sample import Sample
 from structsvm.errors import LearningError, SettingsError
-from structsvm.masters.base import Master, Request, acceptable
+from structsvm.masters.base import Cut, Master, Request, WorkingSet, acceptable
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.problem import Outline, Regularized

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.sample import Sample, all_made_by
-from structsvm.errors import DataError, DataWarning, OracleError, StructSVMError
+from structsvm.errors import DataError, DataWarning, OracleError, StructSVMError, without_warnings
 from structsvm.learner.fitting import FitState
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
@@ -26,9 +26,8 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
-from structsvm.support.plain import shown
-from structsvm.support.quiet import without_warnings
-from structsvm.support.unchanged import difference
+from structsvm.support.checks import shown
+from structsvm.support.contract import difference
 from structsvm.testing.oracle import (
     Checked,
     Question,

@@ -21,8 +21,8 @@ from structsvm.solvers.separation import (
 )
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.plain import shown
-from structsvm.support.unchanged import difference
+from structsvm.support.checks import shown
+from structsvm.support.contract import difference
 from structsvm.testing.oracle import Checked
 
 TOLERANCE = 1e-8

@@ -10,10 +10,10 @@ from cli_kit import TRAIN
 
 import structsvm
 from structsvm.learner.files import load
-from structsvm.masters.auto import master_from
+from structsvm.masters.newton import master_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
+from structsvm.solvers.first_order import BlockFrankWolfe
 from structsvm.status import Status
 
 
