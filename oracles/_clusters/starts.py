@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.errors import without_warnings
 from structsvm.oracles._clusters.hartigan import Clusters, GroupedObjective, clusters_of, numbered
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces
-from structsvm.support.quiet import without_warnings
 
 MOST_LEAVES = 8_000
 """Ward's tree stands on single samples up to here."""

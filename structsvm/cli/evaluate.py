@@ -39,7 +39,7 @@ from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.plotting.report import HeldOut, page_of
 from structsvm.storage.archive import write_atomically
 from structsvm.storage.codec import Unstored
-from structsvm.support.plain import counted, some_of
+from structsvm.support.checks import counted, some_of
 from structsvm.support.tables import ShortTable
 
 TAKEN_FOR = 3  # other names of a state that are listed

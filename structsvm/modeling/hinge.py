@@ -25,7 +25,7 @@ from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import shown
+from structsvm.support.checks import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat_operator
 
 

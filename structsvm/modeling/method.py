@@ -17,10 +17,9 @@ from cvxpy.constraints import PSD, Equality, Inequality
 from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import MasterError, OracleError, SettingsError, warn
-from structsvm.masters.base import Master, MasterSolution, Request
+from structsvm.errors import MasterError, OracleError, SettingsError, warn, without_warnings
+from structsvm.masters.base import ActiveCut, Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import CONIC
-from structsvm.masters.base import ActiveCut, Cut, WorkingSet
 from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import (
     SCALES,
@@ -31,20 +30,17 @@ from structsvm.modeling.restricted import (
     solver_of,
 )
 from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, fitted, violation
-from structsvm.parallel import Backend, backend_from
-from structsvm.parallel import SerialSession
+from structsvm.parallel import Backend, SerialSession, backend_from
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Callback
-from structsvm.solvers.certificate import ADMISSIBLE, Certificate
+from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
-from structsvm.solvers.certificate import BudgetSpentError, Stopping
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.interrupts import Interrupts
 from structsvm.support.checks import counted
-from structsvm.errors import without_warnings
+from structsvm.support.interrupts import Interrupts
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"

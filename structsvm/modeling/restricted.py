@@ -15,12 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
-from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.base import MasterSolution, Request, checked
+from structsvm.errors import MasterError, SettingsError, without_warnings
+from structsvm.masters.base import MasterSolution, Request, WorkingSet, checked
 from structsvm.masters.bounds import CONIC, lower_bound, proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
 from structsvm.masters.newton import NewtonMaster
-from structsvm.masters.base import WorkingSet
 from structsvm.modeling.hinge import basis_of
 from structsvm.modeling.rewriting import (
     Rewritten,
@@ -34,7 +33,6 @@ from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import hook
-from structsvm.errors import without_warnings
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")

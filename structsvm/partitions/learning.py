@@ -35,18 +35,17 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Trace
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import among, is_number, meant, refuse_unlisted
+from structsvm.support.checks import among, is_number, meant, read_only, refuse_unlisted
 from structsvm.support.contract import (
     Contract,
     asked,
     at_once,
     hook,
+    nothing_written,
     overrides,
     promises,
     raise_wrong,
 )
-from structsvm.support.checks import read_only
-from structsvm.support.contract import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 # ---- what is minimised over a metric: the structured SVM of a partition problem

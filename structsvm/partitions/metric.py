@@ -20,13 +20,12 @@ from structsvm.data.sample import (
     means,
     of_each,
 )
-from structsvm.parallel import single_threaded
-from structsvm.parallel import spread
+from structsvm.parallel import single_threaded, spread
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import asked
 from structsvm.support.checks import counted
+from structsvm.support.contract import asked
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3

@@ -20,7 +20,7 @@ from structsvm.data.sample import Sample, Words
 from structsvm.data.samples import Counts, asked_counts, label_values, numbered, unknown_labels
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.evaluate import (
     SCORES,
     Evaluation,
@@ -49,9 +49,8 @@ from structsvm.plotting.words import (
     unit_in_words,
 )
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import counted, finite
 from structsvm.support.lazy import __version__
-from structsvm.support.plain import counted, finite
-from structsvm.support.quiet import without_warnings
 
 SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 

@@ -15,7 +15,7 @@ from structsvm.data.reading import rows_in_time
 from structsvm.data.sample import IMAGES, InMetric, Sample
 from structsvm.data.samples import Counts, asked_counts, label_values
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, without_warnings
 from structsvm.features.frames import read_names
 from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
 from structsvm.learner.columns import column_names, partition_of, words_of
@@ -26,10 +26,8 @@ from structsvm.plotting import style
 from structsvm.plotting.style import OKABE_ITO, new_axes
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below
+from structsvm.support.checks import counted, refuse_below
 from structsvm.support.lazy import require
-from structsvm.support.checks import counted
-from structsvm.errors import without_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

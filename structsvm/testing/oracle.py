@@ -26,9 +26,8 @@ from structsvm.partitions.oracle import (
     Region,
     TraceObjective,
 )
-from structsvm.support.contract import asked
-from structsvm.support.plain import shown
-from structsvm.support.unchanged import difference
+from structsvm.support.checks import shown
+from structsvm.support.contract import asked, difference
 
 
 @dataclass(frozen=True, eq=False)
