@@ -1,7 +1,7 @@
 """The best segmentation whose segments keep a rule, exactly, by dynamic programming.
 
 Time O(n r) for n allowed segments of T samples and rank r, times K for K segments. Where K is open,
-all signs are positive and the starts are neighbours that move on with the end, as for lengths from
+and the starts are neighbours that move on with the end, as for lengths from
 a to b, the tree of starts leaves most of them out.
 
 Where values are missing, the score of a column is divided by the number of those there are. Cutting

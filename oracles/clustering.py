@@ -97,7 +97,7 @@ class ClusteringOracle(Oracle):
         for labels in starts:
             if len(labels) != T:  # beyond which compiled code would write
                 raise OracleError(f"a start labels {len(labels)} samples, the objective has {T}")
-            given.append(with_exactly(grouped.points, numbered(labels), K))
+            given.append(with_exactly(grouped.Z, numbered(labels), K))
         with single_threaded():
             bound, rounded = self._relaxed(objective, K)
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
@@ -126,7 +126,7 @@ class ClusteringOracle(Oracle):
         self, objective: TraceObjective, grouped: GroupedObjective, K: int | None
     ) -> Iterator[Ints]:
         """Return the partitions (T,) that data and truth suggest, from which the search starts."""
-        points = grouped.points
+        points = grouped.Z
         if K is not None:
             yield kmeans(points, K, self.n_init, self.random_state)
         if K is None or len(points) <= WARD_BESIDE_KMEANS:

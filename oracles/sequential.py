@@ -12,7 +12,6 @@ from structsvm.oracles._segments.pelt import loss_curve, price_path, segment_all
 from structsvm.oracles._segments.search import (
     Boundaries,
     SegmentSearch,
-    all_positive,
     best_path,
     rounding_of,
     splitting_price,
@@ -42,15 +41,14 @@ SHORT = 1024
 class SequentialOracle(Oracle):
     """Maximises ``Tr(A M)`` over segmentations, with K known or left to the objective.
 
-    The answer is the maximum over all segmentations that the constraint allows, whatever the signs
-    and the shift of the objective. Equal objectives give equal answers on every call, ties
-    included.
+    The answer is the maximum over all segmentations that the constraint allows. Equal objectives
+    give equal answers on every call, ties included.
 
     Parameters
     ----------
     pruning : bool
-        Leave out the segments that bounds prove useless: near-linear time in practice, for an
-        objective whose signs are all positive. False looks at every segment.
+        Leave out the segments that bounds prove useless: near-linear time in practice.
+        False looks at every segment.
 
     Notes
     -----
@@ -179,7 +177,7 @@ class SequentialOracle(Oracle):
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search is one compiled call, in which not every boundary pays."""
         (T, r), shift = objective.Z.shape, objective.shift
-        if not self.pruning or not all_positive(objective) or (r == 0 and shift > 0.0):
+        if not self.pruning or (r == 0 and shift > 0.0):
             return False
         return splitting_price(objective, shift) > 0.0 and T * T * (r + OVERHEAD) <= ONE_CALL
 
@@ -206,7 +204,7 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
     """The best segmentation where it needs no search; None where it does.
 
     Splitting a segment adds a unit vector ``v`` to the range of ``M`` and ``v^T A v`` to the value.
-    With positive signs that is at least ``d - c``: if ``d >= c``, every boundary pays. In the null
+    That is at least ``d - c``: if ``d >= c``, every boundary pays. In the null
     metric it is at most ``d``: if ``d <= 0``, no boundary pays; without a truth it is ``d``, so
     that for known K every segmentation is as good as the one with the leftmost boundaries.
     """
@@ -223,7 +221,7 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
         return {required.size - 1: required, everything.size - 1: everything}.get(K)
     if null and objective.shift <= 0.0:
         return required
-    if all_positive(objective) and splitting_price(objective, objective.shift) <= 0.0:
+    if splitting_price(objective, objective.shift) <= 0.0:
         return everything
     if null and everything.size == objective.n_samples + 1 and _singletons_pay(objective):
         return everything
@@ -248,8 +246,7 @@ def _without_null_columns(objective: TraceObjective) -> TraceObjective:
     used = objective.Z.any(axis=0)
     if used.all():
         return objective
-    signs = None if objective.signs is None else objective.signs[used]
-    return replace(objective, Z=objective.Z[:, used], signs=signs)
+    return replace(objective, Z=objective.Z[:, used])
 
 
 def _samples(objective: TraceObjective) -> Floats:

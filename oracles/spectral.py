@@ -75,9 +75,10 @@ class SpectralOracle(Oracle):
         """The best projector, its value, and the basis that leads back to the samples."""
         truth = objective.truth if objective.has_truth else None
         data, basis = compress(objective.Z, truth)
-        signs = np.ones(objective.Z.shape[1]) if objective.signs is None else objective.signs
         weight = 0.0 if truth is None else objective.truth_weight
-        return *self.maximize_compressed(data, signs, weight, objective.shift, K), basis
+        return *self.maximize_compressed(
+            data, np.ones(objective.Z.shape[1]), weight, objective.shift, K
+        ), basis
 
     def maximize_compressed(
         self,

@@ -20,7 +20,7 @@ class Case:
         """The same question up to a constant, since ``M 1 = 1``, without its offset."""
         A = self.objective
         Z = A.Z - A.Z.mean(axis=0)
-        return TraceObjective(Z, A.truth, A.truth_weight, A.shift, A.signs)
+        return TraceObjective(Z, A.truth, A.truth_weight, A.shift)
 
     @property
     def slack(self) -> float:
@@ -62,7 +62,7 @@ def random_constraint(rng: np.random.Generator, T: int, largest_k: int) -> Const
     return Constraint(K, tuple(forced), tuple(forbidden))
 
 
-def random_case(seed: int, most_samples: int, negative: bool) -> Case:
+def random_case(seed: int, most_samples: int) -> Case:
     rng = np.random.default_rng(seed)
     T, r = int(rng.integers(1, most_samples + 1)), int(rng.integers(0, 4))
     kind = ("gaussian", "ties", "offset", "null", "steps")[seed % 5]
@@ -72,7 +72,6 @@ def random_case(seed: int, most_samples: int, negative: bool) -> Case:
         truth if rng.random() < 0.75 else None,
         truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
         shift=float(rng.choice([-1.0, -0.7, -0.1, 0.0, 1e-3, 0.6, 1.0, 2.5])),
-        signs=rng.choice([-1.0, 1.0], r) if negative and seed % 3 == 0 else None,
     )
     return Case(kind, objective, random_constraint(rng, T, largest_k=30))
 

@@ -61,7 +61,7 @@ def segmentations(draw, T):
 
 
 @st.composite
-def objectives(draw, contiguous, most=8, signed=False):
+def objectives(draw, contiguous, most=8):
     """Objectives ``Tr(A M)`` of a handful of samples, with and without a truth."""
     T = draw(st.integers(1, most))
     Z = draw(matrices(T, st.integers(0, 3)))
@@ -73,12 +73,7 @@ def objectives(draw, contiguous, most=8, signed=False):
             draw(st.sampled_from([0.0, 0.5, 2.0])),
         )
     shift = draw(st.one_of(st.sampled_from([0.0, -1.0, 1.0]), numbers()))
-    signs = None
-    if signed and draw(st.booleans()):
-        signs = np.array(
-            draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=Z.shape[1], max_size=Z.shape[1]))
-        )
-    return TraceObjective(Z, truth, weight, shift, signs)
+    return TraceObjective(Z, truth, weight, shift)
 
 
 @st.composite

@@ -179,7 +179,6 @@ def test_many_questions_have_the_answers_they_have_alone() -> None:
                 truth if seed % 2 else None,
                 truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
                 shift=float(rng.choice([-3.0, -0.7, 0.0, 1.0, 2.5])),
-                signs=rng.choice([-1.0, 1.0], Z.shape[1]) if seed % 7 == 0 else None,
             )
         )
     for objective, answer in zip(objectives, ORACLE.maximize_all(objectives), strict=True):

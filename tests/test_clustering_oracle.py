@@ -26,7 +26,7 @@ from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 
 
 def random_objective(seed: int) -> TraceObjective:
-    """Any signs, any shift, a truth or none."""
+    """Any shift, a truth or none."""
     rng = np.random.default_rng(seed)
     T, r = int(rng.integers(1, 13)), int(rng.integers(0, 4))
     truth = EquivalenceMatrix.from_labels(rng.integers(0, 4, T)) if seed % 3 else None
@@ -35,7 +35,6 @@ def random_objective(seed: int) -> TraceObjective:
         truth,
         truth_weight=2.0,
         shift=float(rng.choice([-1.0, 0.0, 0.5])),
-        signs=rng.choice([-1.0, 1.0], r) if rng.random() < 0.3 else None,
     )
 
 

@@ -25,7 +25,7 @@ def random_regions(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
 
 
 def labelled_case(seed: int, most_samples: int = 10) -> Case:
-    case = random_case(seed, most_samples, negative=True)
+    case = random_case(seed, most_samples)
     rng = np.random.default_rng(seed + 10**6)
     regions = random_regions(rng, case.objective.n_samples)
     return replace(case, constraint=replace(case.constraint, regions=regions))

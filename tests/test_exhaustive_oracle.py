@@ -40,8 +40,7 @@ def test_maximum_over_dense_traces(contiguous: bool, K: int | None) -> None:
     rng = np.random.default_rng(0)
     for shift in (-1.0, 0.0, 0.4):
         truth = EquivalenceMatrix.from_labels(rng.integers(0, 3, 5))
-        signs = np.array([1.0, -1.0, 1.0])
-        objective = TraceObjective(rng.standard_normal((5, 3)) + 7, truth, 2.0, shift, signs)
+        objective = TraceObjective(rng.standard_normal((5, 3)) + 7, truth, 2.0, shift)
         candidates = (all_segmentations if contiguous else all_partitions)(5)
         traces = [
             float(np.sum(objective.dense() * EquivalenceMatrix.from_labels(row).dense()))

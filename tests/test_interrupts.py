@@ -98,23 +98,22 @@ class TestBlocks:
 
 class TestPieces:
     @pytest.mark.parametrize(
-        ("constraint", "signs"),
+        ("constraint", "pruning"),
         [
-            (Constraint(), None),
-            (Constraint(), [1.0, -1.0]),
-            (Constraint(n_clusters=4), [1.0, -1.0]),
-            (Constraint(regions=(Region(10, 30, 2),)), None),
-            (Constraint(regions=(Region(10, 30, 2),), n_clusters=5), None),
+            (Constraint(), True),
+            (Constraint(), False),
+            (Constraint(n_clusters=4), False),
+            (Constraint(regions=(Region(10, 30, 2),)), True),
+            (Constraint(regions=(Region(10, 30, 2),), n_clusters=5), True),
         ],
     )
-    def test_the_answer_does_not_depend_on_them(self, monkeypatch, constraint, signs):
+    def test_the_answer_does_not_depend_on_them(self, monkeypatch, constraint, pruning):
         rng = np.random.default_rng(0)
         Z = rng.normal(size=(150, 2)) + 3 * rng.normal(size=(5, 2))[np.arange(150) // 30]
-        signs = None if signs is None else np.array(signs)
-        objective = TraceObjective(Z, shift=-2.0, signs=signs)
-        whole = SequentialOracle().maximize(objective, constraint)
+        objective = TraceObjective(Z, shift=-2.0)
+        whole = SequentialOracle(pruning).maximize(objective, constraint)
         monkeypatch.setattr("structsvm.support.interrupts.FIRST", 1.0)
-        cut = SequentialOracle().maximize(objective, constraint)
+        cut = SequentialOracle(pruning).maximize(objective, constraint)
         assert cut.y == whole.y
         assert cut.value == whole.value
 

@@ -114,8 +114,8 @@ def test_settings_as_they_are_typed(given, expected):
 def test_the_arrays_of_an_objective_cannot_be_written_to() -> None:
     mine = np.ones((4, 2))
     truth = EquivalenceMatrix.from_labels([0, 0, 1, 1])
-    objective = TraceObjective(mine, truth, 2.0, -1.0, signs=np.ones(2))
-    held = (objective.Z, objective.signs, truth.labels, truth.sizes, truth.boundaries)
+    objective = TraceObjective(mine, truth, 2.0, -1.0)
+    held = (objective.Z, truth.labels, truth.sizes, truth.boundaries)
     for array in held:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0

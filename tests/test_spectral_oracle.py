@@ -62,13 +62,11 @@ def random_case(seed: int) -> Case:
         Z = Z + 100.0
     elif variant == 5:
         Z = Z @ rng.standard_normal((r, r)) @ np.diag(np.arange(r) < 2)
-    signs = rng.choice([-1.0, 1.0], r) if rng.random() < 0.3 else None
     objective = TraceObjective(
         Z,
         random_truth(rng, T),
         truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
         shift=float(rng.choice([-1.0, -0.2, 0.0, 0.7])),
-        signs=signs,
     )
     return Case(objective, int(rng.integers(1, T + 1)) if rng.random() < 0.5 else None)
 

@@ -2,9 +2,9 @@
 
 A cluster S contributes ``h(S) / |S| + d`` to ``Tr(A M)``, where
 
-    h(S) = |sum_{t in S} z_t|^2_S - c sum_k |S n P_k|^2 / |P_k|
+    h(S) = |sum_{t in S} z_t|^2 - c sum_k |S n P_k|^2 / |P_k|
 
-(``|.|_S`` the inner product with the signs of the objective, ``P_k`` the true clusters), and a move
+(``P_k`` the true clusters), and a move
 changes ``h`` of two clusters by inner products in O(r) (Hartigan 1975; Telgarsky and Vattani 2010).
 
 With K known every cluster keeps a sample; otherwise a sample may open a cluster of its own and the
@@ -36,8 +36,6 @@ class GroupedObjective(NamedTuple):
 
     Z: Floats
     """(T, r), contiguous."""
-    signs: Floats
-    """+1 or -1 for each column, (r,)."""
     truth: Ints
     """True cluster of each sample, (T,); all 0 when there is none."""
     truth_price: Floats
@@ -48,17 +46,11 @@ class GroupedObjective(NamedTuple):
     @classmethod
     def of(cls, objective: TraceObjective) -> GroupedObjective:
         Z = objective.Z - objective.Z.mean(axis=0)
-        signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
         labels, price = np.zeros(Z.shape[0], dtype=np.int64), np.zeros(1)
         if objective.has_truth and objective.truth is not None:
             price = objective.truth_weight / objective.truth.sizes
             labels = np.array(objective.truth.labels)
-        return cls(np.ascontiguousarray(Z), signs, labels, price, objective.shift)
-
-    @property
-    def points(self) -> Floats:
-        """The columns of ``Z`` with a positive sign: between them there are distances, (T, r')."""
-        return np.ascontiguousarray(self.Z[:, self.signs > 0])
+        return cls(np.ascontiguousarray(Z), labels, price, objective.shift)
 
     def value(self, labels: Ints) -> float:
         """``Tr(A M)`` up to a constant; labels ``0..K-1``, (T,)."""
@@ -124,7 +116,7 @@ def clusters_of(objective: GroupedObjective, labels: Ints, room: int) -> Cluster
     _add_rows(objective.Z, labels, sums)
     cells = np.bincount(labels * n_truth + objective.truth, minlength=n_slots * n_truth)
     table = cells.reshape(n_slots, n_truth).astype(np.float64)
-    h = (sums**2) @ objective.signs - (table**2) @ objective.truth_price
+    h = (sums**2) @ np.ones(sums.shape[1]) - (table**2) @ objective.truth_price
     return Clusters(sums, table, table.sum(axis=1), h)
 
 
@@ -141,7 +133,7 @@ def _sweep(
     o: GroupedObjective, c: Clusters, order: Ints, labels: Ints, fixed: bool, used: int
 ) -> int:
     """Visit every sample once; how many moved. ``labels`` change in place, the first slots used."""
-    r, K = o.signs.size, c.sizes.size
+    r, K = o.Z.shape[1], c.sizes.size
     slots = _Slots(
         np.zeros((-(-r // UNROLLED) * UNROLLED, K)),
         c.table.T.copy(),
@@ -163,7 +155,7 @@ def _sweep(
             continue
         own = -o.truth_price[p]
         for j in range(r):
-            z[j] = o.signs[j] * o.Z[t, j]
+            z[j] = o.Z[t, j]
             own += z[j] * o.Z[t, j]
         n = min(used + 1, K)
         _join(z, sums, table[p], o.truth_price[p], joined[:n])
@@ -191,7 +183,7 @@ def _sweep(
 @inner()
 def _add(o: GroupedObjective, t: int, sign: float, b: int, slots: _Slots) -> None:
     """Put a sample into a cluster, or take it out of it, whose ``h`` is right already."""
-    for j in range(o.signs.size):
+    for j in range(o.Z.shape[1]):
         slots.sums[j, b] += sign * o.Z[t, j]
     slots.table[o.truth[t], b] += sign
     slots.sizes[b] += sign
@@ -243,7 +235,7 @@ class Chunks(NamedTuple):
     The sum of a cluster's chunks is scored by ``sum_j weights[j] sums[j]^2 / sums[-1]``.
     """
     weights: Floats
-    """Signs of the columns and prices of the true clusters, (r + K_i,)."""
+    """1 for each column, and minus the prices of the true clusters, (r + K_i,)."""
     first: Ints
     """``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
     apart: Ints
@@ -265,7 +257,7 @@ class Chunks(NamedTuple):
             raise OracleError("rows that have to be together have to be apart as well")
         ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
         first = np.searchsorted(ends[:, 0], np.arange(len(sums) + 1)).astype(np.int64)
-        weights = np.concatenate((objective.signs, -objective.truth_price))
+        weights = np.concatenate((np.ones(r), -objective.truth_price))
         return cls(of, sums, weights, first, ends[:, 1].copy())
 
 
@@ -321,7 +313,7 @@ def _wishes(
     votes = np.zeros((C, int(free.max()) + 1))
     np.add.at(votes, (chunks.of, free), 1.0)
     yield np.argsort(-votes, axis=1, kind="stable")
-    points = chunks.sums[:, : objective.signs.size][:, objective.signs > 0] / sizes[:, None]
+    points = chunks.sums[:, : objective.Z.shape[1]] / sizes[:, None]
     n_seeds = min(votes.shape[1], C) if K is None else K
     for _ in range(n_init):
         centres = points[_seeds(points, sizes, n_seeds, rng)]

@@ -38,10 +38,10 @@ def ward(objective: GroupedObjective, K: int | None, seed: int) -> Ints:
     For plain decoding, ``Z Z^T - lambda_0 I``, that level is where a merge begins to cost more than
     ``lambda_0``.
     """
-    points = objective.points
+    points = objective.Z
     leaves = _leaves(points, seed)
     clusters = clusters_of(objective, leaves, 0)
-    centers = clusters.sums[:, objective.signs > 0] / clusters.sizes[:, None]
+    centers = clusters.sums / clusters.sizes[:, None]
     tree = ward_tree(centers, clusters.sizes)
     if K is None:
         K = tree.n_leaves - int(np.argmax(_level_values(objective, clusters, tree.pairs)))
@@ -130,7 +130,7 @@ def _level_values(o: GroupedObjective, leaves: Clusters, pairs: Ints) -> Floats:
         sums[a] += sums[b]
         table[a] += table[b]
         sizes[a] += sizes[b]
-        h = np.sum(o.signs * sums[a] ** 2) - np.sum(o.truth_price * table[a] ** 2)
+        h = np.sum(sums[a] ** 2) - np.sum(o.truth_price * table[a] ** 2)
         values[i + 1] = values[i] + h / sizes[a] - score[a] - score[b] - o.shift
         score[a] = h / sizes[a]
     return values

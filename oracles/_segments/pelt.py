@@ -1,4 +1,4 @@
-"""Dynamic program over the starts that are left, sixteen ends at a time; all signs positive.
+"""Dynamic program over the starts that are left, sixteen ends at a time.
 
 This is PELT (Killick, Fearnhead and Eckley, 2012) with the splitting bound of ``tree.py``, which
 takes the loss into account: after a knot ``e`` a start ``s`` with

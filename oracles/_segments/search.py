@@ -35,13 +35,12 @@ def best_path(
 ) -> Ints | None:
     """The boundaries of the best segmentation, from 0 to T, into K if given; None for none."""
     search = SegmentSearch(objective, boundaries, allowed)
-    few = pruning and all_positive(objective)
     limited = allowed is not None or boundaries.counted or boundaries.somewhere
     path: Ints | None
-    if few and K is None and (allowed is None or allowed.move_on):
+    if pruning and K is None and (allowed is None or allowed.move_on):
         F, path = search.at_price(objective.shift)
         path = path if np.isfinite(F[-1]) else None
-    elif few and K is not None and not limited:
+    elif pruning and K is not None and not limited:
         path = _path_of_known_length(search, K)
     else:
         path = best_of_every(search.graph, K)
@@ -98,12 +97,8 @@ class SegmentSearch:
         return SegmentSearch(backwards, Boundaries(T - ahead.knots[::-1], required))
 
 
-def all_positive(objective: TraceObjective) -> bool:
-    return objective.signs is None or bool((objective.signs > 0).all())
-
-
 def splitting_price(objective: TraceObjective, shift: float) -> float:
-    """``kappa = c - d``: splitting a segment costs at most this, if all signs are positive."""
+    """``kappa = c - d``: splitting a segment costs at most this."""
     return (objective.truth_weight if objective.has_truth else 0.0) - shift
 
 

@@ -1,8 +1,8 @@
 """What the segment kernels read: the score of any segment in O(r) operations, 16 starts at once.
 
-The objective ``A = Z S Z^T - c M_i + d I`` gives the segment ``[s, t)`` of ``n`` samples
+The objective ``A = Z Z^T - c M_i + d I`` gives the segment ``[s, t)`` of ``n`` samples
 
-    score(s, t) = (|C_t - C_s|^2_S - c w(s, t)) / n + d,   w(s, t) = sum_k |[s, t) n P_k|^2 / |P_k|
+    score(s, t) = (|C_t - C_s|^2 - c w(s, t)) / n + d,   w(s, t) = sum_k |[s, t) n P_k|^2 / |P_k|
 
 with ``C`` the prefix sums of the centred samples and ``P_k = [f_k, e_k)`` the true segments. If
 both ends lie in one true segment, ``w = n^2 / |P_k|``; otherwise ``w = a_s + b_t`` with
@@ -10,7 +10,7 @@ both ends lie in one true segment, ``w = n^2 / |P_k|``; otherwise ``w = a_s + b_
     a_s = (e_k - s)^2 / |P_k| - e_k,   b_t = f_l + (t - f_l)^2 / |P_l|,   s in P_k, t - 1 in P_l.
 
 Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = Z_c + 1 mu^T`` only adds the
-constant ``T mu^T S mu + 2 mu^T S C_T``, and it removes the cancellation that large offsets cause.
+constant ``T mu^T mu + 2 mu^T C_T``, and it removes the cancellation that large offsets cause.
 
 Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boundary is a missing
 knot. The kernels count in *nodes*, each of which stands for a knot (``search.py``).
@@ -70,8 +70,6 @@ class SegmentTable(NamedTuple):
     """``d``."""
     rank: int
     """r; where values are missing, r more columns count the values there are."""
-    n_plus: int
-    """The first columns count positively, the others negatively."""
     constant: float
     """What centring took away from ``Tr(A M)``, the same for every partition."""
 
@@ -79,18 +77,15 @@ class SegmentTable(NamedTuple):
 def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentTable:
     """The scores of the segments between ``nodes`` (n,), indices of ``knots`` (m + 1,)."""
     Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
-    n_plus = r = Z.shape[1]
-    if objective.signs is not None and not (positive := objective.signs > 0).all():
-        Z, n_plus = np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
+    r = Z.shape[1]
     mean, total = np.zeros(r), np.zeros(r)
     if objective.gaps:
         there, mean = ~np.isnan(Z), np.concatenate((means(Z), mean))
         Z, total = np.hstack((np.where(there, Z, mean[:r]), there)), np.zeros(2 * r)
     # Read-only whatever it is made of: the kernels are compiled for one kind of array.
     columns = _fill_for_python(read_only(Z), r, knots, nodes, *truth_of(objective), mean, total)
-    signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
-    constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
-    return SegmentTable(*columns, float(objective.shift), r, n_plus, constant)
+    constant = float(mean @ (Z.shape[0] * mean + 2.0 * total))
+    return SegmentTable(*columns, float(objective.shift), r, constant)
 
 
 def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
@@ -109,11 +104,11 @@ def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
 def free_table(
     Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
 ) -> SegmentTable:
-    """The segment scores where every place is a knot and all signs are positive."""
+    """The segment scores where every place is a knot."""
     T, r = Z.shape
     knots = np.arange(T + 1)
     sums, lanes, ends, first_group = _fill(Z, r, knots, knots, bounds, c, mean, total)
-    return SegmentTable(sums, lanes, ends, first_group, shift, r, r, 0.0)
+    return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
 
 
 # ---- scores
@@ -146,27 +141,23 @@ def lane_scores(
 @kernel
 def _share(table: SegmentTable, group: int, row: Floats, length: Any) -> Any:
     """What the samples add to sixteen scores; ``row`` is that of the end."""
-    sums, r, n_plus = table.sums, table.rank, table.n_plus
+    sums, r = table.sums, table.rank
     first = group * row.size
     even, odd = spread(0.0), spread(0.0)  # two in turn: one sum need not wait for the other
     if row.size > r:
         for j in range(r):
             difference = spread(row[j]) - read(sums, first + j)
             values = larger(spread(row[r + j]) - read(sums, first + r + j), spread(1.0))
-            sign = spread(1.0 if j < n_plus else -1.0)
-            even = even + sign * difference * difference / values
+            even = even + difference * difference / values
         return even
-    for j in range(0, n_plus - 1, 2):
+    for j in range(0, r - 1, 2):
         difference = spread(row[j]) - read(sums, first + j)
         even = add_product(even, difference, difference)
         difference = spread(row[j + 1]) - read(sums, first + j + 1)
         odd = add_product(odd, difference, difference)
-    if n_plus % 2 == 1:
-        difference = spread(row[n_plus - 1]) - read(sums, first + n_plus - 1)
+    if r % 2 == 1:
+        difference = spread(row[r - 1]) - read(sums, first + r - 1)
         even = add_product(even, difference, difference)
-    for j in range(n_plus, r):
-        x, y = spread(row[j]), read(sums, first + j)
-        even = add_product(even, x - y, y - x)
     return (even + odd) / length
 
 

@@ -1,4 +1,4 @@
-"""Dynamic program that looks at few segments: all signs positive, near-linear time in practice.
+"""Dynamic program that looks at few segments: near-linear time in practice.
 
 Starts are the leaves of a 16-ary tree. The best value ``F`` of a run of starts bounds the value of
 its segments (the block bound), and splitting a segment costs at most ``kappa = c - d``, so that no

@@ -24,12 +24,12 @@ from structsvm.support.contract import Contract, asked, hook, nothing_written, o
 
 @dataclass(frozen=True, eq=False)
 class TraceObjective:
-    """``A = Z S Z^T - c M_i + d I``: the only place where a loss-augmented matrix is represented.
+    """``A = Z Z^T - c M_i + d I``: the only place where a loss-augmented matrix is represented.
 
     With ``Z = X L`` and ``B = L L^T`` this is ``T A_i = X B X^T - 2 kappa M_i + (kappa - beta) I``
     of Lajugie et al., section "Loss-augmented inference problem" (``c = 2 kappa``,
-    ``d = kappa - beta``); without a truth it is the objective of plain decoding. ``S`` is a
-    diagonal of signs. The arrays are held as read-only views.
+    ``d = kappa - beta``); without a truth it is the objective of plain decoding. ``Z`` is held
+    as a read-only view.
 
     Examples
     --------
@@ -50,8 +50,6 @@ class TraceObjective:
     """``c >= 0``."""
     shift: float = 0.0
     """``d``: reward (or, negative, price) of one more cluster."""
-    signs: Floats | None = None
-    """+1 or -1 for each column of ``Z``, (r,); all +1 by default."""
     gaps: bool = False
     """Whether NaN in ``Z`` are values that are missing: of a cluster and a column the squared sum
     of the values there are counts, over their number. There is no matrix ``A`` of that."""
@@ -70,8 +68,6 @@ class TraceObjective:
         if fault is not None:
             raise OracleError(fault)
         object.__setattr__(self, "Z", read_only(self.Z))
-        if self.signs is not None:
-            object.__setattr__(self, "signs", read_only(self.signs))
 
     def _faults(self, size: float) -> Iterator[str]:
         """What is wrong with an objective whose samples reach ``size``."""
@@ -86,10 +82,6 @@ class TraceObjective:
             yield f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
         if self.truth_weight < 0:
             yield f"truth_weight must be >= 0, got {self.truth_weight}"
-        if self.signs is not None and (
-            self.signs.shape != (self.Z.shape[1],) or not np.isin(self.signs, (-1.0, 1.0)).all()
-        ):
-            yield "signs must hold +1 or -1 for each column of Z"
 
     @property
     def n_samples(self) -> int:
@@ -105,8 +97,7 @@ class TraceObjective:
         """Return ``Tr(A M)``, in O(T r)."""
         total = self.shift * M.n_clusters
         if self.Z.shape[1]:
-            diagonal = M.gram_diagonal(self.Z)
-            total += float(diagonal.sum() if self.signs is None else diagonal @ self.signs)
+            total += float(M.gram_diagonal(self.Z).sum())
         if self.truth is not None and self.truth_weight:
             total -= self.truth_weight * M.inner(self.truth)
         return total
@@ -117,7 +108,6 @@ class TraceObjective:
         Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity for none.
         """
         T, mean = self.n_samples, means(self.Z)
-        signs = np.ones(mean.size) if self.signs is None else self.signs
         there = ~np.isnan(self.Z)
         counts = np.concatenate([np.zeros((1, mean.size)), np.cumsum(there, axis=0)])
         away_from_mean = np.where(there, self.Z - mean, 0.0)
@@ -131,7 +121,7 @@ class TraceObjective:
             n, away = t - np.arange(t), sums[t] - sums[:t]
             values = counts[t] - counts[:t]
             squares = np.divide(away**2, values, out=np.zeros_like(away), where=values > 0)
-            gram = squares @ signs + 2.0 * away @ (signs * mean) + values @ (mean**2 * signs)
+            gram = squares.sum(axis=1) + 2.0 * away @ mean + values @ mean**2
             shared = ((overlaps[t] - overlaps[:t]) ** 2).sum(axis=1) / n
             scores[:t, t] = gram - self.truth_weight * shared + self.shift
         return scores
@@ -140,8 +130,7 @@ class TraceObjective:
         """Return ``A`` as an array, (T, T); an OracleError if values are missing."""
         if self.gaps:
             raise OracleError("an objective with missing values has no matrix: use value()")
-        signed = self.Z if self.signs is None else self.Z * self.signs
-        A = signed @ self.Z.T + self.shift * np.eye(self.n_samples)
+        A = self.Z @ self.Z.T + self.shift * np.eye(self.n_samples)
         if self.truth is not None:
             A -= self.truth_weight * self.truth.dense()
         return np.asarray(A)

@@ -61,8 +61,8 @@ def arc_scores(objective: TraceObjective) -> Floats:
     ``|sum of Z|^2 / l``, where the truth takes part as further columns of negative sign. The mean
     of ``Z`` adds the same to every partition, and would cost digits.
     """
-    Z, signs = objective.Z - objective.Z.mean(axis=0), objective.signs
-    signs = np.ones(Z.shape[1]) if signs is None else signs
+    Z = objective.Z - objective.Z.mean(axis=0)
+    signs = np.ones(Z.shape[1])
     if objective.truth is not None and objective.has_truth:
         U = np.sqrt(objective.truth_weight) * objective.truth.factor()
         Z, signs = np.hstack([Z, U]), np.concatenate([signs, -np.ones(U.shape[1])])
