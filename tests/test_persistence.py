@@ -219,13 +219,13 @@ class TestBadFiles:
         assert "damaged, or not a structsvm model" in complaint(tmp_path / "data.npy")
 
     def test_missing_arrays(self, model):
-        rewrite(model, f8=None)
-        assert "no model of format 4" in complaint(model)
+        rewrite(model, **{"0": None})
+        assert "no model of format 5" in complaint(model)
         rewrite(model, header=None)
         assert "not a structsvm model" in complaint(model)
 
     @pytest.mark.parametrize(
-        ("version", "way"), [(5, "update structsvm-partitioning"), (1, "learn again with this")]
+        ("version", "way"), [(6, "update structsvm-partitioning"), (1, "learn again with this")]
     )
     def test_another_format(self, model, version, way):
         rewrite(model, header=header_with(model, version=version))
@@ -245,7 +245,7 @@ class TestBadFiles:
             (
                 "problem_",
                 {"is": "problem change-point", "of": {"spam": 1}, "as": 99},
-                "no model of format 4",
+                "no model of format 5",
             ),
             ("regularizer", {"is": "Popen", "of": {"args": "ls"}}, "KeyError"),
             ("regularizer", {"is": "sklearn os.system", "of": {}}, "KeyError"),
@@ -414,18 +414,16 @@ def test_what_stands_in_two_places_is_one_thing_again():
         {"again": 0},
         {"is": "Point", "of": {"place": {"again": 0}}, "as": 0},
         {"is": "Point"},
-        {"array": ["f8", 0, [2], "C"]},
-        {"array": ["f8", 0, [1], "C", "more"]},
-        {"array": ["i4", 0, [1], "C"]},
-        {"array": ["f8", -1, [1], "C"]},
-        {"list": [{"array": ["f8", 0, [1], "C"]}] * 2},
+        {"array": "1"},
+        {"array": ["f8", 0, [1], "C"]},
+        {"list": [{"array": "0"}] * 2},
         {"spam": 1},
         {},
     ],
 )
 def test_what_no_file_of_ours_says_is_refused(plain):
     with pytest.raises((LookupError, TypeError, ValueError)):
-        new_codec({"f8": np.zeros(1)}).unpack(plain)
+        new_codec({"0": np.zeros(1)}).unpack(plain)
 
 
 RNG = np.random.default_rng(3)

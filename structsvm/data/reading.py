@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from structsvm.data.sample import RECORDINGS, Deferred, Origin, Sample, Words, has_gaps
@@ -27,7 +28,7 @@ from structsvm.data.samples import (
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, DataWarning, StructSVMError, warn
 from structsvm.parallel import spread
-from structsvm.storage.archive import npy_shape, read_npz
+from structsvm.storage.archive import read_npz
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import counted, some_of
@@ -536,11 +537,10 @@ def _of_file(path: Path) -> Any:
         if LABELS not in frame.columns:
             return frame
         return frame.drop(columns=LABELS), frame[LABELS]
-    with path.open("rb") as file:
-        if kind == ".npz":
+    if kind == ".npz":
+        with path.open("rb") as file:
             arrays, present = read_npz(file, ("X", "y", "bkps", "features"))
-            if "X" not in arrays:
-                raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
-            return arrays
-        npy_shape(file)
-    return np.load(path, allow_pickle=False)
+        if "X" not in arrays:
+            raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
+        return arrays
+    return open_memmap(path, mode="r")  # which no more is read of than there is

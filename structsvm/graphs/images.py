@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -600,11 +601,9 @@ def _with_hard_edges(name: str, pixels: NDArray[Any], values: NDArray[Any]) -> N
 def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     """Integers of an .npy file, (H, W)."""
     try:
-        with path.open("rb") as file:
-            shape = archive.npy_shape(file)
-            if len(shape) == 2:
-                archive.check_pixels(shape[0], shape[1], max_pixels)
-            values: NDArray[Any] = np.load(file, allow_pickle=False)
+        values: NDArray[Any] = open_memmap(path, mode="r")
+        if values.ndim == 2:
+            archive.check_pixels(*values.shape, max_pixels)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an array: {error}") from error
     if values.ndim != 2 or values.dtype.kind not in "iub":

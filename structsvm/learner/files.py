@@ -39,7 +39,7 @@ from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, Unstorable, Unstored
 from structsvm.support.lazy import __version__
 
-MODEL = Archive("model", 4, ModelFileError)
+MODEL = Archive("model", 5, ModelFileError)
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
 ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regularizers", "solvers")
 """Public rooms whose classes a model file may name, beside problems, and what follows here."""

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from structsvm.errors import StructSVMError
+from structsvm.errors import StructSVMError, refuse
 
 # ---- how much is read into memory: of files, as their headers say, and of recordings on demand
 
@@ -215,31 +215,14 @@ def read_npz(
         arrays = {}
         for name, info in wanted.items():
             with archive.open(info) as member:
-                _shape_in(member, info.file_size, name)
-            with archive.open(info) as member:
+                is_short = npy.read_magic(member) == (1, 0)
+                header = npy.read_array_header_1_0 if is_short else npy.read_array_header_2_0
+                shape, _, dtype = header(member)
+                if not dtype.hasobject and prod(shape) * dtype.itemsize > info.file_size:
+                    raise ValueError(f"{name} has shape {shape}, which is more than there is of it")
+                member.seek(0)
                 arrays[name] = npy.read_array(member, allow_pickle=False)
         return arrays, list(members)
-
-
-def npy_shape(file: BinaryIO) -> tuple[int, ...]:
-    """The shape of the array of an ``.npy`` file, which is then read from its beginning."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    shape = _shape_in(file, size, "the array")
-    file.seek(0)
-    return shape
-
-
-def _shape_in(file: Any, size: int, name: str) -> tuple[int, ...]:
-    """The shape of an array; ValueError if it is larger than what there is of it."""
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    version = npy.read_magic(file)
-    if version not in readers:
-        raise ValueError(f"{name} is stored in format {version}, 1.0 and 2.0 are read")
-    shape, _, dtype = readers[version](file)
-    if not dtype.hasobject and prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"{name} has shape {shape}, which is more than there is of it")
-    return tuple(shape)
 
 
 @dataclass(frozen=True)
@@ -279,14 +262,16 @@ class Archive:
             elif isinstance(error, OSError):
                 said = f"cannot be read: {error.strerror or error}"
             raise self.error(f"{path}: {said}") from error
-        if named == expected and number == self.version:
-            return header, arrays
-        said = f"not a {expected} but {named!r}"
-        if named == expected:
-            newer = isinstance(number, int) and number > self.version
-            way = "update structsvm-partitioning" if newer else "learn again with this version"
-            said = (
-                f"a {self.kind} of format {number}, and this version of structsvm reads format "
-                f"{self.version}: {way}"
-            )
-        raise self.error(f"{path}: {said}")
+        way = "learn again with this version"
+        if isinstance(number, int) and number > self.version:
+            way = "update structsvm-partitioning"
+        refuse(
+            self.error,
+            (named != expected, f"{path}: not a {expected} but {named!r}"),
+            (
+                number != self.version,
+                f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
+                f"format {self.version}: {way}",
+            ),
+        )
+        return header, arrays

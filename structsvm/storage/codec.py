@@ -63,16 +63,9 @@ class Codec:
     ) -> None:
         """Take the name of a value's class, None if it is not trusted, and the class of a name."""
         self._name_of, self._class_of, self._stand_in = name_of, class_of, stand_in
-        self._found = dict(arrays or {})
-        self._left = {kind: pool.size for kind, pool in self._found.items()}
-        self._pools: dict[str, list[NDArray[Any]]] = {}
-        self._sizes: dict[str, int] = {}
+        self.arrays = dict(arrays or {})
         self._packed: dict[int, tuple[int, Any]] = {}
         self._made: dict[int, Any] = {}
-
-    @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {kind: np.concatenate(parts) for kind, parts in self._pools.items()}
 
     def lost(self, value: Any, name: str) -> str | None:
         """Why a value cannot be written; None if it can."""
@@ -83,7 +76,7 @@ class Codec:
         return None
 
     def pack(self, value: Any, place: tuple[str, ...] = ()) -> Any:
-        """A value as JSON has it; its arrays are added to :attr:`arrays`."""
+        """A value as JSON has it; its arrays are added to ``arrays``, in their order in memory."""
         value = value.item() if isinstance(value, np.generic) else self._stand_in(value)
         if isinstance(value, float) and not math.isfinite(value):
             return {"float": repr(value)}
@@ -122,7 +115,7 @@ class Codec:
         if kind == "again":
             return self._made[content]
         if kind == "array":
-            return self._unpack_array(*content)
+            return self.arrays.pop(content)
         if kind == "objects":
             items, shape = content
             found = np.empty(len(items), dtype=object)
@@ -154,22 +147,9 @@ class Codec:
             return {"objects": [[self.pack(x, (*place, str(i))) for i, x in items], value.shape]}
         if value.dtype.kind not in "biufcSUmM":
             raise Unstorable(value, place)
-        # In its own order in memory, on which the last digit of a product may depend.
-        order: Any = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
-        native = value.dtype.newbyteorder("=")
-        pool = self._pools.setdefault(native.str[1:], [])
-        start = self._sizes.get(native.str[1:], 0)
-        self._sizes[native.str[1:]] = start + value.size
-        pool.append(np.array(value, dtype=native).ravel(order))
-        return {"array": [native.str[1:], start, value.shape, order]}
-
-    def _unpack_array(self, kind: str, start: int, shape: list[int], order: Any) -> NDArray[Any]:
-        size = math.prod(shape)
-        self._left[kind] -= size  # nothing is handed out twice, so that a small file stays small
-        if min(start, size, self._left[kind]) < 0:
-            raise ValueError(f"an array of shape {shape} that the file does not hold")
-        part = self._found[kind][start : start + size]
-        return part.reshape(shape, order=order).copy(order="K")
+        name = str(len(self.arrays))
+        self.arrays[name] = value.astype(value.dtype.newbyteorder("="))
+        return {"array": name}
 
 
 def _is_value(cls: type) -> bool:
