@@ -111,7 +111,7 @@ def masked(X, where=(7, 1)):
 
 BAD_RECORDINGS = {
     "masked": (masked(XS[1]), "recording 1 is masked in row 7, column 1"),
-    "masked rows": (list(masked(XS[1])), "recording 1 is masked in row 7, column 1"),
+    "masked rows": (list(masked(XS[1])), "recording 1 is masked in row 7"),
     "complex": (XS[1] + 1j * np.eye(T, 3), "recording 1 holds complex128 values"),
     "sparse": (sp.csr_array(XS[1]), r"recording 1 is a sparse matrix: give X.toarray\(\)"),
     "lazy": (pl.DataFrame(XS[1]).lazy(), r"recording 1 is a LazyFrame: .* X.collect\(\)"),

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -101,16 +101,12 @@ def blocks(X: Floats) -> list[tuple[int, int, int]]:
     return sorted(found, key=lambda block: (block[0], block[2]))
 
 
-def means(X: Floats, weights: Floats | None = None) -> Floats:
+def means(X: Floats) -> Floats:
     """The mean of each column (T, P) over the rows in which it has a value, (P,); 0 if in none."""
     if not has_gaps(X):
-        return np.asarray(X.mean(axis=0) if weights is None else np.average(X, 0, weights))
-    there = ~np.isnan(X)
-    shares = there * (1.0 if weights is None else weights[:, None])
-    total = shares.sum(axis=0)
-    sums = np.where(there, X, 0.0) * shares
-    found: Floats = np.divide(sums.sum(axis=0), total, out=np.zeros(X.shape[1]), where=total > 0)
-    return found
+        return np.asarray(X.mean(axis=0))
+    total = (~np.isnan(X)).sum(axis=0)
+    return np.asarray(np.nansum(X, axis=0) / np.maximum(total, 1))
 
 
 def scales(X: Floats) -> Floats:
@@ -123,21 +119,20 @@ class InMetric:
     """``X L`` of samples (T, P), for a factor (P, r) that is looked at once; missing where X is."""
 
     factor: Floats
-    picked: tuple[Ints | None, Floats] | None = field(init=False)
-    """The feature of each column, None for all in their order, and its scale, (r,).
 
-    None of a metric that mixes features.
-    """
+    @cached_property
+    def picked(self) -> tuple[Ints | None, Floats] | None:
+        """The feature of each column, None for all in their order, and its scale, (r,).
 
-    def __post_init__(self) -> None:
-        """Find the feature and scale of each column of the factor."""
+        None of a metric that mixes features.
+        """
         P, r = self.factor.shape
-        columns, picked = np.nonzero(self.factor)[1], None
-        if self.factor.size and np.unique(columns).size == columns.size:
-            feature = np.abs(self.factor).argmax(axis=0)
-            in_order = np.array_equal(feature, np.arange(P))
-            picked = (None if in_order else feature), self.factor[feature, np.arange(r)]
-        object.__setattr__(self, "picked", picked)
+        columns = np.nonzero(self.factor)[1]
+        if not self.factor.size or np.unique(columns).size < columns.size:
+            return None
+        feature = np.abs(self.factor).argmax(axis=0)
+        in_order = np.array_equal(feature, np.arange(P))
+        return (None if in_order else feature), self.factor[feature, np.arange(r)]
 
     def __call__(self, X: Floats) -> Floats:
         """Map samples to the metric, (T, r)."""
@@ -316,13 +311,6 @@ def _in_batches(
     return spread_in_threads(task, parts, function)
 
 
-def stack_of(Xs: Sequence[Floats], step: Step | None) -> Stack:
-    if step is None:
-        return Stack.of(Xs)
-    of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
-    return Stack.of([step(X) for X in Xs]) if of_stack is None else of_stack(Stack.of(Xs))
-
-
 def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:
     of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
     if len(Xs) < 2 or of_stack is None:
@@ -416,10 +404,6 @@ class Sample:
             )
         some = data.at(rows) if isinstance(data, Deferred) else data[rows]
         return replace(self, data=some, side=None if side is None else side.at(rows), states=None)
-
-    def made_by(self, step: Step) -> Sample:
-        """Return the same items with the features (T, P) that a step makes of these."""
-        return Sample(derived(self.data, step), self.side, self.states)
 
     def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Sample:
         """Return the same items, or some of them, with other features, (T, P').

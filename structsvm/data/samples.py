@@ -63,12 +63,9 @@ def refuse_no_array(X: Any, which: str) -> None:
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
     """Refuse what converting to floats would change: masks, imaginary parts, times."""
-    if isinstance(X, list | tuple) and any(np.ma.isMaskedArray(row) for row in X):
-        try:
-            X = np.ma.array(X)
-        except (TypeError, ValueError):  # rows of several lengths, which others refuse
-            return
     mask = np.ma.getmaskarray(X) if np.ma.isMaskedArray(X) else np.zeros(1, dtype=np.bool_)
+    if isinstance(X, list | tuple):
+        mask = np.array([np.ma.is_masked(row) for row in X], dtype=np.bool_)
     if mask.any():
         raise DataError(
             f"{which} is masked in {_place(mask, names)}: fill masked values first "
@@ -243,9 +240,6 @@ Counts = int | Sequence[int] | None
 MISSING = ("error", "interpolate", "mask")
 """Treatments of values that are missing."""
 
-CLEARLY = 1e-6
-"""Part of the mean square from which on a variance is not rounding, whatever the length."""
-
 ROUNDING = 1e-12
 """Part of its largest magnitude up to which the deviation of a feature is rounding."""
 
@@ -377,8 +371,6 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    if not far_from_zero(Stack.around(X)):
-        return X
     mean = means(X)
     far = np.abs(mean) > scales(X)
     if not far.any():
@@ -489,12 +481,7 @@ def constant_features(Xs: Sequence[Data]) -> list[NDArray[np.bool_]]:
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    from structsvm.support.compiled import moments  # numba takes long to import
-
-    mean, deviation = moments(Stack.around(X))
-    if (deviation**2 > CLEARLY * mean**2).all():
-        return np.zeros(X.shape[1], dtype=np.bool_)
-    return np.asarray(_inverse(scales(X), magnitudes(X)) == 0)
+    return scales(X) <= ROUNDING * magnitudes(X)
 
 
 def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:

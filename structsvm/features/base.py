@@ -148,15 +148,6 @@ class Stage(RecordingTransformer):
 
 def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
     """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied."""
-
-    def is_one(X: Any) -> bool:
-        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
-            return False
-        return not (np.isinf(X) if gaps else ~np.isfinite(X)).any()
-
-    ready = isinstance(Xs, list | tuple) and len(Xs) > 0 and all(map(is_one, Xs))
-    if ready and {X.shape[1] for X in Xs} == {n_features or Xs[0].shape[1]}:
-        return list(Xs)
     return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
 
 
@@ -170,12 +161,12 @@ def check_features(
     """Features of recordings, if a metric can be learned from them."""
     if len(found) != len(Xs):
         raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
+    P = np.shape(found[0])[-1] if np.ndim(found[0]) == 2 else 1
     for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
-        expected = len(X), np.shape(found[0])[-1] if np.ndim(found[0]) == 2 else 1
-        if np.shape(F) != expected or 0 in expected:
+        if np.shape(F) != (len(X), P) or not P:
             raise DataError(
                 f"{words.whole} {i} has {words.items(len(X))}, and {maker} returned features of "
-                f"shape {np.shape(F)}, not {expected}: it must return one row for each, and as "
+                f"shape {np.shape(F)}, not {(len(X), P)}: it must return one row for each, and as "
                 f"many features of each {words.whole}"
             )
         wrong = np.isinf(F) if gaps and has_gaps(X) else ~np.isfinite(F)
@@ -215,6 +206,9 @@ Named = list[tuple[str, Any]]
 
 class _Composition(RecordingTransformer):
     """Stages with names, which are parameters as in the pipelines of scikit-learn."""
+
+    in_a_row: ClassVar[bool]
+    """Whether each stage takes the features of the one before."""
 
     def __init__(self, *stages: Any) -> None:
         self.stages = stages
@@ -274,7 +268,7 @@ class _Composition(RecordingTransformer):
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:
         """Features of the training recordings, cross-fitted where a stage learns from labels."""
-        return self._fit_stages("fit_transform", Xs, ys, groups)
+        return self._put_together(self._fit_stages("fit_transform", Xs, ys, groups))
 
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
@@ -282,23 +276,54 @@ class _Composition(RecordingTransformer):
         """A fitted transformer for each training recording, with its stages held out."""
         held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
         names = [name for name, _ in self.stages_]
-        of_stages: dict[tuple[int, ...], RecordingTransformer] = {}  # one for each fold
-        found = []
+        of_stages: dict[tuple[int, ...], Self] = {}  # one for each fold
+        found: list[RecordingTransformer] = []
         for transformers in zip(*held_out, strict=True):
-            key = tuple(map(id, transformers))
-            if key not in of_stages:
-                of_stages[key] = copy(self)
-                of_stages[key].stages_ = list(zip(names, transformers, strict=True))
-            found.append(of_stages[key])
+            own = of_stages.setdefault(tuple(map(id, transformers)), copy(self))
+            own.stages_ = list(zip(names, transformers, strict=True))
+            found.append(own)
         return found
 
-    @abstractmethod
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
-        """Fit each stage by one of its three methods: the features, or what each is held out by."""
+        """What each stage returns that is fitted by one of its three methods."""
+        arrays, stages, found = read_recordings(Xs), self._fresh(), []
+        n_features, last = int(arrays[0].shape[1]), stages[-1][1]
+        for name, stage in stages:
+            is_passed_on = self.in_a_row and stage is not last
+            method = "fit_transform" if how == "fit" and is_passed_on else how
+            made = getattr(stage, method)(arrays, ys, groups)
+            found.append(made)
+            if method == "fit_held_out" and is_passed_on:
+                made = [own.transform([X])[0] for own, X in zip(made, arrays, strict=True)]
+            if method == "fit_transform" or is_passed_on:
+                made = check_features(made, arrays, f"stage {name!r}")
+            if method == "fit_transform":
+                found[-1] = made
+            arrays = made if is_passed_on else arrays
+        self.stages_, self.n_features_in_ = stages, n_features
+        return found
+
+    def _put_together(self, parts: list[list[Floats]]) -> list[Floats]:
+        if self.in_a_row:
+            return parts[-1]
+        return [np.hstack(of_one) for of_one in zip(*parts, strict=True)]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features that the fitted stages make, (T_i, P') each."""
         return self.transform_with_states(Xs)[0]
+
+    def transform_with_states(
+        self, Xs: Sequence[Floats]
+    ) -> tuple[list[Floats], list[Floats] | None]:
+        """The features that the fitted stages make, and the states of the first that has some."""
+        check_is_fitted(self)
+        arrays, states, parts = read_recordings(Xs, self.n_features_in_), None, []
+        for name, stage in self.stages_:
+            features, named = stage.transform_with_states(arrays)
+            parts.append(check_features(features, arrays, f"stage {name!r}"))
+            arrays = parts[-1] if self.in_a_row else arrays
+            states = named if states is None else states
+        return self._put_together(parts), states
 
     def _named(self) -> Named:
         """Pairs as given, or named after their class, with a number where several are alike."""
@@ -359,18 +384,7 @@ class Union(_Composition):
     Lags(lags=(-1, 0))
     """
 
-    def transform_with_states(
-        self, Xs: Sequence[Floats]
-    ) -> tuple[list[Floats], list[Floats] | None]:
-        """The features of the first stage, of the second, ..., and the first's states."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        parts, states = [], None
-        for name, stage in self.stages_:
-            features, named = stage.transform_with_states(arrays)
-            parts.append(check_features(features, arrays, f"stage {name!r}"))
-            states = named if states is None else states
-        return [np.hstack(of_one) for of_one in zip(*parts, strict=True)], states
+    in_a_row = False
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of all features, stage by stage; with that of the stage if two are alike."""
@@ -384,18 +398,6 @@ class Union(_Composition):
         times = Counter(feature for _, feature in named)
         found = [f"{stage} {name}" if times[name] > 1 else name for stage, name in named]
         return np.asarray(found, dtype=object)
-
-    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
-        arrays, stages, found = read_recordings(Xs), self._fresh(), []
-        for name, stage in stages:
-            result = getattr(stage, how)(arrays, ys, groups)
-            if how == "fit_transform":
-                result = check_features(result, arrays, f"stage {name!r}")
-            found.append(result)
-        self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
-        if how == "fit_transform":
-            return [np.hstack(of_one) for of_one in zip(*found, strict=True)]
-        return found
 
 
 class Chain(_Composition):
@@ -419,22 +421,12 @@ class Chain(_Composition):
     [[-1.0, -1.0], [-1.0, 1.0]]
     """
 
+    in_a_row = True
+
     @property
     def scaled(self) -> bool:
         """Whether the features of the last stage are."""
-        return bool(self._fresh()[-1][1].scaled)
-
-    def transform_with_states(
-        self, Xs: Sequence[Floats]
-    ) -> tuple[list[Floats], list[Floats] | None]:
-        """The features that the last stage makes, and the states of the first that has some."""
-        check_is_fitted(self)
-        arrays, states = read_recordings(Xs, self.n_features_in_), None
-        for name, stage in self.stages_:
-            features, named = stage.transform_with_states(arrays)
-            arrays = check_features(features, arrays, f"stage {name!r}")
-            states = named if states is None else states
-        return arrays, states
+        return bool(getattr(self._named()[-1][1], "scaled", False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names that the last stage gives."""
@@ -443,21 +435,3 @@ class Chain(_Composition):
         for _, stage in self.stages_:
             names = stage.get_feature_names_out(names)
         return np.asarray(names, dtype=object)
-
-    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
-        arrays, stages, found = read_recordings(Xs), self._fresh(), []
-        n_features = int(arrays[0].shape[1])
-        for name, stage in stages:
-            if how == "fit" and name == stages[-1][0]:
-                stage.fit(arrays, ys, groups)
-            elif how == "fit_held_out":
-                found.append(stage.fit_held_out(arrays, ys, groups))
-                if len(found) < len(stages):
-                    pairs = zip(found[-1], arrays, strict=True)
-                    features = [F for own, X in pairs for F in own.transform([X])]
-                    arrays = check_features(features, arrays, f"stage {name!r}")
-            else:
-                features = stage.fit_transform(arrays, ys, groups)
-                found = arrays = check_features(features, arrays, f"stage {name!r}")
-        self.stages_, self.n_features_in_ = stages, n_features
-        return found
