@@ -22,7 +22,7 @@ from structsvm.baselines.segmenter import (
 from structsvm.data.samples import units_of
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
-from structsvm.features.frames import FrameModels, FrameRecipe, check_smoothing
+from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.oracles.semi_markov import best_states, segments_of
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.problem import RegularizedRisk
@@ -176,7 +176,7 @@ classifiers of scikit-learn, optional
             raise SettingsError(f"estimators must be a list, such as ['lda'], got {estimators!r}")
         folds: dict[str, Any] = {
             "n_folds": self.n_folds or (5 if few else 3),
-            "whole": few,
+            "kept": "all" if few else "folds",
             # Samples next to each other are much alike.
             "every": max(1, int(typical_length(sequences)) // LEARNED_FROM),
         }
@@ -187,8 +187,8 @@ classifiers of scikit-learn, optional
             recipe = FrameRecipe(self, features, self.standardize, **about)
             found, fold, model = recipe.learn(arrays, states, groups)  # the same folds each time
             held_out.append(found)
-            models += model.models if isinstance(model, FrameModels) else [model]
-        self.model_, self.classes_ = FrameModels(models), states.classes
+            models += model
+        self.models_, self.classes_ = models, states.classes
         self.n_features_in_ = int(arrays[0].shape[1])
         if len(np.unique(units[[part.recording for part in known]])) < 2:
             return Scored(None, known, fold, states.codes, units)

@@ -141,7 +141,7 @@ def test_a_stored_forest_predicts_the_same_to_the_last_digits(kind, rng):
     edges = [np.nextafter(X, np.inf) for X in arrays] + arrays
     for one, other in zip(again.predict_proba(edges), scores.predict_proba(edges), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
-    assert again.fit(arrays, ys).model_.classifier.n_estimators == 7, "it learns again as it did"
+    assert again.fit(arrays, ys).models_[0].classifier.n_estimators == 7  # as it did
 
 
 def test_the_start_of_learning_trusts_scores_more_than_the_features_beside_them(rng):

@@ -66,7 +66,7 @@ def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
     Xs, new, ys = recordings(4, rng), recordings(2, rng), [NAMES] * 4
     scores = StateScores("logistic", lags=(0,), n_folds=2, standardize=None)
     scores.fit_transform(Xs, ys)
-    models = scores.model_.models
+    models = scores.models_
     assert len(models) == 3
     each = [model.classifier.predict_proba(new[0]) for model in models]
     np.testing.assert_allclose(scores.predict_proba(new)[0], np.mean(each, axis=0))

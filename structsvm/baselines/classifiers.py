@@ -144,11 +144,11 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
         if regions.classes.size == 2:
-            held_out, _, self.model_ = recipe.learn(arrays, regions, groups)
+            held_out, _, self.models_ = recipe.learn(arrays, regions, groups)
             if held_out is not None:
                 self._tune(held_out, regions, graphs)
         else:
-            self.model_ = recipe.fit(arrays, regions, groups)
+            self.models_ = [recipe.fit(arrays, regions, groups)]
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
         return self
 

@@ -114,7 +114,7 @@ class FrameClassifier(NamedSegmenter):
         arrays, states, known, sequences = read_named(Xs, ys, type(self).__name__)
         features = self.features or context_of(self.estimator, sequences)
         recipe = FrameRecipe(self, features, self.standardize)
-        held_out, fold, self.model_ = recipe.learn(arrays, states, groups)
+        held_out, fold, self.models_ = recipe.learn(arrays, states, groups)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         return Scored(held_out, known, fold, states.codes, units_of(groups, len(arrays))[1])
 
@@ -207,7 +207,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = read_boundaries(each_in_order(ys, Xs), arrays, recipe.owner)
         known = stretches_to_tune_on(states.codes, recipe.owner)
-        held_out, fold, self.model_ = recipe.learn(arrays, states, groups, self._near(states))
+        held_out, fold, self.models_ = recipe.learn(arrays, states, groups, self._near(states))
         self.n_features_in_ = int(arrays[0].shape[1])
         return Scored(held_out, known, fold, states.codes, units_of(groups, len(arrays))[1])
 

@@ -56,7 +56,7 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
 class FrameSegmenter(Segmenter):
     """Finds segments by what a classifier says of each sample, with settings tuned on labels."""
 
-    model_: Any
+    models_: list[Any]
     n_features_in_: int
 
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:

@@ -20,6 +20,9 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, is_whole
 from structsvm.support.contract import Contract, hook
 
+Recordings = Sequence[Floats]
+"""Arrays (T_i, P)."""
+
 
 class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
     """Base of transformers of recordings: from (T, P) to (T, P') features.
@@ -59,25 +62,21 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
         return False
 
     @hook
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+    def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
         """Learn from recordings, labels of their samples and groups; nothing by default."""
         return self
 
     @abstractmethod
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+    def transform(self, Xs: Recordings) -> list[Floats]:
         """Return the features of recordings, (T_i, P') each."""
 
     @hook
-    def transform_with_states(
-        self, Xs: Sequence[Floats]
-    ) -> tuple[list[Floats], list[Floats] | None]:
+    def transform_with_states(self, Xs: Recordings) -> tuple[list[Floats], list[Floats] | None]:
         """The features of recordings, and probabilities of named states, (T_i, C) each, or None."""
         return self.transform(Xs), None
 
     @hook
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
+    def fit_transform(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> list[Floats]:
         """Learn from the training recordings and return their features, (T_i, P') each.
 
         One that learns from labels has not seen the recording, nor its group, whose features it
@@ -87,7 +86,7 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
 
     @hook
     def fit_held_out(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+        self, Xs: Recordings, ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
         """Learn from the training recordings and return a fitted transformer for each of them.
 
@@ -115,7 +114,7 @@ class RecordingTransformer(Contract, BaseEstimator):  # type: ignore[misc]
 class Stage(RecordingTransformer):
     """A transformer that learns from recordings alone, and looks at each of them by itself."""
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+    def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
         """Check the settings and learn from recordings."""
         arrays = read_recordings(Xs, gaps=self.takes_gaps)
         self._fit(arrays)
@@ -123,7 +122,7 @@ class Stage(RecordingTransformer):
         return self
 
     @hook
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+    def transform(self, Xs: Recordings) -> list[Floats]:
         """The features of recordings, (T_i, P') each."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_, gaps=self.takes_gaps)
@@ -148,12 +147,21 @@ class Stage(RecordingTransformer):
 
 def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
     """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied."""
+
+    def is_ready(X: Any) -> bool:
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
+            return False
+        return not (np.isinf(X) if gaps else ~np.isfinite(X)).any()
+
+    ready = isinstance(Xs, list | tuple) and len(Xs) > 0 and all(map(is_ready, Xs))
+    if ready and {X.shape[1] for X in Xs} == {n_features or Xs[0].shape[1]}:
+        return list(Xs)
     return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
 
 
 def check_features(
     found: Sequence[Any],
-    Xs: Sequence[Floats],
+    Xs: Recordings,
     maker: str,
     words: Words = RECORDINGS,
     gaps: bool = False,
@@ -259,19 +267,17 @@ class _Composition(RecordingTransformer):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.stages))})"
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+    def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
         """Fit every stage."""
         self._fit_stages("fit", Xs, ys, groups)
         return self
 
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
+    def fit_transform(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> list[Floats]:
         """Features of the training recordings, cross-fitted where a stage learns from labels."""
         return self._put_together(self._fit_stages("fit_transform", Xs, ys, groups))
 
     def fit_held_out(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+        self, Xs: Recordings, ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
         """A fitted transformer for each training recording, with its stages held out."""
         held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
@@ -308,13 +314,11 @@ class _Composition(RecordingTransformer):
             return parts[-1]
         return [np.hstack(of_one) for of_one in zip(*parts, strict=True)]
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+    def transform(self, Xs: Recordings) -> list[Floats]:
         """The features that the fitted stages make, (T_i, P') each."""
         return self.transform_with_states(Xs)[0]
 
-    def transform_with_states(
-        self, Xs: Sequence[Floats]
-    ) -> tuple[list[Floats], list[Floats] | None]:
+    def transform_with_states(self, Xs: Recordings) -> tuple[list[Floats], list[Floats] | None]:
         """The features that the fitted stages make, and the states of the first that has some."""
         check_is_fitted(self)
         arrays, states, parts = read_recordings(Xs, self.n_features_in_), None, []

@@ -27,44 +27,34 @@ from structsvm.data.samples import (
     unknown_labels,
 )
 from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings
-from structsvm.features.base import RecordingTransformer, read_recordings
+from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
 from structsvm.parallel import single_threaded
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below
 from structsvm.support.progress import share, stage
 
-CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "logistic": ("linear_model", "LogisticRegression", {"C": 0.05, "max_iter": 1000}),
+BOOSTING = {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False}
+
+CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "logistic": ("linear_model.LogisticRegression", {"C": 0.05, "max_iter": 1000}),
     "lda": (
-        "discriminant_analysis",
-        "LinearDiscriminantAnalysis",
+        "discriminant_analysis.LinearDiscriminantAnalysis",
         {"solver": "lsqr", "shrinkage": "auto"},
     ),
-    "kernel": ("linear_model", "LogisticRegression", {"C": 10.0, "max_iter": 1000}),
+    "kernel": ("linear_model.LogisticRegression", {"C": 10.0, "max_iter": 1000}),
     # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
     # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
     # would hold out single frames, whose neighbours are in training.
-    "boosting": (
-        "ensemble",
-        "HistGradientBoostingClassifier",
-        {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False},
-    ),
+    "boosting": ("ensemble.HistGradientBoostingClassifier", BOOSTING),
     "fast-boosting": (
-        "ensemble",
-        "HistGradientBoostingClassifier",
-        {
-            "max_iter": 50,
-            "learning_rate": 0.2,
-            "max_leaf_nodes": 16,
-            "max_features": 0.2,
-            "early_stopping": False,
-        },
+        "ensemble.HistGradientBoostingClassifier",
+        {"max_iter": 50, "learning_rate": 0.2, **BOOSTING},
     ),
     # Leaves of five, so that a share in a leaf is a probability rather than a vote.
-    "forest": ("ensemble", "RandomForestClassifier", {"n_estimators": 100, "min_samples_leaf": 5}),
+    "forest": ("ensemble.RandomForestClassifier", {"n_estimators": 100, "min_samples_leaf": 5}),
 }
-"""Modules of scikit-learn, which take long to import, their classes and settings."""
+"""Classes of scikit-learn, which take long to import, and their settings."""
 
 WORTH_THREADS = 50_000_000
 """Values from which on threads of a classifier do not wait for each other at every node."""
@@ -83,7 +73,8 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
     """A classifier of frames, not fitted, by name or itself; its seeds that are None are set."""
     name = estimator if isinstance(estimator, str) else ""
     if name in CLASSIFIERS:
-        module, kind, settings = CLASSIFIERS[name]
+        path, settings = CLASSIFIERS[name]
+        module, _, kind = path.partition(".")
         estimator = getattr(import_module(f"sklearn.{module}"), kind)(**settings)
     elif isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
         raise SettingsError(
@@ -131,10 +122,10 @@ class FrameModel:
 
     def probabilities(
         self,
-        Xs: Sequence[Floats],
+        Xs: Recordings,
         owner: str,
         words: Words = RECORDINGS,
-        features: Sequence[Floats] | None = None,
+        features: Recordings | None = None,
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
         features = self.features.transform(Xs) if features is None else features
@@ -157,36 +148,23 @@ class FrameModel:
         return np.split(p, np.cumsum([len(F) for F in features])[:-1])
 
 
-@dataclass(frozen=True, eq=False)
-class FrameModels:
-    """Several models of frames, of which the mean is taken: of the folds, and of all recordings.
+def probabilities_by(learner: Any, Xs: Recordings, words: Words = RECORDINGS) -> list[Floats]:
+    """Probabilities of all states at each sample by an estimator with ``models_``, (T_i, C) each.
 
     Scores of training recordings come from the models of the folds, and one model of all is surer
     of its answers; it is among them because of few recordings a fold's has seen half.
     """
-
-    models: list[FrameModel]
-
-    def probabilities(
-        self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
-    ) -> list[Floats]:
-        """As those of a :class:`FrameModel`."""
-        computed: dict[str, list[Floats]] = {}
-        found = []
-        for model in self.models:
-            kind = repr(model.features)
-            if not model.features.learns and kind not in computed:  # alike in all of its kind
-                computed[kind] = model.features.transform(Xs)
-            found.append(model.probabilities(Xs, owner, words, computed.get(kind)))
-        return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
-
-
-def probabilities_by(learner: Any, Xs: Sequence[Floats], words: Words = RECORDINGS) -> list[Floats]:
-    """Probabilities of all states at each sample by an estimator with ``model_``, (T_i, C) each."""
     check_is_fitted(learner)
-    arrays, model = read_recordings(Xs, learner.n_features_in_), learner.model_
-    found: list[Floats] = model.probabilities(arrays, type(learner).__name__, words)
-    return found
+    Xs = read_recordings(Xs, learner.n_features_in_)
+    computed: dict[str, list[Floats]] = {}
+    found = []
+    for model in learner.models_:
+        kind = repr(model.features)
+        if not model.features.learns and kind not in computed:  # alike in all of its kind
+            computed[kind] = model.features.transform(Xs)
+        features = computed.get(kind)
+        found.append(model.probabilities(Xs, type(learner).__name__, words, features))
+    return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
 _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)
@@ -206,37 +184,38 @@ def learning_once() -> Iterator[None]:
         _LEARNED.reset(token)
 
 
+@dataclass(eq=False)
 class FrameRecipe:
     """How a classifier of frames is learned for an estimator, by its estimator, folds and seed."""
 
-    def __init__(
-        self,
-        learner: Any,
-        features: RecordingTransformer,
-        standardize: str | None,
-        usual: str = "boosting",
-        words: Words = RECORDINGS,
-        averaged: bool = True,
-        estimator: Any = None,
-        n_folds: int | None = None,
-        whole: bool = True,
-        every: int = 1,
-    ) -> None:
-        self.owner = type(learner).__name__
-        self.n_folds, self.random_state = n_folds or learner.n_folds, learner.random_state
-        if estimator is None:
-            estimator = usual if learner.estimator is None else learner.estimator
+    learner: Any
+    features: RecordingTransformer
+    standardize: str | None
+    usual: str = "boosting"
+    """The classifier where the estimator has none of its own."""
+    words: Words = RECORDINGS
+    kept: str = "all"
+    """Of which models the mean is kept: of those of the folds and of the whole, or one of these."""
+    estimator: Any = None
+    n_folds: Any = None
+    every: int = 1
+    """From one frame that is learned from to the next."""
+
+    def __post_init__(self) -> None:
+        self.owner = type(self.learner).__name__
+        self.n_folds = self.n_folds or self.learner.n_folds
+        self.random_state = self.learner.random_state
+        estimator = self.learner.estimator if self.estimator is None else self.estimator
+        estimator = self.usual if estimator is None else estimator
         self.classifier = _classifier(estimator, self.random_state, self.owner)
-        self.features, self.standardize = features, standardize
-        self.words, self.averaged, self.whole, self.every = words, averaged, whole, every
 
     def fit(
         self,
-        Xs: Sequence[Floats],
+        Xs: Recordings,
         states: States,
         groups: Any = None,
         where: str = "",
-        features: Sequence[Floats] | None = None,
+        features: Recordings | None = None,
     ) -> FrameModel:
         """Learn from the samples that have names."""
         learned, key = _LEARNED.get(), ""
@@ -273,17 +252,17 @@ class FrameRecipe:
         return model
 
     def learn(
-        self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
-    ) -> tuple[list[Floats] | None, Ints, FrameModel | FrameModels]:
+        self, Xs: Recordings, states: States, groups: Any = None, near: States | None = None
+    ) -> tuple[list[Floats] | None, Ints, list[FrameModel]]:
         """Probabilities of recordings that were held out, the fold of each, and the model."""
         learned = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
-            return None, np.zeros(len(Xs), dtype=np.int64), self.fit(Xs, learned, groups)
+            return None, np.zeros(len(Xs), dtype=np.int64), [self.fit(Xs, learned, groups)]
         fold = self.draw(Xs, states, groups, every_state=False)
         held_out, _, model = self.cross_fit(Xs, learned, fold, groups)
         return held_out, fold, model
 
-    def draw(self, Xs: Sequence[Floats], states: States, groups: Any, every_state: bool) -> Ints:
+    def draw(self, Xs: Recordings, states: States, groups: Any, every_state: bool) -> Ints:
         """The fold of each recording, (N,), the same for those of a group and for copies."""
         refuse_below(2, f"n_folds of {self.owner}", self.n_folds)
         names, units = units_of(groups, len(states.codes), self.words)
@@ -323,8 +302,8 @@ class FrameRecipe:
         return np.asarray(best[units], dtype=np.int64)
 
     def cross_fit(
-        self, Xs: Sequence[Floats], states: States, fold: Ints, groups: Any = None
-    ) -> tuple[list[Floats], list[FrameModel], FrameModel | FrameModels]:
+        self, Xs: Recordings, states: States, fold: Ints, groups: Any = None
+    ) -> tuple[list[Floats], list[FrameModel], list[FrameModel]]:
         """Probabilities of the states of each recording by a model that has not seen its fold."""
         found: list[Any] = [None] * len(Xs)
         models = []
@@ -335,8 +314,8 @@ class FrameRecipe:
             for k in stage("folds", range(n)):
                 test = np.flatnonzero(fold == k).tolist()
                 train = np.flatnonzero(fold != k).tolist()
-                where = f" in fold {k}, which holds out {self.words.whole} " + ", ".join(
-                    map(str, test)
+                where = (
+                    f" in fold {k}, which holds out {self.words.whole} {', '.join(map(str, test))}"
                 )
                 some = States(states.classes, [states.codes[i] for i in train])
                 model = self.fit(
@@ -349,10 +328,8 @@ class FrameRecipe:
                     found[i] = p
                 models.append(model)
         of_each = [models[k] for k in fold.tolist()]
-        if not self.whole:
-            return found, of_each, FrameModels(models)
-        whole = self.fit(Xs, states, groups, features=features)
-        return found, of_each, FrameModels([*models, whole]) if self.averaged else whole
+        whole = [] if self.kept == "folds" else [self.fit(Xs, states, groups, features=features)]
+        return found, of_each, whole if self.kept == "whole" else [*models, *whole]
 
 
 def _at(values: Any, which: Sequence[int]) -> Any:
@@ -373,7 +350,7 @@ class States:
     """Number of the state of each sample, -1 where it has no name, (T_i,) each."""
 
     @classmethod
-    def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> States:
+    def read(cls, ys: Any, Xs: Recordings, user: str, words: Words = RECORDINGS) -> States:
         """Read a name for each sample of each recording."""
         way_out = (
             f": {user} learns the {words.named}s of {words.item}s by name, so give a name for each"
@@ -410,19 +387,17 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
     for i, (y, T) in enumerate(zip(ys, sizes, strict=True)):
         with about(f"{whole} {i}"):
             vectors.append(labels_of_items(y, T))
-    have = [values is not None for values in vectors]
-    if not any(have):
-        return None
-    if not all(have):
+    named = [values for values in vectors if values is not None]
+    if named and len(named) < len(vectors):
+        have = [values is not None for values in vectors]
         i, j = have.index(False), have.index(True)
         raise DataError(
             f"{whole} {i} has breakpoints and {whole} {j} has names of states: breakpoints have no "
             f"names, so give a name for each of the {sizes[i]} samples of {whole} {i} as well"
         )
     found = []
-    for values in vectors:
-        assert values is not None
+    for values in named:
         names = np.array(values.tolist(), dtype=object)
         names[unknown_labels(values)] = None
         found.append(names)
-    return found
+    return found or None

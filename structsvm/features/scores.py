@@ -23,11 +23,16 @@ from structsvm.data.samples import (
     unknown_labels,
 )
 from structsvm.errors import DataError, about
-from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
+from structsvm.features.base import (
+    Recordings,
+    RecordingTransformer,
+    Stage,
+    integers,
+    read_recordings,
+)
 from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
 from structsvm.features.frames import (
     FrameModel,
-    FrameModels,
     FrameRecipe,
     States,
     check_smoothing,
@@ -38,14 +43,17 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.tables import each_in_order
 
+Learned = tuple[list[Floats], list[FrameModel]]
+"""Probabilities of recordings that were held out, and the model of each; none if none were."""
+
 
 class CrossFitted(RecordingTransformer):
     """Features from a classifier: no training recording is scored by one that has seen it."""
 
     words: ClassVar[Words] = RECORDINGS
-    model_: FrameModel | FrameModels
+    models_: list[FrameModel]
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+    def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
         """Learn the classifiers; one of all recordings where none can be held out.
 
         Labels are text or numbers, (T_i,) each: None, "" or NaN, and -1 among numbers, for a sample
@@ -54,33 +62,29 @@ class CrossFitted(RecordingTransformer):
         self._learn(Xs, ys, groups, held_out=False)
         return self
 
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
+    def fit_transform(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> list[Floats]:
         """Features of the training recordings, each by a classifier that has not seen its group."""
         return [self._columns(p) for p in self._learn(Xs, ys, groups, held_out=True)[0]]
 
     def fit_held_out(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+        self, Xs: Recordings, ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
         """A fitted transformer for each training recording, which has not seen its group."""
         models = self._learn(Xs, ys, groups, held_out=True)[1]
         of_model = {id(model): copy(self) for model in models}
         for model in models:
-            of_model[id(model)].model_ = model
+            of_model[id(model)].models_ = [model]
         return [of_model[id(model)] for model in models]
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+    def transform(self, Xs: Recordings) -> list[Floats]:
         """Features of recordings that were not learned from, (T_i, P') each."""
         return [self._columns(p) for p in self.predict_proba(Xs)]
 
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+    def predict_proba(self, Xs: Recordings) -> list[Floats]:
         """Probabilities of the states ``classes_``, or of a boundary, at each sample, (T_i, C)."""
         return probabilities_by(self, Xs, self.words)
 
-    def _learn(
-        self, Xs: Sequence[Floats], ys: Any, groups: Any, held_out: bool
-    ) -> tuple[list[Floats], list[FrameModel]]:
+    def _learn(self, Xs: Recordings, ys: Any, groups: Any, held_out: bool) -> Learned:
         """Learn, and return probabilities of held-out recordings and whose they are, if asked."""
         arrays, recipe = read_recordings(Xs), self._recipe()
         self.n_features_in_ = int(arrays[0].shape[1])
@@ -92,7 +96,7 @@ class CrossFitted(RecordingTransformer):
     @abstractmethod
     def _fit_models(
         self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
-    ) -> tuple[list[Floats], list[FrameModel]]: ...
+    ) -> Learned: ...
 
     @abstractmethod
     def _columns(self, probabilities: Floats) -> Floats:
@@ -104,7 +108,7 @@ class NamedScores(CrossFitted):
 
     smoothing: float
 
-    def transform_with_states(self, Xs: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
+    def transform_with_states(self, Xs: Recordings) -> tuple[list[Floats], list[Floats]]:
         """The scores, and the probabilities behind them, (T_i, C) each."""
         probabilities = self.predict_proba(Xs)
         return [self._columns(p) for p in probabilities], probabilities
@@ -116,20 +120,20 @@ class NamedScores(CrossFitted):
 
     def _fit_models(
         self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
-    ) -> tuple[list[Floats], list[FrameModel]]:
+    ) -> Learned:
         check_smoothing(self.smoothing)
-        found: list[Floats] = []
-        models: list[FrameModel] = []
+        found: Learned = ([], [])
         states = States.read(ys, arrays, recipe.owner, recipe.words)
         if held_out:
             fold = recipe.draw(arrays, states, groups, every_state=True)
-            found, models, self.model_ = recipe.cross_fit(arrays, states, fold, groups)
-        elif recipe.averaged:
-            *_, self.model_ = recipe.learn(arrays, states, groups)
+            probabilities, models, self.models_ = recipe.cross_fit(arrays, states, fold, groups)
+            found = probabilities, models
+        elif recipe.kept == "all":
+            *_, self.models_ = recipe.learn(arrays, states, groups)
         else:
-            self.model_ = recipe.fit(arrays, states, groups)
+            self.models_ = [recipe.fit(arrays, states, groups)]
         self.classes_ = states.classes
-        return found, models
+        return found
 
     def _columns(self, probabilities: Floats) -> Floats:
         L = np.log(probabilities + self.smoothing)
@@ -233,7 +237,7 @@ class RegionScores(NamedScores):
 def region_recipe(learner: Any) -> FrameRecipe:
     context = Deviations() if learner.relative else Columns()
     # A forest is a mean itself, and five of them would make a model file five times as large.
-    return FrameRecipe(learner, context, "training", "forest", GRAPHS, averaged=False)
+    return FrameRecipe(learner, context, "training", "forest", GRAPHS, kept="whole")
 
 
 NEIGHBOURS = (-2, 0, 2)
@@ -314,11 +318,11 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
 
     def _fit_models(
         self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
-    ) -> tuple[list[Floats], list[FrameModel]]:
+    ) -> Learned:
         states = read_boundaries(ys, arrays, recipe.owner)
         near = self._near(states)
         fold = recipe.draw(arrays, states, groups, every_state=False)
-        found, models, self.model_ = recipe.cross_fit(arrays, near, fold, groups)
+        found, models, self.models_ = recipe.cross_fit(arrays, near, fold, groups)
         near_peaks = self._near(states, times=2).codes
         self.slope_, self.intercept_ = _calibrated([p[:, 1] for p in found], near_peaks)
         return found, models
@@ -362,7 +366,7 @@ class Surroundings(Stage):
         return [*near, *sides, *change, *[f"size of {name}" for name in change]]
 
 
-def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
+def read_boundaries(ys: Any, Xs: Recordings, owner: str) -> States:
     """Where segments begin, from labels of samples or breakpoints."""
     way_out = f": {owner} needs labels or breakpoints of each"
     labels = one_each(ys, len(Xs), RECORDINGS, way_out=way_out)

@@ -603,7 +603,7 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     try:
         values: NDArray[Any] = open_memmap(path, mode="r")
         if values.ndim == 2:
-            archive.check_pixels(*values.shape, max_pixels)
+            archive.check_pixels(values.shape[0], values.shape[1], max_pixels)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as an array: {error}") from error
     if values.ndim != 2 or values.dtype.kind not in "iub":

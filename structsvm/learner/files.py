@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
-from structsvm.features.frames import FrameModel, FrameModels
+from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings
 from structsvm.features.trees import STORED, Trees
 from structsvm.learner.baselines import MetricBaseline, estimators_in
@@ -48,7 +48,7 @@ INTERNAL: dict[str, type] = {
     for cls in (
         *(MetricLearner, StructuredSVM, Inputs, MetricBaseline, TrainingSummary, Standardizer),
         *(Calibration, Solution, History, HistoryEntry, SupportLabelling, Status),
-        *(Surroundings, FrameModel, FrameModels, Trees, StateSegmenter),
+        *(Surroundings, FrameModel, Trees, StateSegmenter),
     )
 }
 ESTIMATORS = {
