@@ -17,8 +17,8 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import MasterError, OracleError, OracleWarning
 from structsvm.io import arrays_and_labels
 from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet
-from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import AutoMaster, NewtonMaster
+from structsvm.masters.cvxpy import CvxpyMaster, solved
+from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -362,7 +362,7 @@ class TestProximal:
         class Listening(Master):
             def solve(self, risk, cuts, request):
                 asked.append(request)
-                return AutoMaster().solve(risk, cuts, request)
+                return solved(NewtonMaster(), risk, cuts, request)
 
         solver = CuttingPlane(Stopping(tol, 400), master=Listening(), **settings)
         risk = listed_risk(*FLATTER[case], n_samples=6, n_labels=60, seed=10)

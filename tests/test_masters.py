@@ -15,8 +15,8 @@ from noisy_master import Noisy
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import Cut, MasterSolution, Proximal, Request, WorkingSet, checked
 from structsvm.masters.bounds import lower_bound
-from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with
-from structsvm.masters.newton import AutoMaster, NewtonMaster, master_from
+from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with, solved
+from structsvm.masters.newton import NewtonMaster, master_from
 from structsvm.masters.simplex_qp import maximize_on_simplices
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
@@ -142,7 +142,7 @@ def test_masters_agree_with_a_proximal_term(case):
     center = risk.space.project(np.random.default_rng(0).standard_normal(risk.space.dim))
     request = Request(1e-10, Proximal(center, 0.7))
     values = []
-    for master in (CvxpyMaster("clarabel"), NewtonMaster(), AutoMaster()):
+    for master in (CvxpyMaster("clarabel"), NewtonMaster()):
         answer = master.solve(risk, cuts, request)
         assert answer.label in ("clarabel", "newton")
         w = answer.w
@@ -169,7 +169,7 @@ def test_a_warm_start_changes_the_way_not_the_answer(case):
 def test_no_cuts_at_all(case):
     space, omega = CASES[case]
     risk, cuts = listed_risk(space, omega), WorkingSet(2, space.dim)
-    answer = AutoMaster().solve(risk, cuts, TIGHT)
+    answer = solved(NewtonMaster(), risk, cuts, TIGHT)
     conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
     assert answer.multipliers.shape == (0,)
     assert value(risk, cuts, answer.w) == pytest.approx(value(risk, cuts, conic.w), abs=1e-6)
@@ -207,7 +207,7 @@ def test_degenerate_programs(case, kind):
     usual = [Cut(c % 5, float(rng.uniform(0.1, 1)), rng.standard_normal(dim)) for c in range(30)]
     cuts = WorkingSet(5, dim)
     cuts.add(DEGENERATE[kind](usual))
-    answer = checked(AutoMaster().solve(risk, cuts, TIGHT), risk, cuts)
+    answer = checked(solved(NewtonMaster(), risk, cuts, TIGHT), risk, cuts)
     conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
     best = value(risk, cuts, conic.w)
     assert value(risk, cuts, answer.w) <= best * (1 + 1e-6) + 1e-9
@@ -218,12 +218,12 @@ def test_degenerate_programs(case, kind):
 def value_in_units(case, of_slopes, of_losses, omega):
     """The optimum of cuts in other units, and that in the usual ones."""
     risk, cuts = restricted(case, "n-slack")
-    usual = value(risk, cuts, AutoMaster().solve(risk, cuts, TIGHT).w)
+    usual = value(risk, cuts, solved(NewtonMaster(), risk, cuts, TIGHT).w)
     scaled = WorkingSet(cuts.n_groups, risk.space.dim)
     columns = cuts.groups, cuts.intercepts * of_losses, cuts.slopes * of_slopes
     scaled.add(Cut(*column) for column in zip(*columns, strict=True))
     risk = listed_risk(risk.space, omega(risk.regularizer))
-    return value(risk, scaled, AutoMaster().solve(risk, scaled, TIGHT).w), usual
+    return value(risk, scaled, solved(NewtonMaster(), risk, scaled, TIGHT).w), usual
 
 
 @pytest.mark.parametrize("case", ["priced-full", *VECTORS])
@@ -278,25 +278,19 @@ class TestNames:
         with pytest.raises(SettingsError, match=r"'simplexor' is not installed; .*CLARABEL.*SCS"):
             master_from("simplexor")
 
-    def test_newton_alone_refuses_what_it_cannot_do(self):
-        risk = listed_risk(Nonnegative(3), Custom(lambda b: cp.norm1(b)))
-        assert not NewtonMaster().handles(risk)
-        with pytest.raises(MasterError, match="squared norms and traces"):
-            NewtonMaster().solve(risk, WorkingSet(1, 3))
-
-    def test_auto_takes_the_conic_solver_where_newton_does_not_apply(self):
+    def test_the_conic_solver_takes_over_where_newton_does_not_apply(self):
         constrained = listed_risk(PSD(2), SquaredNorm(), constraints=lambda B: [cp.trace(B) == 1])
         custom = listed_risk(Nonnegative(3), Custom(lambda b: cp.norm1(b)))
         for risk in (constrained, custom):
             cuts = WorkingSet(1, risk.space.dim)
             cuts.add([Cut(0, 1.0, -np.ones(risk.space.dim))])
-            assert AutoMaster().solve(risk, cuts).label == "clarabel"
+            assert solved(NewtonMaster(), risk, cuts, Request()).label == "clarabel"
 
 
 class TestFailures:
-    def test_auto_falls_back_when_newton_stalls_and_says_so(self):
+    def test_the_conic_solver_takes_over_when_newton_stalls_and_says_so(self):
         risk, cuts = restricted("larger-full", "n-slack")
-        answer = AutoMaster(NewtonMaster(max_steps=1)).solve(risk, cuts, TIGHT)
+        answer = solved(NewtonMaster(max_steps=1), risk, cuts, TIGHT)
         assert "newton stalled at a relative gap of" in answer.label
         assert answer.label.endswith("clarabel")
         assert_optimal(risk, cuts, answer, 1e-5)
@@ -329,12 +323,12 @@ class TestFailures:
             PSD(2), SquaredNorm(), constraints=lambda B: [cp.trace(B) == 1, cp.trace(B) == 2]
         )
         with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
-            AutoMaster().solve(risk, WorkingSet(1, 3))
+            solved(NewtonMaster(), risk, WorkingSet(1, 3), Request())
 
     def test_a_constraint_that_is_not_convex_is_refused(self):
         risk = listed_risk(PSD(2), SquaredNorm(), constraints=lambda B: [cp.norm1(B) >= 1])
         with pytest.raises(SettingsError, match="not convex"), warnings.catch_warnings():
-            AutoMaster().solve(risk, WorkingSet(1, 3))
+            solved(NewtonMaster(), risk, WorkingSet(1, 3), Request())
 
     @pytest.mark.parametrize(
         ("w", "alpha", "message"),

@@ -14,6 +14,7 @@ from structsvm.errors import MasterError
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.contract import hook
 
 Labelling = tuple[int, Any, float, float]
 """A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
@@ -262,6 +263,11 @@ class Master(ABC):
     :func:`structsvm.masters.bounds.lower_bound`, which is valid whatever they are. Settings only: a
     warm start is found in the request and next to the cuts.
     """
+
+    @hook
+    def handles(self, risk: Regularized) -> bool:
+        """Whether it can solve the restricted problems of ``risk``; a conic solver does if not."""
+        return True
 
     @abstractmethod
     def solve(

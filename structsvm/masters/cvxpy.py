@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from structsvm.weights import PSD, Product
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+logger = logging.getLogger("structsvm")
 
 LARGE_ORDER = 40
 """Order of a matrix beyond which an interior point method is slower than SCS."""
@@ -102,6 +105,20 @@ class CvxpyMaster(Master):
         dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
         duals = tuple(constraint.dual_value for constraint in further) if further else None
         return checked(MasterSolution(np.asarray(w.value), dual, label, duals=duals), risk, cuts)
+
+
+def solved(master: Master, risk: Regularized, cuts: WorkingSet, request: Request) -> MasterSolution:
+    """The restricted problem, solved by a master, or by a conic solver where it does not or fails."""
+    if not master.handles(risk):
+        master = CvxpyMaster()
+    try:
+        return checked(master.solve(risk, cuts, request), risk, cuts)
+    except (MasterError, ArithmeticError, ValueError) as error:  # LinAlgError is one
+        if isinstance(error, SettingsError) or isinstance(master, CvxpyMaster):
+            raise
+        logger.info("the master failed (%s): the conic solver takes over", error)
+        answer = checked(CvxpyMaster().solve(risk, cuts, request), risk, cuts)
+        return replace(answer, label=f"master failed: {error}, {answer.label}")
 
 
 def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]) -> None:

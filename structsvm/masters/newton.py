@@ -9,8 +9,7 @@ Sun and Toh (2010) solve semi-definite programs so.
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +56,9 @@ CHUNK = 2**26
 class NewtonMaster(Master):
     """Dual semismooth Newton, for squared norms, traces and their sums, without constraints.
 
+    Where it does not apply, and where it fails, :class:`CvxpyMaster` takes over. Measured in
+    docs/solvers.md: it is hundreds of times faster on large semi-definite matrices.
+
     Parameters
     ----------
     max_steps : int
@@ -75,22 +77,14 @@ class NewtonMaster(Master):
         refuse_below(1, "max_steps", self.max_steps)
 
     def handles(self, risk: Regularized) -> bool:
-        """Whether this master can solve the restricted problems of ``risk``."""
         return risk.constraints is None and risk.quadratic is not None
 
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem.
-
-        Raises
-        ------
-        MasterError
-            If the regularizer or a constraint is not handled, or the gap does not close.
-        """
+        """Solve the restricted problem; MasterError if the gap does not close."""
         omega = risk.quadratic
-        if omega is None or not self.handles(risk):
-            raise MasterError("newton handles squared norms and traces, without extra constraints")
+        assert omega is not None
         if request.proximal is None and omega.curvature.min() <= 0:
             return self._proximal_point(risk, cuts, omega, request)
         if request.proximal is not None:
@@ -248,42 +242,8 @@ def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) 
     return at
 
 
-logger = logging.getLogger("structsvm")
-
-
-@dataclass(frozen=True)
-class AutoMaster(Master):
-    """Newton for squared norms, traces and their sums, cvxpy for everything else.
-
-    Where Newton fails cvxpy takes over. Measured in docs/solvers.md: Newton is hundreds of times
-    faster than conic solvers on large semi-definite matrices.
-
-    Examples
-    --------
-    >>> from structsvm.solvers import AutoMaster, CuttingPlane, CvxpyMaster
-    >>> CuttingPlane(master=AutoMaster(conic=CvxpyMaster("SCS"))).master.conic
-    CvxpyMaster(solver='SCS')
-    """
-
-    newton: NewtonMaster = field(default_factory=NewtonMaster)
-    conic: CvxpyMaster = field(default_factory=CvxpyMaster)
-
-    def solve(
-        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
-    ) -> MasterSolution:
-        if not self.newton.handles(risk):
-            return self.conic.solve(risk, cuts, request)
-        try:
-            return self.newton.solve(risk, cuts, request)
-        except (MasterError, ArithmeticError, ValueError) as error:  # LinAlgError is one
-            logger.info("%s: the conic solver takes over", error)
-            answer = self.conic.solve(risk, cuts, request)
-            return replace(answer, label=f"{error}, {answer.label}")
-
-
 def master_from(name: str | Master) -> Master:
     """A master itself, or the one of a name."""
     if isinstance(name, Master):
         return name
-    named: dict[str, Master] = {"auto": AutoMaster(), "newton": NewtonMaster()}
-    return named.get(name.lower()) or CvxpyMaster(name)
+    return NewtonMaster() if name.lower() in ("auto", "newton") else CvxpyMaster(name)

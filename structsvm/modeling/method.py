@@ -511,7 +511,7 @@ class ProgramRun(CutRun):
         self._largest = np.maximum(self._largest, self._heights)
         self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
         self.oracle_calls += found.calls
-        self.certificate.qualities.add(found.quality)
+        self.certificate.quality = weakest((self.certificate.quality, found.quality))
         return found
 
     def _of_atom(self, a: int, w: Floats, parts: Sequence[Planes]) -> Planes:

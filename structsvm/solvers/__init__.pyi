@@ -1,5 +1,4 @@
 from structsvm.masters.cvxpy import CvxpyMaster as CvxpyMaster
-from structsvm.masters.newton import AutoMaster as AutoMaster
 from structsvm.masters.newton import NewtonMaster as NewtonMaster
 from structsvm.solvers.auto import solver_from as solver_from
 from structsvm.solvers.base import Solver as Solver

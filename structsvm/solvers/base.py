@@ -11,7 +11,7 @@ from os import PathLike
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
 from structsvm.parallel import Backend, Serial, single_threaded
-from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
+from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import RunOverError, Step, Stopping
@@ -97,13 +97,18 @@ class Solver(ABC):
         MasterError, OracleError
             When the first restricted problem or a sample has no answer.
         """
-        if not isinstance(risk, CutRun):
-            self.check(risk)
+        run: AnyRun
         checkpoint = None
-        if resume is not None:
-            assert not isinstance(risk, CutRun)
-            checkpoint = Checkpoint(resume, identity(risk, self))
-        run = self._begin(risk, memory)
+        if isinstance(risk, CutRun):
+            run, risk.stopping = risk, self.stopping
+        else:
+            self.check(risk)
+            if resume is not None:
+                checkpoint = Checkpoint(resume, identity(risk, self))
+            if isinstance(risk, CompositeRisk):
+                run = Descent(risk, self.stopping)
+            else:
+                run = Run(risk, self.stopping, (memory or Memory()).of(risk, self))
         with (
             nullcontext() if checkpoint is None else checkpoint.held(),
             single_threaded(),
@@ -132,14 +137,6 @@ class Solver(ABC):
                 raise LearningError(f"{status.value}; {UNBOUNDED if unbounded else NONE}", status)
             return run.solution(status)
 
-    def _begin(self, risk: Risk | CutRun, memory: Memory | None) -> AnyRun:
-        if isinstance(risk, RegularizedRisk):
-            return Run(risk, self.stopping, (memory or Memory()).of(risk, self))
-        if isinstance(risk, CompositeRisk):
-            return Descent(risk, self.stopping)
-        risk.stopping = self.stopping
-        return risk
-
 
 @dataclass
 class _Loop:
@@ -159,9 +156,9 @@ class _Loop:
         status = self.status_after(step)
         self.keep(now=status is not None)
         if is_watched():
-            gap, calls = entry.gap, f"{entry.oracle_calls} oracle calls"
+            gap = entry.gap
             state = f"gap {gap:.2g}" if gap < float("inf") else f"objective {entry.upper:.6g}"
-            words = f"iteration {entry.iteration + 1}, {state}, {calls}"
+            words = f"iteration {entry.iteration + 1}, {state}, {entry.oracle_calls} oracle calls"
             tell(words, run.stopping.part(entry))
         if self.callback is not None:
             self.callback(entry)
@@ -178,17 +175,16 @@ class _Loop:
 
     def status_after(self, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""
-        certificate, stopping = self.run.certificate, self.run.stopping
+        certificate, tol = self.run.certificate, self.run.stopping.tol
         if not certificate.entries:
             return None
         if step.stationary:
             return Status.STATIONARY
-        if certificate.gap <= stopping.tol:
-            return certificate.status(stopping.tol)
+        if certificate.gap <= tol or (step.stalled and certificate.nothing_to_learn(tol)):
+            return certificate.status(tol)
         if step.stalled:
-            found = certificate.nothing_to_learn(stopping.tol)
-            return certificate.status(stopping.tol) if found else Status.STALLED
-        is_last = len(certificate.entries) >= stopping.max_iter
+            return Status.STALLED
+        is_last = len(certificate.entries) >= self.run.stopping.max_iter
         return Status.MAX_ITER if is_last else None
 
     def end(self, end: RunOverError | MasterError | KeyboardInterrupt) -> Status:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
-from structsvm.solvers.planes import Planes
+from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality, Status
 from structsvm.storage.codec import check_fields
 from structsvm.support.arrays import Floats
@@ -46,7 +46,8 @@ class Certificate:
         self.best: Floats | None = None
         self.caught: str | None = None
         """Which oracle claimed more than it can keep, if one did: nothing it says is certified."""
-        self.qualities: set[Quality] = set()
+        self.quality = Quality.EXACT
+        """The weakest of the answers."""
         self.entries: list[HistoryEntry] = []
         self._started = time.perf_counter()
 
@@ -74,16 +75,14 @@ class Certificate:
 
     def note_answers(self, evaluation: Planes) -> None:
         """Take note of what the answers certify, and of one that is worse than the truth."""
-        self.qualities.add(evaluation.quality)
+        self.quality = weakest((self.quality, evaluation.quality))
         if evaluation.caught is not None:
-            self.catch(f"sample {evaluation.caught}", "the true one")
+            self._catch(f"sample {evaluation.caught}: a labelling worse than the true one")
 
-    def catch(self, whose: str, better: str) -> None:
+    def _catch(self, what: str) -> None:
         """Treat all oracles as heuristic from now on: one has claimed a maximum that is none."""
-        self.qualities.add(Quality.HEURISTIC)
-        self.certified_upper = np.inf
-        if self.caught is None:
-            self.caught = f"{whose}: a labelling worse than {better}"
+        self.quality, self.certified_upper = Quality.HEURISTIC, np.inf
+        self.caught = self.caught or what
 
     def update_upper(
         self, evaluation: Planes, known: Floats | None = None, count: bool = True
@@ -112,9 +111,9 @@ class Certificate:
         """
         slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * size
         worse = (known > losses + slips).nonzero()[0]
-        if worse.size and Quality.HEURISTIC not in self.qualities:
+        if worse.size and self.quality is not Quality.HEURISTIC:
             whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
-            self.catch(whose, "one found before or since")
+            self._catch(f"{whose}: a labelling worse than one found before or since")
 
     def update_best(self, upper: float, w: Floats) -> bool:
         """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
@@ -133,12 +132,9 @@ class Certificate:
 
     def record(self, oracle_calls: int, n_cuts: int, label: str) -> HistoryEntry:
         """Add an iteration to the history."""
-        bounds = self.lower, self.upper, self.gap
-        entry = HistoryEntry(
-            len(self.entries), self.seconds, oracle_calls, *bounds, n_cuts=n_cuts, master=label
-        )
-        self.entries.append(entry)
-        return entry
+        now, bounds = (len(self.entries), self.seconds), (self.lower, self.upper, self.gap)
+        self.entries.append(HistoryEntry(*now, oracle_calls, *bounds, n_cuts, label))
+        return self.entries[-1]
 
     @property
     def is_crossed(self) -> bool:
@@ -152,11 +148,11 @@ class Certificate:
 
     def status(self, tol: float) -> Status:
         """The status of a run that reached its tolerance."""
-        if Quality.HEURISTIC in self.qualities:
+        if self.quality is Quality.HEURISTIC:
             return Status.CONTRADICTED if self.is_crossed else Status.HEURISTIC
         if self.nothing_to_learn(tol):
             return Status.NOTHING_TO_LEARN
-        return Status.RELAXED if Quality.RELAXATION in self.qualities else Status.OPTIMAL
+        return Status.RELAXED if self.quality is Quality.RELAXATION else Status.OPTIMAL
 
     def nothing_to_learn(self, tol: float) -> bool:
         """Whether no weight has an objective below that of the null weight, within a tolerance."""
@@ -167,8 +163,7 @@ class Certificate:
     def header(self) -> dict[str, Any]:
         """The state as plain values, without the best weight."""
         plain = {name: getattr(self, name) for name in (*NUMBERS, "bound", "caught", "seconds")}
-        plain["qualities"] = sorted(quality.name for quality in self.qualities)
-        return plain | {"history": [astuple(entry) for entry in self.entries]}
+        return plain | {"quality": self.quality.name, "history": list(map(astuple, self.entries))}
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
         """Take over the state that :meth:`header` told; LookupError, TypeError or ValueError."""
@@ -176,7 +171,7 @@ class Certificate:
             setattr(self, name, float(header[name]))
         self.caught = None if header["caught"] is None else str(header["caught"])
         self.bound, self.best = str(header["bound"]), best
-        self.qualities = {Quality[name] for name in header["qualities"]}
+        self.quality = Quality[header["quality"]]
         self.entries = [HistoryEntry(*row) for row in header["history"]]
         for entry in self.entries:
             check_fields(HistoryEntry, vars(entry))
@@ -185,10 +180,12 @@ class Certificate:
     def solution(self, status: Status, oracle_calls: int) -> Solution:
         """The best weight with its certificate; CertificateError if its bounds have crossed."""
         assert self.best is not None
-        lower, bound = self.lower, self.bound
-        # Of a heuristic oracle crossed bounds say that it found too little.
-        if Quality.HEURISTIC in self.qualities:
-            bound = f"lower bound {bound}, upper bound as found by a heuristic oracle"
+        lower, bound = min(self.lower, self.upper), self.bound
+        if self.quality is Quality.HEURISTIC:  # whose crossed bounds say that it found too little
+            lower, bound = (
+                self.lower,
+                f"lower bound {bound}, upper bound as found by a heuristic oracle",
+            )
         elif self.is_crossed:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
@@ -196,10 +193,8 @@ class Certificate:
                 "regularizer is not convex: check the plugin with structsvm.testing, or rescale "
                 "data whose scales leave no digits"
             )
-        else:
-            lower = min(self.lower, self.upper)
-            if Quality.RELAXATION in self.qualities:
-                bound = f"{bound}, for the relaxation"
+        elif self.quality is Quality.RELAXATION:
+            bound = f"{bound}, for the relaxation"
         return Solution(
             w=self.best,
             lower=lower,
@@ -256,36 +251,21 @@ class Stopping:
     max_calls: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("tol", "max_seconds"):
-            refuse_unless(getattr(self, name) > 0, name, "> 0", getattr(self, name))
+        refuse_unless(self.tol > 0, "tol", "> 0", self.tol)
+        refuse_unless(self.max_seconds > 0, "max_seconds", "> 0", self.max_seconds)
         refuse_below(1, "max_iter", self.max_iter)
         if self.max_calls is not None:
             refuse_below(1, "max_calls", self.max_calls)
 
-    def seconds_left(self, seconds: float, oracle_calls: int) -> float:
-        """The seconds left after these, for the last of so many oracle calls.
-
-        Raises
-        ------
-        BudgetSpentError
-            When the time is over, or these are too many calls.
-        """
-        if seconds > self.max_seconds:
-            raise BudgetSpentError(Status.MAX_SECONDS)
-        if self.max_calls is not None and oracle_calls > self.max_calls:
-            raise BudgetSpentError(Status.MAX_CALLS)
-        return self.max_seconds - seconds
-
     def part(self, entry: HistoryEntry) -> float:
         """A guess of how much of a run is done, from 0 to 1, by a gap that closes geometrically."""
-        spent = [(entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds]
-        if self.max_calls is not None:
-            spent.append(entry.oracle_calls / self.max_calls)
         if entry.gap <= self.tol:
             return 1.0
-        if entry.gap < 1.0:
-            spent.append(float(np.log(entry.gap) / np.log(self.tol)))
-        return max(spent)
+        calls = entry.oracle_calls / (self.max_calls or np.inf)
+        closed = float(np.log(entry.gap) / np.log(self.tol)) if entry.gap < 1.0 else 0.0
+        return max(
+            (entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds, calls, closed
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.masters.base import Cut, Master, MasterSolution, Proximal, Request, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import AutoMaster, master_from
+from structsvm.masters.newton import NewtonMaster, master_from
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
@@ -83,7 +83,7 @@ class CuttingPlane(Solver):
 
     stopping: Stopping = field(default_factory=Stopping)
     slack: str = "n"
-    master: Master | str = field(default_factory=AutoMaster)
+    master: Master | str = field(default_factory=NewtonMaster)
     damping: float = 0.5
     proximal: float | None = None
     max_idle: int = 10

@@ -221,8 +221,8 @@ class Memory:
         """Losses at the best weight of the run before."""
         self.state: Mapping[str, NDArray[Any]] | None = None
         """The state of the solver, from which the next run starts."""
-        self.qualities: frozenset[Quality] = frozenset()
-        """Qualities of the answers that this state comes from."""
+        self.quality = Quality.EXACT
+        """The weakest of the answers that this state comes from."""
         self.caught: str | None = None
         """Description of an oracle that claimed more than it could keep."""
         self.seen: dict[bytes, Planes] = {}

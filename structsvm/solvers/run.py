@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
+from structsvm.errors import OracleWarning, warn
 from structsvm.masters.base import (
     ActiveCut,
     Cut,
@@ -21,10 +20,9 @@ from structsvm.masters.base import (
     MasterSolution,
     Request,
     WorkingSet,
-    checked,
 )
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import CvxpyMaster, solve_with
+from structsvm.masters.cvxpy import solve_with, solved
 from structsvm.parallel import SerialSession, Session
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import Quadratic
@@ -38,8 +36,6 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 
 __all__ = ["AnyRun", "CutRun", "Descent", "Run"]
-
-logger = logging.getLogger("structsvm")
 
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
@@ -80,13 +76,15 @@ class AnyRun:
         return self.certificate.solution(status, self.oracle_calls)
 
     def seconds_left(self, calls: int) -> float:
-        """The seconds left for so many more oracle calls, of which the first N are always made.
-
-        BudgetSpentError if there are none.
-        """
+        """The seconds left for so many more oracle calls, of which the first N are always made."""
+        stopping, seconds = self.stopping, self.certificate.seconds
         if self.oracle_calls < self.n_samples:
             return np.inf
-        return self.stopping.seconds_left(self.certificate.seconds, self.oracle_calls + calls)
+        if seconds > stopping.max_seconds:
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        if stopping.max_calls is not None and self.oracle_calls + calls > stopping.max_calls:
+            raise BudgetSpentError(Status.MAX_CALLS)
+        return stopping.max_seconds - seconds
 
 
 class CutRun(AnyRun, ABC):
@@ -154,8 +152,7 @@ class Run(CutRun):
         self.memory = Memory() if memory is None else memory
         self.state = self.memory.state
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
-        self.certificate.qualities |= self.memory.qualities
-        self.certificate.caught = self.memory.caught
+        self.certificate.quality, self.certificate.caught = self.memory.quality, self.memory.caught
         self.is_started = False
         """Whether the null weight, which gaps refer to, has been evaluated."""
         self.parts = blocks_of(risk)
@@ -173,14 +170,7 @@ class Run(CutRun):
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         risk, certificate = self.risk, self.certificate
-        try:
-            answer = checked(master.solve(risk, cuts, request), risk, cuts)
-        except (MasterError, ArithmeticError, ValueError) as error:
-            if isinstance(error, SettingsError) or isinstance(master, CvxpyMaster):
-                raise
-            logger.warning("the master failed (%s): the conic solver takes over", error)
-            answer = checked(CvxpyMaster().solve(risk, cuts, request), risk, cuts)
-            answer = replace(answer, label=f"master failed: {error}, {answer.label}")
+        answer = solved(master, risk, cuts, request)
         upper = certificate.certified_upper
         bound = lower_bound(risk, cuts, answer.multipliers, upper, self._truths)
         if certificate.update_lower(*bound):
@@ -203,7 +193,7 @@ class Run(CutRun):
         if certificate.best is not None:
             losses = certificate.upper - self.risk.penalty(certificate.best)
             weights.append((certificate.best, losses))
-        may_find_less = Quality.HEURISTIC in certificate.qualities
+        may_find_less = certificate.quality is Quality.HEURISTIC
         for w, before in weights:
             answers = self.session.map_shares(separate_share, (w, whole, np.inf))
             found = Planes.joined(answers).summed()
@@ -214,8 +204,7 @@ class Run(CutRun):
 
     def remember(self, step: Step) -> None:
         self.memory.state = step.state()
-        self.memory.qualities = frozenset(self.certificate.qualities)
-        self.memory.caught = self.certificate.caught
+        self.memory.quality, self.memory.caught = self.certificate.quality, self.certificate.caught
 
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate, and the labellings it follows from."""
