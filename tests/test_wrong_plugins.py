@@ -91,7 +91,7 @@ SOLVERS = [
         ("slack", "returned the slack -1.0"),
         ("no slack", "returned the slack None"),
         ("vector of slacks", "returned the slack array"),
-        ("another feature", r"separate returned the feature .* where joint_feature gives its"),
+        ("another feature", r"separate returned the feature .* where joint_feature has .* of its"),
         (
             "another size",
             r"returned the feature an array of float64 of shape \(1,\) .* dimension 6",

@@ -38,7 +38,7 @@ from structsvm.status import Status
 from structsvm.storage.codec import refuse_unstored
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import read_only, refuse_below, shown
-from structsvm.support.contract import asked, difference, nothing_written
+from structsvm.support.contract import asked, difference
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
@@ -289,8 +289,7 @@ class StructuredSVM(ProblemParameters):
         )
         w, found = read_only(self.solution_.w), []
         for i, x in enumerate(stage("predicting", samples.xs)):
-            method = f"sample {i}: {type(self.problem_).__name__}.predict"
-            with asked(self.problem_, "predict", f"sample {i}"), nothing_written(method):
+            with asked(self.problem_, "predict", f"sample {i}"):
                 found.append(self.problem_.predict(w, x))
         return found
 

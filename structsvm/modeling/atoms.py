@@ -20,7 +20,7 @@ from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import read_only, refuse_below, refuse_unlisted, shown
-from structsvm.support.contract import hook, nothing_written
+from structsvm.support.contract import hook
 
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""
@@ -369,14 +369,14 @@ class OraclePart(Part):
             for piece, shape in zip(np.split(point, ends), self.shapes, strict=True)
         ]
         try:
-            with nothing_written(f"{self.name}: the oracle"):
-                return self.oracle(*arguments, *parameters)
+            return self.oracle(*arguments, *parameters)
         except StructSVMError:
             raise
         except Exception as error:
-            raise OracleError(
-                f"{self.name}: the oracle raised {type(error).__name__}: {error}"
-            ) from error
+            did = f"raised {type(error).__name__}: {error}"
+            if "read-only" in str(error):
+                did = f"modified its input ({error}): copy before writing"
+            raise OracleError(f"{self.name}: the oracle {did}") from error
 
     def _slopes(self, found: Any) -> Floats:
         """As rows of one matrix, (n, d)."""

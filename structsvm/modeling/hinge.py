@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -94,8 +94,7 @@ class StructuredHinge(OracleAtom):
     ) -> None:
         risk, weights = risk_and_weights(problem, Xs, ys, weight, sample_weight, label)
         self.risk, self.called, self.pool, self.n_terms = risk, label, Pool(), risk.n_samples
-        # Planes are all that is asked of them.
-        self.blocks = [replace(block, keeps_labellings=False) for block in blocks_of(risk)]
+        self.blocks = blocks_of(risk, keeps_labellings=False)  # planes are all that is asked
         super().__init__(*weights)
 
     def parts(self, atom: int) -> Sequence[Part]:

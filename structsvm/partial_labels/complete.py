@@ -30,7 +30,7 @@ from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import read_only
-from structsvm.support.contract import asked, nothing_written, raise_wrong
+from structsvm.support.contract import asked, raise_wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +140,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
     words, contiguous = problem.traits.words, problem.traits.contiguous
     found = []
     for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
-        with (
-            about(f"{words.whole} {i}"),
-            asked(problem, "encode", f"{words.whole} {i}"),
-            nothing_written(f"encode, of {words.whole} {i},"),
-        ):
+        with about(f"{words.whole} {i}"), asked(problem, "encode", f"{words.whole} {i}"):
             given = read_only(y) if type(y) is np.ndarray else y
             known = problem.learning.known_labels(given, sample)
             labels = as_partial(known, sample.n_samples, words.item)

@@ -41,7 +41,6 @@ from structsvm.support.contract import (
     asked,
     at_once,
     hook,
-    nothing_written,
     overrides,
     promises,
     raise_wrong,
@@ -257,10 +256,7 @@ class MetricObjective(Objective, Problem):
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
         """The ``i``-th training sample, which maximises with the loss and map of the problem."""
         problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
-        with (
-            asked(problem, "training_sample", where),
-            nothing_written(f"{type(problem).__name__}.training_sample"),
-        ):
+        with asked(problem, "training_sample", where):
             sample = problem.training_sample(x, y)
         pairs = {
             "losses": ("loss", problem.loss, sample.losses),

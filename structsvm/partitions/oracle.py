@@ -17,7 +17,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.checks import read_only, shown
-from structsvm.support.contract import Contract, asked, hook, nothing_written, overrides
+from structsvm.support.contract import Contract, asked, hook, overrides
 
 # ---- the objective ``Tr(A M)`` of loss-augmented inference, in factored form
 
@@ -420,7 +420,7 @@ class Oracle(Contract):
         """
         self.refuse(constraint, objective.n_samples)
         self._refuse_gaps(objective)
-        with asked(self, "maximize"), nothing_written(f"{type(self).__name__}.maximize"):
+        with asked(self, "maximize"):
             answer = self.maximize(objective, constraint)
         self._verify("maximize", answer, objective, constraint)
         return answer
@@ -503,7 +503,7 @@ class Oracle(Contract):
         """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`, and as many."""
         for objective in objectives:
             self._refuse_gaps(objective)
-        with asked(self, "maximize_all"), nothing_written(f"{type(self).__name__}.maximize_all"):
+        with asked(self, "maximize_all"):
             answers = self.maximize_all(objectives)
         if len(answers) != len(objectives):
             raise PluginError(

@@ -30,9 +30,10 @@ from structsvm.solution import Solution, SupportLabelling
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME, Checkpoint
 from structsvm.solvers.planes import Memory, PlaneCache, Planes
-from structsvm.solvers.separation import blocks_of, separate_one, separate_share, truth_size
+from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import read_only
 from structsvm.support.contract import hook
 
 __all__ = ["AnyRun", "CutRun", "Descent", "Run"]
@@ -311,8 +312,10 @@ class Run(CutRun):
         """Call the oracle of one sample, here: intercept and slope of its plane."""
         self.seconds_left(1)
         block = next(block for block in self.parts if i <= block.samples[-1])
-        found = separate_one(block, w, np.arange(self.n_samples), i - block.samples[0])
-        self.oracle_calls += found.calls
+        j = i - block.samples[0]
+        answer = block.call("separate", i, read_only(w), block.xs[j], block.ys[j])
+        (found,) = planes_of([[block.row(j, answer, w.size)]], w, np.arange(self.n_samples))
+        self.oracle_calls += 1
         self.certificate.note_answers(found)
         return float(found.intercepts[0]), found.slopes[0]
 

@@ -20,7 +20,7 @@ from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, read_only, shown
-from structsvm.support.contract import asked, culprit, difference
+from structsvm.support.contract import asked, difference, raise_named
 
 # ---- what a problem must answer
 
@@ -34,21 +34,10 @@ ALIKE = 1e-6
 NUMBERS = int | float | np.bool_ | np.integer | np.floating
 """What is one number, the truth values among them."""
 
+GIVEN = "separate returned the feature"
+
 TRIALS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling is looked for, where the first has no loss."""
-
-
-def raise_named(problem: Problem, error: Exception, sample: int) -> NoReturn:
-    """Raise an error of ``separate`` with the sample."""
-    if isinstance(error, StructSVMError):
-        error.add_note(f"while separating sample {sample}")
-        raise error
-    named = culprit(error) or f"{type(problem).__name__}.separate"
-    failed = f"sample {sample}: {named} raised {type(error).__name__}: {error}"
-    kind: type[Exception] = OracleError
-    if isinstance(error, ValueError) and "read-only" in str(error):
-        kind, failed = PluginError, f"{failed}: copy what it was given before writing to it"
-    raise kind(failed) from error
 
 
 def refuse(problem: Problem, sample: int, said: str) -> NoReturn:
@@ -60,10 +49,8 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
     """The answer about a sample, with which all that a problem promises is checked."""
     where = f"sample {sample}"
     with unchanged(problem, x, y, sample):
-        try:
+        with asked(problem, "separate", where):
             answer = problem.separate(w, x, y)
-        except Exception as error:
-            raise_named(problem, error, sample)
         check_separation(problem, answer, sample)
         with asked(problem, "joint_feature", where):
             phi = check_feature(problem, problem.joint_feature(x, answer.y), w.size, sample)
@@ -76,7 +63,14 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
             loss = check_loss(problem, problem.loss(y, answer.y), sample)
             of_truth = check_loss(problem, problem.loss(y, y), sample)
         if answer.feature is not None:
-            _check_same(problem, answer.feature, held, sample)
+            own = check_feature(problem, answer.feature, w.size, sample, GIVEN)
+            size = max(float(np.abs(held).max()), 1.0)
+            if not np.allclose(own, held, rtol=0.0, atol=ALIKE * size, equal_nan=True):
+                at = int(np.argmax(np.abs(own - held)))
+                said = (
+                    f"{GIVEN} {own[at]:.6g} where joint_feature gives its labelling {held[at]:.6g}"
+                )
+                refuse(problem, sample, f"{said}: return what joint_feature does, or None")
         if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
             said = f"loss(y, y) is {of_truth!r} for the true labelling y"
             refuse(problem, sample, f"{said}: the truth must not cost anything")
@@ -116,17 +110,6 @@ def check_loss(problem: Problem, loss: object, sample: int) -> float:
     return float(loss)
 
 
-def _check_same(problem: Problem, said: Any, own: Floats, sample: int) -> None:
-    """Check that ``separate`` returned the feature that ``joint_feature`` gives its labelling."""
-    check_feature(problem, said, own.size, sample, "separate returned the feature")
-    size = max(float(np.abs(own).max()), 1.0)
-    if np.allclose(said, own, rtol=0.0, atol=ALIKE * size, equal_nan=True):
-        return
-    at = int(np.argmax(np.abs(said - own)))
-    found = f"separate returned the feature {said[at]:.6g} where joint_feature gives its labelling"
-    refuse(problem, sample, f"{found} {own[at]:.6g}: return what joint_feature does, or None")
-
-
 @contextmanager
 def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
     """Refuse a problem that changes the sample or the labelling it was given in the meantime."""
@@ -139,8 +122,7 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
         attribute = difference(copied, now)
         if attribute is None:
             continue
-        said = f"{type(problem).__name__} changed the {what} that it was given, in separate, "
-        said += "joint_feature or loss"
+        said = f"{type(problem).__name__} changed the {what} that it was given"
         if attribute:
             said = f"{attribute} was changed while the {what} was separated"
         raise PluginError(f"sample {sample}: {said}: copy before writing, and keep settings only")
@@ -162,14 +144,14 @@ def _check_no_better(
         best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
         rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
         if better > best + float(found.slack) + rounding:
-            refuse(
-                problem,
-                sample,
+            said = (
                 f"separate found a labelling with the loss {costs[0]:.6g} where another, which it "
-                f"found at another weight, is worth {better - best:.6g} more: maximise "
-                "loss(y, y') + <w, joint_feature(x, y')>, with a plus before the loss, or return "
-                "Quality.HEURISTIC",
             )
+            said += (
+                f"found at another weight, is worth {better - best:.6g} more: maximise loss(y, y')"
+            )
+            said += " + <w, joint_feature(x, y')>, with a plus before the loss, or return "
+            refuse(problem, sample, f"{said}Quality.HEURISTIC")
 
 
 # ---- blocks of samples, which are separated wherever they are: what travels is small
@@ -209,18 +191,10 @@ class Block:
     ys: Sequence[Any]
     sample_weight: Floats
     keeps_truths: bool
-    checks_first: bool
-    """Whether the first answer is checked for all promises; not of a model of our own."""
     keeps_labellings: bool
-    _checked: bool = field(default=False, init=False, repr=False)
+    checks_first: bool
+    """Whether all promises are still to be checked with an answer: not of a model of our own."""
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
-
-    def first_answer(self, w: Floats) -> list[Separation]:
-        """The answer about the first sample of the risk, once, with which promises are checked."""
-        if self.samples[0] != 0 or self._checked or not self.checks_first:
-            return []
-        self._checked = True
-        return [check_first_answer(self.problem, self.xs[0], self.ys[0], 0, w)]
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
         """Checked columns from which the plane of the ``j``-th sample is computed."""
@@ -229,50 +203,46 @@ class Block:
         if answer.feature is None:
             phi = self.feature(j, answer.y, dim)
         else:
-            said = "separate returned the feature"
-            phi = check_feature(problem, answer.feature, dim, sample, said)
-        found = self._called("loss", sample, self.ys[j], answer.y)
-        loss = check_loss(problem, found, sample)
-        omega = float(self.sample_weight[j])
+            phi = check_feature(problem, answer.feature, dim, sample, GIVEN)
+        loss = check_loss(problem, self.call("loss", sample, self.ys[j], answer.y), sample)
+        omega, labellings = float(self.sample_weight[j]), None
         slack = omega * answer.slack if omega > 0 else 0.0
-        labellings = None
         if self.keeps_labellings:
-            kept = self._called("kept", sample, answer.y)
+            kept = self.call("kept", sample, answer.y)
             if kept is not None and getattr(kept, "n_bytes", 0) <= MOST_BYTES:
                 labellings = ((sample, kept, loss, 1.0),)
         return sample, answer.quality, omega, phi, self.truth(j, dim), loss, slack, labellings
 
+    def call(self, method: str, sample: int, *args: Any) -> Any:
+        try:  # a context around every call takes longer than many a call
+            return getattr(self.problem, method)(*args)
+        except Exception as error:
+            raise_named(self.problem, method, f"sample {sample}", error)
+
     def feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
-        phi = self._called("joint_feature", sample, self.xs[j], y)
+        phi = self.call("joint_feature", sample, self.xs[j], y)
         return check_feature(self.problem, phi, dim, sample)
 
-    def _called(self, method: str, sample: int, *args: Any) -> Any:
-        try:
-            return getattr(self.problem, method)(*args)
-        except Exception:  # a context around every call takes longer than many a call
-            with asked(self.problem, method, f"sample {sample}"):
-                raise
-
     def truth(self, j: int, dim: int) -> Floats:
-        if j in self._truths:
-            return self._truths[j]
-        truth = self.feature(j, self.ys[j], dim)
-        if self.keeps_truths:
-            self._truths[j] = truth
+        truth = self._truths.get(j)
+        if truth is None:
+            truth = self.feature(j, self.ys[j], dim)
+            if self.keeps_truths:
+                self._truths[j] = truth
         return truth
 
 
-def blocks_of(risk: RegularizedRisk) -> list[Block]:
+def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Block]:
     """The samples of a risk in blocks, whose number depends on that of the samples alone."""
     N, own = risk.n_samples, risk.is_model
-    keeps = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
+    keeps_truths = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
     found = []
     for part in np.array_split(np.arange(N), min(N, MOST_BLOCKS)):
         samples = part.tolist()
         xs, ys = [risk.xs[i] for i in samples], [risk.ys[i] for i in samples]
-        weights = risk.sample_weight[part]
-        found.append(Block(risk.problem, samples, xs, ys, weights, keeps, not own, not own))
+        how = keeps_truths, keeps_labellings and not own, samples[0] == 0 and not own
+        found.append(Block(risk.problem, samples, xs, ys, risk.sample_weight[part], *how))
     return found
 
 
@@ -282,8 +252,11 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
     None of a block for which there was no time.
     """
     w, groups, deadline = question
-    problem, w = blocks[0].problem, read_only(w)
-    known = blocks[0].first_answer(w) if time.time() <= deadline else []
+    (first, *_), w, known = blocks, read_only(w), []
+    problem = first.problem
+    if first.checks_first and time.time() <= deadline:
+        first.checks_first = False
+        known = [check_first_answer(problem, first.xs[0], first.ys[0], 0, w)]
     samples = chain.from_iterable(zip(block.xs, block.ys, strict=True) for block in blocks)
     answers = chain(known, problem.separate_all(w, islice(samples, len(known), None)))
     planes: list[Planes | None] = []
@@ -294,7 +267,7 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
             try:
                 answer: Any = next(answers, None)
             except Exception as error:
-                raise_named(problem, error, block.samples[len(rows)])
+                raise_named(problem, "separate", f"sample {block.samples[len(rows)]}", error)
             rows.append(block.row(len(rows), answer, w.size))
         if len(rows) < len(block.xs):
             break
@@ -303,21 +276,10 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
             planes += planes_of(waiting, w, groups)
             waiting = []
     else:
-        try:
+        with asked(problem, "separate"):
             next(answers, None)  # raises what failed of many at once, once each has been answered
-        except Exception as error:
-            raise_named(problem, error, blocks[-1].samples[-1])
     planes += planes_of(waiting, w, groups)
     return planes + [None] * (len(blocks) - len(planes))
-
-
-def separate_one(block: Block, w: Floats, groups: Ints, j: int) -> Planes:
-    """Call the oracle of the ``j``-th sample of a block: its plane."""
-    try:
-        answer = block.problem.separate(read_only(w), block.xs[j], block.ys[j])
-    except Exception as error:
-        raise_named(block.problem, error, block.samples[j])
-    return planes_of([[block.row(j, answer, w.size)]], w, groups)[0]
 
 
 def truth_size(block: Block, dim: int) -> Floats:
@@ -358,19 +320,14 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
     for block in blocks:
         begin, end = end, end + len(block)
         some = slice(begin, end)
+        columns = slopes[some], intercepts[some], values[some], slack[some]
         planes = Planes(
-            w,
-            groups[list(samples[some])],
-            slopes[some],
-            intercepts[some],
-            values[some],
-            slack[some],
-            weakest(qualities[some]),
-            sum(sizes[some].tolist()),
-            len(block),
-            labellings[some],
-            sum(at_most[some].tolist()),
-            next((i for i in caught[some] if i is not None), None),
+            *(w, groups[list(samples[some])], *columns, weakest(qualities[some])),
+            size=sum(sizes[some].tolist()),
+            calls=len(block),
+            labellings=labellings[some],
+            at_most=sum(at_most[some].tolist()),
+            caught=next((i for i in caught[some] if i is not None), None),
         )
         found.append(planes.summed())
     return found

@@ -58,14 +58,20 @@ def asked(plugin: object, method: str, where: str | Callable[[], str] = "") -> I
     try:
         yield
     except Exception as error:
-        at = where if isinstance(where, str) else where()
-        if isinstance(error, PluginError | OracleError) and at not in str(error):
-            raise type(error)(f"{at}: {error}") from error
-        if isinstance(error, StructSVMError):
-            raise
-        named = culprit(error) or f"{type(plugin).__name__}.{method}"
-        said = f"{named} raised {type(error).__name__}: {error}"
-        raise PluginError(f"{at}: {said}" if at else said) from error
+        raise_named(plugin, method, where if isinstance(where, str) else where(), error)
+
+
+def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoReturn:
+    """Raise an error of a plugin's code with its method and the sample."""
+    if isinstance(error, PluginError | OracleError) and at not in str(error):
+        raise type(error)(f"{at}: {error}") from error
+    if isinstance(error, StructSVMError):
+        raise error
+    said = f"raised {type(error).__name__}: {error}"
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        said = f"modified its input ({error}): copy before writing"
+    named = culprit(error) or f"{type(plugin).__name__}.{method}"
+    raise PluginError(f"{at}: {named} {said}" if at else f"{named} {said}") from error
 
 
 @contextmanager
@@ -228,14 +234,3 @@ def _equal(before: Any, now: Any) -> bool:
         return bool(before == now) or before != before  # NaN
     except (TypeError, ValueError, pickle.PicklingError):
         return True
-
-
-@contextmanager
-def nothing_written(method: str) -> Iterator[None]:
-    """Name the method that writes to what it was given, which is read-only."""
-    try:
-        yield
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise PluginError(f"{method} modified its input ({error}): copy before writing") from error
