@@ -67,10 +67,9 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
             size = max(float(np.abs(held).max()), 1.0)
             if not np.allclose(own, held, rtol=0.0, atol=ALIKE * size, equal_nan=True):
                 at = int(np.argmax(np.abs(own - held)))
-                said = (
-                    f"{GIVEN} {own[at]:.6g} where joint_feature gives its labelling {held[at]:.6g}"
-                )
-                refuse(problem, sample, f"{said}: return what joint_feature does, or None")
+                said = f"{GIVEN} {own[at]:.6g} where joint_feature gives its labelling"
+                said = f"{said} {held[at]:.6g}: return what joint_feature does, or None"
+                refuse(problem, sample, said)
         if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
             said = f"loss(y, y) is {of_truth!r} for the true labelling y"
             refuse(problem, sample, f"{said}: the truth must not cost anything")
