@@ -144,13 +144,15 @@ def _check_no_better(
         rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
         if better > best + float(found.slack) + rounding:
             said = (
-                f"separate found a labelling with the loss {costs[0]:.6g} where another, which it "
+                f"separate found a labelling with the loss {costs[0]:.6g} where another, found at "
             )
             said += (
-                f"found at another weight, is worth {better - best:.6g} more: maximise loss(y, y')"
+                f"another weight, is worth {better - best:.6g} more: maximise loss(y, y') + <w, "
             )
-            said += " + <w, joint_feature(x, y')>, with a plus before the loss, or return "
-            refuse(problem, sample, f"{said}Quality.HEURISTIC")
+            said += (
+                "joint_feature(x, y')>, with a plus before the loss, or return Quality.HEURISTIC"
+            )
+            refuse(problem, sample, said)
 
 
 # ---- blocks of samples, which are separated wherever they are: what travels is small
