@@ -108,7 +108,7 @@ class CvxpyMaster(Master):
 
 
 def solved(master: Master, risk: Regularized, cuts: WorkingSet, request: Request) -> MasterSolution:
-    """Solve the restricted problem with a master, or a conic solver where that does not or fails."""
+    """Solve the restricted problem, by a conic solver where the master does not apply or fails."""
     if not master.handles(risk):
         master = CvxpyMaster()
     try:

@@ -147,4 +147,5 @@ def _hinges(risk: Risk, w: Floats) -> Floats:
     """The weighted hinge loss of each sample, (N,)."""
     if isinstance(risk, CompositeRisk):
         return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_samples)])
-    return Run(risk, Stopping()).losses(w)
+    run = Run(risk, Stopping())
+    return run.evaluate(w, run.groups("n")).values

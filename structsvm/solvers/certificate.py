@@ -181,11 +181,9 @@ class Certificate:
         """The best weight with its certificate; CertificateError if its bounds have crossed."""
         assert self.best is not None
         lower, bound = min(self.lower, self.upper), self.bound
-        if self.quality is Quality.HEURISTIC:  # whose crossed bounds say that it found too little
-            lower, bound = (
-                self.lower,
-                f"lower bound {bound}, upper bound as found by a heuristic oracle",
-            )
+        if self.quality is Quality.HEURISTIC:
+            lower = self.lower  # crossed bounds say that it found too little
+            bound = f"lower bound {bound}, upper bound as found by a heuristic oracle"
         elif self.is_crossed:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
@@ -261,11 +259,10 @@ class Stopping:
         """A guess of how much of a run is done, from 0 to 1, by a gap that closes geometrically."""
         if entry.gap <= self.tol:
             return 1.0
+        spent = (entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds
         calls = entry.oracle_calls / (self.max_calls or np.inf)
         closed = float(np.log(entry.gap) / np.log(self.tol)) if entry.gap < 1.0 else 0.0
-        return max(
-            (entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds, calls, closed
-        )
+        return max(*spent, calls, closed)
 
 
 @dataclass(frozen=True)

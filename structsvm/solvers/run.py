@@ -150,7 +150,7 @@ class Run(CutRun):
         self.n_samples, self.dim = risk.n_samples, risk.space.dim
         omega = risk.quadratic  # refuses a trace where it may be negative
         self.form = omega if risk.constraints is None else None
-        self.memory = Memory() if memory is None else memory
+        self.memory = memory or Memory()
         self.state = self.memory.state
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
         self.certificate.quality, self.certificate.caught = self.memory.quality, self.memory.caught
@@ -184,24 +184,21 @@ class Run(CutRun):
             return False
         self.saved, self.oracle_calls, stalled = saved
         self.state, self.is_started = self.saved, True
-        self._refute(checkpoint)
-        return stalled
-
-    def _refute(self, checkpoint: Checkpoint) -> None:
-        """Ask the oracles at the weights of a file: they have to find the losses that it has."""
-        certificate, whole = self.certificate, np.zeros(self.n_samples, dtype=np.int64)
+        # At its weights the oracles have to find the losses that the file has.
+        certificate = self.certificate
         weights = [(self.risk.null, certificate.null)]
         if certificate.best is not None:
             losses = certificate.upper - self.risk.penalty(certificate.best)
             weights.append((certificate.best, losses))
         may_find_less = certificate.quality is Quality.HEURISTIC
         for w, before in weights:
-            answers = self.session.map_shares(separate_share, (w, whole, np.inf))
-            found = Planes.joined(answers).summed()
+            question = w, self.groups("one"), np.inf
+            found = Planes.joined(self.session.map_shares(separate_share, question)).summed()
             loss = float((found.values + found.slacks).sum())
             rounding = SAME * (found.size + abs(before))
             if loss > before + rounding or (loss < before - rounding and not may_find_less):
                 checkpoint.refuse(loss, before)
+        return stalled
 
     def remember(self, step: Step) -> None:
         self.memory.state = step.state()
@@ -231,26 +228,21 @@ class Run(CutRun):
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
         self.is_started = True
-        null = self._noted(self._first(self.risk.null, groups))
-        self.certificate.set_reference(null, is_answer=self.certificate.best is not None)
-        cuts = null.cuts()
-        for w in self._starts:
-            found = self._noted(self._first(w, groups))
+        memory, cuts, of_null = self.memory, [], np.inf
+        for w in (self.risk.null, *self._starts):
+            seen = memory.seen.get(w.tobytes())
+            found = self._noted(self._called(w, groups) if seen is None else seen)
+            memory.seen[w.tobytes()] = found.without_cuts()
             cuts += found.cuts()
-            if found.penalty + found.values.sum() <= null.penalty + null.values.sum():
+            objective = found.penalty + found.values.sum()
+            if w is self.risk.null:
+                of_null, is_answer = objective, self.certificate.best is not None
+                self.certificate.set_reference(found, is_answer)
+            elif objective <= of_null:
                 break
-        if self.memory.best is not None:
-            self._noted(self.memory.best)
+        if memory.best is not None:
+            self._noted(memory.best)
         return cuts
-
-    def _first(self, w: Floats, groups: Ints) -> Planes:
-        """The losses at a weight from which all runs start, called for once."""
-        seen = self.memory.seen.get(w.tobytes())
-        if seen is not None:
-            return seen
-        found = self._called(w, groups)
-        self.memory.seen[w.tobytes()] = found.without_cuts()
-        return found
 
     def _noted(self, found: Planes, known: Floats | None = None) -> Planes:
         """An evaluation with Omega, after taking note of it as an upper bound."""
@@ -289,8 +281,8 @@ class Run(CutRun):
 
     def _called(self, w: Floats, groups: Ints) -> Planes:
         """One plane for each group at ``w``; ``groups`` are those of the samples."""
-        cache = None if self.cache is None or self.cache.capacity == 0 else self.cache
-        each = groups if cache is None else np.arange(self.n_samples)
+        is_cached = self.cache is not None and self.cache.capacity > 0
+        each = self.groups("n") if is_cached else groups
         deadline = time.time() + self.seconds_left(self.n_samples)
         answers = self.session.map_shares(separate_share, (w, each, deadline))
         found = [planes for planes in answers if planes is not None]
@@ -299,14 +291,10 @@ class Run(CutRun):
         if calls < self.n_samples:
             raise BudgetSpentError(Status.MAX_SECONDS)
         evaluation = Planes.joined(found).summed()
-        if cache is None:
+        if self.cache is None or not is_cached:
             return evaluation
-        cache.add(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
+        self.cache.add(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
         return evaluation.summed(groups)
-
-    def losses(self, w: Floats) -> Floats:
-        """The weighted hinge loss of each sample, (N,)."""
-        return self._called(w, np.arange(self.n_samples)).values
 
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
         """Call the oracle of one sample, here: intercept and slope of its plane."""
