@@ -432,9 +432,9 @@ class TestCache:
         np.testing.assert_array_equal(cache.values(w), [0.0, 0.0])  # the null plane
         np.testing.assert_array_equal(cache.values(-w), [0.0, 5.0])
         assert cache.best(1, -w)[0] == 2.0
-        intercepts, slopes, found = cache.summed(-w, np.array([0, 0]))
-        assert intercepts[0] + slopes[0] @ -w == 5.0
-        assert len(found) == 2
+        found = cache.planes(-w).summed(np.array([0, 0]))
+        assert found.intercepts[0] + found.slopes[0] @ -w == found.values[0] == 5.0
+        assert found.labellings == [None]
 
 
 def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.masters.base import Cut, Master, MasterSolution, Proximal, Request, WorkingSet
+from structsvm.masters.base import Master, MasterSolution, Proximal, Request, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster, master_from
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
-from structsvm.solvers.planes import PlaneCache, Planes, together
+from structsvm.solvers.planes import PlaneCache, Planes
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted
 
@@ -185,16 +185,13 @@ class CuttingPlane(Solver):
             gap = run.certificate.upper - run.certificate.lower
             if is_last or recalls == most or not np.isfinite(gap):
                 return answer, recalls
-            intercepts, slopes, found = cache.summed(answer.w, groups)
-            excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
+            found = cache.planes(answer.w).summed(groups)
+            heights = found.intercepts + found.slopes @ answer.w
+            excess = heights - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, _least(run)):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
-            labellings = together(found, groups, intercepts.size)
-            added = cuts.add(
-                Cut(int(g), float(intercepts[g]), slopes[g], labellings[g])
-                for g in np.flatnonzero(excess > 0)
-            )
+            added = cuts.add(found.cuts(excess > 0))
             recalls, is_last = recalls + bool(added), not added
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:

@@ -15,9 +15,6 @@ from structsvm.problem import RegularizedRisk
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints
 
-RANKS = list(Quality)
-"""From the strongest to the weakest."""
-
 
 class Planes(NamedTuple):
     """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups.
@@ -82,7 +79,13 @@ class Planes(NamedTuple):
         sums |= {name: np.zeros(present.size) for name in ("intercepts", "values", "slacks")}
         for name, total in sums.items():
             np.add.at(total, places, getattr(self, name))
-        labellings = together(self.labellings, places, present.size)
+        found: list[list[Labelling]] = [[] for _ in present]
+        unknown = set()
+        for part, place in zip(self.labellings, places.tolist(), strict=True):
+            found[place] += part or ()
+            if part is None:
+                unknown.add(place)
+        labellings = [None if g in unknown else tuple(whole) for g, whole in enumerate(found)]
         return self._replace(groups=present, labellings=labellings, **sums)
 
     def cuts(self, wanted: Bools | None = None) -> list[Cut]:
@@ -100,21 +103,8 @@ class Planes(NamedTuple):
         )
 
 
-def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> list[Labellings]:
-    """The labellings of sums of planes; None where those of a term are not known."""
-    found: list[list[Labelling] | None] = [[] for _ in range(n_groups)]
-    for part, place in zip(labellings, places.tolist(), strict=True):
-        whole = found[place]
-        if part is None or whole is None:
-            found[place] = None
-        else:
-            whole.extend(part)
-    return [None if whole is None else tuple(whole) for whole in found]
-
-
 def weakest(qualities: Iterable[Quality]) -> Quality:
-    """The weakest of several qualities."""
-    return max(qualities, key=RANKS.index, default=Quality.EXACT)
+    return max(qualities, key=list(Quality).index, default=Quality.EXACT)
 
 
 class PlaneCache:
@@ -163,20 +153,17 @@ class PlaneCache:
         """The largest plane of each sample at ``w``, at least 0, (N,)."""
         return np.asarray(self._all_values(w).max(axis=1, initial=0.0))
 
-    def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
-        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
-        n_groups = int(groups.max()) + 1
-        intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
-        found: list[Labellings] = [()] * groups.size
+    def planes(self, w: Floats) -> Planes:
+        """The plane of each sample that is largest at ``w``, the null one where none is above 0."""
         values = self._all_values(w)
-        places = values.argmax(axis=1)
-        which = np.flatnonzero(values.max(axis=1) > 0)  # of the others the null plane is largest
-        places = places[which]
-        np.add.at(intercepts, groups[which], self._intercepts[which, places])
-        np.add.at(slopes, groups[which], self._slopes[which, places])
-        for i, k in zip(which.tolist(), places.tolist(), strict=True):
-            found[i] = self._labellings[i][k]
-        return intercepts, slopes, found
+        each, places = np.arange(len(values)), values.argmax(axis=1)
+        values, intercepts = values[each, places], self._intercepts[each, places]
+        slopes, none = self._slopes[each, places], values <= 0
+        values[none], intercepts[none], slopes[none] = 0.0, 0.0, 0.0
+        rows = zip(self._labellings, places.tolist(), none.tolist(), strict=True)
+        found: list[Labellings] = [() if is_null else row[k] for row, k, is_null in rows]
+        columns = slopes, intercepts, values, np.zeros_like(values)
+        return Planes(w, each, *columns, Quality.EXACT, 0.0, 0, found)
 
     def _all_values(self, w: Floats) -> Floats:
         """Every plane of every sample at ``w``, (N, capacity)."""
