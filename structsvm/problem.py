@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
@@ -156,10 +156,8 @@ class Regularized:
         found: Any = self.constraints(B)
         fits = isinstance(found, list | tuple)
         if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in found)):
-            raise SettingsError(
-                f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
-                "[cp.trace(B) <= 1]"
-            )
+            said = f"constraints returned {shown(found)}: return a list of cvxpy constraints"
+            raise SettingsError(f"{said}, such as [cp.trace(B) <= 1]")
         for leaf in {leaf for one in found for leaf in (*one.parameters(), *one.variables())}:
             is_whole = leaf.attributes["boolean"] or leaf.attributes["integer"]
             if leaf.value is None if isinstance(leaf, cp.Parameter) else is_whole:
@@ -223,43 +221,37 @@ class RegularizedRisk(Regularized):
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "space", self.problem.weight_space())
-        object.__setattr__(self, "sample_weight", self._checked_sample_weight())
-        object.__setattr__(self, "null", self._checked_weight("null", self.null))
-        if self.start is not None:
-            object.__setattr__(self, "start", self._checked_weight("start", self.start))
-
-    def _checked_sample_weight(self) -> Floats:
-        """The weights of the samples, of which there are as many as labels."""
-        N = len(self.xs)
-        if N == 0 or len(self.ys) != N:
-            raise DataError(
+        N, omega = len(self.xs), np.asarray(self.sample_weight, dtype=np.float64)
+        fits = omega.shape == (N,) and ((omega >= 0) & np.isfinite(omega)).all() and omega.any()
+        refuse(
+            DataError,
+            (
+                N == 0 or len(self.ys) != N,
                 f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs: "
-                "give one for each, and at least one"
-            )
-        weights = np.asarray(self.sample_weight, dtype=np.float64)
-        fits = weights.shape == (N,) and ((weights >= 0) & np.isfinite(weights)).all()
-        if not (fits and weights.any()):
-            raise DataError(
+                "give one for each, and at least one",
+            ),
+            (
+                not fits,
                 f"sample_weight is {shown(self.sample_weight)}: give {N} finite numbers, 0 for "
-                "samples to leave out, but not for all"
-            )
-        return weights
+                "samples to leave out, but not for all",
+            ),
+        )
+        object.__setattr__(self, "space", self.problem.weight_space())
+        object.__setattr__(self, "sample_weight", omega)
+        object.__setattr__(self, "null", self._checked("null", self.null))
+        if self.start is not None:
+            object.__setattr__(self, "start", self._checked("start", self.start))
 
-    def _checked_weight(self, name: str, given: Any) -> Floats:
-        """A weight of the right size."""
-        w = np.asarray(given, dtype=np.float64)
-        if w.shape != (self.space.dim,) or not np.isfinite(w).all():
-            raise SettingsError(
-                f"{name} is {shown(given)}, where the weight has dimension {self.space.dim}: give "
-                f"{self.space.dim} finite numbers, such as np.zeros({self.space.dim})"
-            )
+    def _checked(self, name: str, given: Any) -> Floats:
+        """A weight of the right size, in the cone."""
+        w, d = np.asarray(given, dtype=np.float64), self.space.dim
+        said = f"{name} is {shown(given)}, where the weight has dimension {d}: give {d} finite"
+        if w.shape != (d,) or not np.isfinite(w).all():
+            raise SettingsError(f"{said} numbers, such as np.zeros({d})")
         away = float(np.abs(w - self.space.project(w)).max())
         if away > OUTSIDE * float(np.abs(w).max()):
-            raise SettingsError(
-                f"{name} is {away:.3g} away from the cone {self.space} of the weight, so that it "
-                "is no answer: give its projection, space.project(w)"
-            )
+            said = f"{name} is {away:.3g} away from the cone {self.space} of the weight, so that it"
+            raise SettingsError(f"{said} is no answer: give its projection, space.project(w)")
         return w
 
     @property
@@ -312,9 +304,9 @@ class RegularizedRisk(Regularized):
                 continue
             bounded = np.zeros(self.n_samples)
             bounded[found.sample] = 1.0
-            plane = found.plane
+            plane, problem = found.plane, self.problem
             if plane is None:
-                x, truth, problem = self.xs[found.sample], self.ys[found.sample], self.problem
+                x, truth = self.xs[found.sample], self.ys[found.sample]
                 y = problem.labelling(found.labelling)
                 away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
                 plane = float(problem.loss(truth, y)), away

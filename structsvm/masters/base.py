@@ -16,6 +16,11 @@ from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 
+__all__ = [
+    *("ActiveCut", "Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal"),
+    *("Request", "WorkingSet", "acceptable", "checked"),
+]
+
 Labelling = tuple[int, Any, float, float]
 """A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
 unless cuts were merged."""

@@ -20,6 +20,8 @@ from structsvm.storage.codec import check_fields
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unless
 
+__all__ = ["ADMISSIBLE", "Certificate"]
+
 ADMISSIBLE = 1e-6
 """By how much of its size a weight may break further constraints, which conic solvers keep to their
 accuracy only."""
