@@ -35,23 +35,15 @@ def ascend(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, worth: float, v: Floats
 ) -> tuple[float, float]:
     """Make feasible multipliers ``x`` optimal, and write ``v = -R^T x``: gap and objective."""
-    n = x.size
-    inside, step, rest = np.empty(n, np.bool_), np.empty(n), np.empty(n, np.int64)
-    D, H, y = np.empty((n, v.size)), np.empty((n, n)), np.empty(n)
-    leads, largest = np.empty(n_groups, np.int64), np.zeros(n_groups, np.int64)
-    for i in range(n):
-        inside[i] = x[i] > 0.0
-    is_whole = True
-    for _ in range(STEPS * n):
+    inside, is_whole = x > 0.0, True
+    for _ in range(STEPS * x.size):
         if is_whole:
-            gap, value = _look(R, o, group, x, v, y[:n_groups], largest, inside)
+            gap, value = _look(R, o, group, n_groups, x, v, inside)
             if gap <= ROUNDING * (worth + abs(value)):
                 break
         _weigh(R, x, v)
-        m = _split(group, x, inside, leads, rest)
-        _direct(R, o, group, v, leads, rest, m, D, H, y, step)
-        is_whole = _move(x, step, inside)
-    return _look(R, o, group, x, v, y[:n_groups], largest, inside)
+        is_whole = _move(x, _step(R, o, group, n_groups, x, v, inside), inside)
+    return _look(R, o, group, n_groups, x, v, inside)
 
 
 @inner(error_model="numpy")
@@ -64,10 +56,15 @@ def _weigh(R: Floats, x: Floats, v: Floats) -> None:
 
 
 @inner(error_model="numpy")
-def _split(group: Ints, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int:
-    """The support: of each group the row with the largest ``x``, which leads, and the m others."""
-    for g in range(leads.size):
-        leads[g] = g
+def _step(
+    R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, v: Floats, inside: Mask
+) -> Floats:
+    """Newton's step on the support, ``D D^T`` times which is the gradient.
+
+    Of each group of the support the row with the largest ``x`` leads, from which the m others are
+    differences.
+    """
+    leads, rest = np.arange(n_groups), np.empty(x.size, np.int64)
     for i in range(x.size):
         if x[i] > x[leads[group[i]]]:
             leads[group[i]] = i
@@ -76,24 +73,7 @@ def _split(group: Ints, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int
         if inside[i] and leads[group[i]] != i:
             rest[m] = i
             m += 1
-    return m
-
-
-@inner(error_model="numpy")
-def _direct(
-    R: Floats,
-    o: Floats,
-    group: Ints,
-    v: Floats,
-    leads: Ints,
-    rest: Ints,
-    m: int,
-    D: Floats,
-    H: Floats,
-    y: Floats,
-    step: Floats,
-) -> None:
-    """Newton's step on the support, ``D D^T`` times which is the gradient."""
+    D, H, y = np.empty((m, v.size)), np.zeros((m, m)), np.empty(m)
     for k in range(m):
         i, lead = rest[k], leads[group[rest[k]]]
         y[k] = o[i] - o[lead]
@@ -101,20 +81,20 @@ def _direct(
             D[k, j] = R[i, j] - R[lead, j]
             y[k] += D[k, j] * v[j]
         for q in range(k + 1):
-            H[k, q] = 0.0
             for j in range(v.size):
                 H[k, q] += D[k, j] * D[q, j]
-    _solve(H, m, y)
-    step[:] = 0.0
+    _solve(H, y)
+    step = np.zeros(x.size)
     for k in range(m):
         step[rest[k]] = y[k]
         step[leads[group[rest[k]]]] -= y[k]
+    return step
 
 
 @inner(error_model="numpy")
-def _solve(H: Floats, m: int, y: Floats) -> None:
+def _solve(H: Floats, y: Floats) -> None:
     """``y`` becomes ``H^-1 y``, by Cholesky's method in the lower half of ``H``."""
-    for k in range(m):
+    for k in range(y.size):
         left = H[k, k]
         for i in range(k):
             for q in range(i):
@@ -127,9 +107,9 @@ def _solve(H: Floats, m: int, y: Floats) -> None:
             y[k] /= H[k, k]
         else:
             H[k, k], y[k] = 0.0, LONG * np.sign(y[k])
-    for k in range(m - 1, -1, -1):
+    for k in range(y.size - 1, -1, -1):
         if H[k, k] > 0.0:
-            for q in range(k + 1, m):
+            for q in range(k + 1, y.size):
                 y[k] -= H[q, k] * y[q]
             y[k] /= H[k, k]
 
@@ -150,19 +130,12 @@ def _move(x: Floats, step: Floats, inside: Mask) -> bool:
 
 @inner(error_model="numpy")
 def _look(
-    R: Floats,
-    o: Floats,
-    group: Ints,
-    x: Floats,
-    v: Floats,
-    heights: Floats,
-    largest: Ints,
-    inside: Mask,
+    R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, v: Floats, inside: Mask
 ) -> tuple[float, float]:
     """The duality gap and the objective; the largest row of each group enters the support."""
     _weigh(R, x, v)
     gap = value = 0.0
-    heights[:] = -np.inf
+    heights, largest = np.full(n_groups, -np.inf), np.zeros(n_groups, np.int64)
     for i in range(x.size):
         g, height = group[i], o[i]
         for j in range(v.size):
@@ -170,7 +143,7 @@ def _look(
         gap -= x[i] * height
         if height > heights[g]:
             heights[g], largest[g] = height, i
-    for g in range(heights.size):
+    for g in range(n_groups):
         inside[largest[g]] = True
         gap += heights[g]
         value += heights[g]

@@ -170,8 +170,8 @@ class _Loop:
         """Write the state after the last step into the checkpoint, if there is one."""
         run, file, step = self.run, self.checkpoint, self.last
         if file is not None and step is not None and (now or file.is_due):
-            arrays = run.arrays_after(step)
-            file.write(run.certificate, arrays, run.oracle_calls, step.stalled)
+            after = {"oracle_calls": run.oracle_calls, "stalled": step.stalled}
+            file.write(run.certificate, run.arrays_after(step), **after)
 
     def status_after(self, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""

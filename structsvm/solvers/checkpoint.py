@@ -47,8 +47,7 @@ class Checkpoint:
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
         self.path, self.identity = Path(path), dict(identity)
-        self._written = -np.inf
-        self._failing = False
+        self._written, self._failing = -np.inf, False
         reason = unwritable(self.path)
         if not self.path.parent.is_dir():
             reason = f"there is no folder {self.path.parent}"
@@ -82,9 +81,8 @@ class Checkpoint:
                 certificate.restore(header["certificate"], arrays.pop("best", None))
                 saved = arrays, int(header["oracle_calls"]), bool(header["stalled"])
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-            raise CheckpointError(
-                f"{self.path}: no checkpoint of this version: {error!r}; {ANEW}"
-            ) from error
+            said = f"{self.path}: no checkpoint of this version: {error!r}; {ANEW}"
+            raise CheckpointError(said) from error
         if other:
             raise CheckpointError(
                 f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data and "
@@ -108,19 +106,13 @@ class Checkpoint:
         """Whether the last writing was more than a moment ago."""
         return time.monotonic() >= self._written + EVERY
 
-    def write(
-        self, certificate: Certificate, state: Mapping[str, Any], oracle_calls: int, stalled: bool
-    ) -> None:
+    def write(self, certificate: Certificate, state: Mapping[str, Any], **after: Any) -> None:
+        """``after``: the oracle calls so far, and whether the run has stalled."""
         # Labellings are objects of any type: a run that goes on does without those found before.
         arrays = {name: a for name, a in state.items() if not a.dtype.hasobject}
         if certificate.best is not None:
             arrays["best"] = certificate.best
-        header = {
-            "identity": self.identity,
-            "certificate": certificate.header(),
-            "oracle_calls": oracle_calls,
-            "stalled": stalled,
-        }
+        header = {"identity": self.identity, "certificate": certificate.header(), **after}
         try:
             CHECKPOINT.write(self.path, header, arrays)
         except CheckpointError as error:
@@ -151,8 +143,7 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
             data = _canonical(omega.as_cvxpy(B, w, risk.space), cone)
             # The data leave a constant out.
             omega = [type(omega), data, omega.value(risk.null, risk.space)]
-        named["regularizer"] = [omega, risk.null]
-        named["constraints"] = None
+        named["regularizer"], named["constraints"] = [omega, risk.null], None
         if risk.constraints is not None:
             B, _, cone = risk.space.variable()
             named["constraints"] = _canonical(0, [*cone, *risk.further_constraints(B)])

@@ -117,14 +117,12 @@ class _Dual:
         self.w = self._weight()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The arrays that :meth:`restore` takes."""
-        arrays = {"slopes": self.slopes, "offsets": self.offsets, "slope": self.slope}
-        return {f"dual_{name}": array for name, array in arrays.items()}
+        return {f"dual_{name}": getattr(self, name) for name in ("slopes", "offsets", "slope")}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Have the planes that another had; the weight is that of this regularizer."""
-        self.slopes, self.offsets = state["dual_slopes"].copy(), state["dual_offsets"].copy()
-        self.slope = state["dual_slope"].copy()
+        for name in ("slopes", "offsets", "slope"):
+            setattr(self, name, state[f"dual_{name}"].copy())
         self.w = self._weight()
 
     def bound(self, run: Run) -> None:
