@@ -24,7 +24,7 @@ from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane, Damping
+from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.run import Run

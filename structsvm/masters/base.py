@@ -93,14 +93,13 @@ class WorkingSet:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold the cuts of another working set and nothing else."""
-        self._keys, self._labellings = [], []
-        unknown = as_objects([None] * len(state["groups"]))
-        columns = [state[name] for name in ("groups", "intercepts", "slopes")]
-        for *plane, found in zip(*columns, state.get("labellings", unknown), strict=True):
-            cut = Cut(int(plane[0]), float(plane[1]), plane[2], found)
-            self._append(cut, _key(cut))
+        self._room = {name: np.array(state[name], dtype=a.dtype) for name, a in self._room.items()}
+        planes = zip(
+            *(self._room[name] for name in ("groups", "intercepts", "slopes")), strict=True
+        )
+        self._keys = [hash((int(g), float(at), slope.tobytes())) for g, at, slope in planes]
+        self._labellings = list(state.get("labellings", [None] * len(self._keys)))
         self._show()
-        self.idle[:], self.multipliers[:] = state["idle"], state["multipliers"]
 
     def values(self, w: Floats) -> Floats:
         """Every cut at ``w``, (C,)."""
@@ -191,7 +190,7 @@ class WorkingSet:
         n = len(self)
         if n == self._room["groups"].size:
             for name, array in self._room.items():
-                larger = np.empty((n + n // 2, *array.shape[1:]), dtype=array.dtype)
+                larger = np.empty((max(16, n + n // 2), *array.shape[1:]), dtype=array.dtype)
                 larger[:n] = array  # the rest takes no memory before it is written
                 self._room[name] = larger
         new = {"slopes": cut.slope, "intercepts": cut.intercept, "groups": cut.group}

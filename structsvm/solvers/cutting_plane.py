@@ -117,33 +117,36 @@ class CuttingPlane(Solver):
         cuts = run.working_set(groups)
         fits = CACHE_BYTES // (8 * run.n_samples * run.dim)
         n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
-        cache = run.cache = PlaneCache(run.n_samples, n_cached, run.dim)
+        cache = run.cache = PlaneCache(run.n_samples, n_cached, run.dim) if n_cached else None
         most = self.max_cuts or max(3 * cuts.n_groups, WORKING_SET_BYTES // (8 * run.dim))
-        damping = Damping(self.damping, follows=self.slack == "one" and run.form is not None)
+        damping, omega = self.damping, run.form
+        follows = self.slack == "one" and omega is not None and damping > 0
         if run.state is not None:
             cuts.restore(run.state)
-            cache.restore(run.state)
-        if run.saved is not None and damping.follows:
-            damping.share = float(run.saved["damping"][0])
+            if cache is not None:
+                cache.restore(run.state)
+        if run.saved is not None and follows:
+            damping = float(run.saved["damping"][0])
         if run.saved is None:
             cuts.add(run.start(groups))
 
         def state() -> dict[str, NDArray[Any]]:
-            return cuts.state() | cache.state() | {"damping": np.array([damping.share])}
+            cached = {} if cache is None else cache.state()
+            return cuts.state() | cached | {"damping": np.array([damping])}
 
         certificate, tol = run.certificate, self.stopping.tol
         while True:
             labels, stalled = [], False
             for precision, damped in self._attempts(run, damping):
-                answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, precision)
+                answer, n_recalls = self._solve_with_known(run, cuts, groups, precision)
                 labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
                 if certificate.gap <= tol:
                     break
                 w = run.between(answer, cuts, damped)
                 upper, known = certificate.upper, cuts.group_values(w)
                 found = run.evaluate(w, groups, known)
-                if damped and damping.follows and (omega := run.form) is not None:
-                    damping.note(omega, found, answer.w)
+                if damped and follows and omega is not None:
+                    damping = _followed(damping, omega, found, answer.w)
                 new = found.cuts(_violated(run, found, known, w))
                 gained = certificate.upper < upper
                 if not gained:
@@ -158,7 +161,7 @@ class CuttingPlane(Solver):
                 stalled = answer.is_minimum
             done(Step("; ".join(labels), len(cuts), stalled=stalled, state=state))
 
-    def _attempts(self, run: CutRun, damping: Damping) -> list[tuple[float, float]]:
+    def _attempts(self, run: CutRun, damping: float) -> list[tuple[float, float]]:
         """Accuracies of the master and dampings, tried in turn until something is gained.
 
         No damping without a center to stay near, nor where the master's weight no longer jumps.
@@ -167,23 +170,21 @@ class CuttingPlane(Solver):
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         usual = min(1e-3, max(1e-7, 0.01 * gap))
         last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
-        if damping.share > 0 and not (halved and gap < NEAR) and run.center is not None:
-            return [(usual, damping.share), (last, 0.0), (PRECISE, 0.0)]
+        if damping > 0 and not (halved and gap < NEAR) and run.center is not None:
+            return [(usual, damping), (last, 0.0), (PRECISE, 0.0)]
         return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
 
     def _solve_with_known(
-        self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
+        self, run: CutRun, cuts: WorkingSet, groups: Ints, tol: float
     ) -> tuple[MasterSolution, int]:
-        """The master's answer once no labelling found before is worth another one, and how many
-        were.
-        """
-        recalls, most = 0, max(1, run.n_samples // CALLS_PER_MASTER)
-        is_last = cache.capacity == 0
+        """The master's answer once no known labelling is worth another one, and how many were."""
+        recalls, cache, is_last = 0, run.cache, False
         while True:
             request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
             answer = run.restricted(master_from(self.master), cuts, request)
             gap = run.certificate.upper - run.certificate.lower
-            if is_last or recalls == most or not np.isfinite(gap):
+            is_last = is_last or recalls == max(1, run.n_samples // CALLS_PER_MASTER)
+            if cache is None or is_last or not np.isfinite(gap):
                 return answer, recalls
             found = cache.planes(answer.w).summed(groups)
             heights = found.intercepts + found.slopes @ answer.w
@@ -210,25 +211,16 @@ class CuttingPlane(Solver):
         return Proximal(center, rho / size) if rho > 0 and size > 0 else None
 
 
-class Damping:
-    """Where between the master's weight (0) and the best one (1) the oracles are called.
+def _followed(share: float, omega: Quadratic, found: Planes, w: Floats) -> float:
+    """The damping after a damped round: more if the objective rises towards the master's weight.
 
     With one slack a few planes are all that is known of a sum of many maxima, and the master's
-    weight jumps for as long as they do not hold it. How far it can be trusted is seen from the
-    planes that are found on the way to it: if by them the objective rises from there on, the next
-    round stays nearer to the best weight, otherwise it goes further (Pessoa, Sadykov, Uchoa and
-    Vanderbeck, Automation and combination of linear-programming based stabilization techniques in
-    column generation, 2018). With a slack for each sample that gains nothing, and damping stays.
+    weight jumps for as long as they do not hold it (Pessoa et al., 2018). With a slack for each
+    sample that gains nothing.
     """
-
-    def __init__(self, share: float, follows: bool) -> None:
-        self.share, self.follows = share, follows and share > 0
-
-    def note(self, omega: Quadratic, found: Planes, w: Floats) -> None:
-        """Take note of a damped round: whether the objective rises towards the master's weight."""
-        slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
-        rises = float(slope @ (w - found.w)) > 0
-        self.share += FOLLOWING * ((1.0 - self.share) if rises else -self.share)
+    slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
+    rises = float(slope @ (w - found.w)) > 0
+    return share + FOLLOWING * ((1.0 - share) if rises else -share)
 
 
 def _least(run: CutRun) -> float:

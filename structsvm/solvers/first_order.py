@@ -72,7 +72,7 @@ class BlockFrankWolfe(Solver):
             dual.restore(run.state)
             cache.restore(run.state)
         if run.saved is None:
-            run.cache = cache  # of the first calls alone: others go with a step
+            run.cache = cache if self.cached_planes else None  # of the first calls alone
             for cut in run.start(samples):
                 dual.step(cut.group, cut.intercept, cut.slope)
             run.cache = None

@@ -281,8 +281,7 @@ class Run(CutRun):
 
     def _called(self, w: Floats, groups: Ints) -> Planes:
         """One plane for each group at ``w``; ``groups`` are those of the samples."""
-        is_cached = self.cache is not None and self.cache.capacity > 0
-        each = self.groups("n") if is_cached else groups
+        each = groups if self.cache is None else self.groups("n")
         deadline = time.time() + self.seconds_left(self.n_samples)
         answers = self.session.map_shares(separate_share, (w, each, deadline))
         found = [planes for planes in answers if planes is not None]
@@ -291,7 +290,7 @@ class Run(CutRun):
         if calls < self.n_samples:
             raise BudgetSpentError(Status.MAX_SECONDS)
         evaluation = Planes.joined(found).summed()
-        if self.cache is None or not is_cached:
+        if self.cache is None:
             return evaluation
         self.cache.add(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
         return evaluation.summed(groups)
