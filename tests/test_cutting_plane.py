@@ -23,6 +23,7 @@ from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
+from structsvm.solvers import cutting_plane
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
@@ -515,7 +516,7 @@ def rounds(monkeypatch, follows):
     learner = MetricLearner(metric="full", regularizer="trace", solver=solver)
     with monkeypatch.context() as patch:
         if not follows:
-            patch.setattr(Damping, "note", lambda *_: None)
+            patch.setattr(cutting_plane, "FOLLOWING", 0.0)
         learner.fit(*arrays_and_labels(recordings))
     assert learner.solution_.status is Status.OPTIMAL
     return learner.solution_.n_iter
