@@ -150,6 +150,10 @@ class Session(ABC):
         return self.map_shares(partial(_of_each, task), argument)
 
 
+def _of_each(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
+    return [task(part, argument) for part in parts]
+
+
 class Backend(ABC):
     """Base of backends, which work on the parts of a data set; an instance holds settings only.
 
@@ -188,22 +192,62 @@ class SerialSession(Session):
     parts: Sequence[Any]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        return work(task, self.parts, argument)
+        return _work(task, Share(self.parts), argument)
+
+
+# ---- workers, each of which has a share of the parts
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Some of the parts, in memory; no list, because Dask would look into it."""
+
+    parts: Sequence[Any]
+
+    @classmethod
+    def deal(cls, parts: Sequence[Any], n_workers: int) -> list[Share]:
+        """Deal the parts like cards, so that neighbours of like size go to different workers."""
+        n = max(1, min(n_workers, len(parts)))
+        return [cls(parts[k::n]) for k in range(n)]
+
+
+@dataclass(frozen=True)
+class StoredShare:
+    """A share in a file, which a worker reads once."""
+
+    path: str
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        if self.path not in _read:
+            for other in list(_read):
+                if Path(other).parent != Path(self.path).parent:
+                    del _read[other]  # of a run that is over
+            _read[self.path] = pickle.loads(Path(self.path).read_bytes())
+        return _read[self.path]
+
+
+_read: dict[str, Sequence[Any]] = {}
+"""The shares that this worker has read, by path."""
+
+
+def _work(task: ShareTask, share: Share | StoredShare, argument: Any) -> list[Any]:
+    """The answers of a share, each call of an oracle with one thread."""
+    with single_threaded():
+        return task(share.parts, argument)
 
 
 @dataclass(frozen=True, eq=False)
 class Workers(Session):
-    """Shares of the parts, each of which a worker has."""
-
-    submit: Callable[[ShareTask, Any, Any], Any]
-    """The future of a task, for a share and the argument."""
+    submit: Callable[..., Any]
+    """Takes a function and its arguments to a future."""
     shares: Sequence[Any]
     explained: Callable[[], AbstractContextManager[None]] = nullcontext
     """Says in our words what happens to workers."""
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         with self.explained():
-            waiting = [self.submit(task, share, argument) for share in self.shares]
+            waiting = [self.submit(_work, task, share, argument) for share in self.shares]
             try:
                 answers = [future.result() for future in waiting]
             finally:
@@ -215,18 +259,8 @@ class Workers(Session):
         return [answers[k % n][k // n] for k in range(total)]
 
 
-def work(task: ShareTask, share: Sequence[Any], argument: Any) -> list[Any]:
-    """The answers of a share, each call of an oracle with one thread."""
-    with single_threaded():
-        return task(share, argument)
-
-
-def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:
-    return [task(part, argument) for part in share]
-
-
 @contextmanager
-def sendable() -> Iterator[None]:
+def _sendable() -> Iterator[None]:
     """Name the way out where something cannot be sent to another process."""
     try:
         yield
@@ -237,19 +271,9 @@ def sendable() -> Iterator[None]:
         ) from error
 
 
-def n_workers(n_jobs: int) -> int:
+def _n_workers(n_jobs: int) -> int:
     with without_warnings(UserWarning):
         return int(joblib.effective_n_jobs(n_jobs))
-
-
-def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
-    """The parts dealt out like cards, so that neighbours of like size go to different workers."""
-    n = max(1, min(n_workers, len(parts)))
-    return [list(parts[k::n]) for k in range(n)]
-
-
-WORTHWHILE = 0.01
-"""Seconds of a round from which on threads are used: what they cost is a small part of it."""
 
 
 @dataclass(frozen=True)
@@ -274,13 +298,16 @@ class Threads(_Local):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Share the parts with the threads, which need no copies of them."""
-        shares = split_shares(parts, n_workers(self.n_jobs))
+        shares = Share.deal(parts, _n_workers(self.n_jobs))
         pool = ThreadPoolExecutor(len(shares), "structsvm worker")
         try:
-            submit: Any = pool.submit
-            yield Workers(partial(submit, work), shares)
+            yield Workers(pool.submit, shares)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what they do
+
+
+WORTHWHILE = 0.01
+"""Seconds of a round from which on threads are used: what they cost is a small part of it."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +342,7 @@ class _Chosen(Session):
         answers: list[Any] = []
         until = time.perf_counter() + WORTHWHILE
         while not self.pays and (rest := self.parts[len(answers) :]):
-            answers += work(task, rest[: len(answers) + 1], argument)  # 1, 2, 4, ... parts
+            answers += _work(task, Share(rest[: len(answers) + 1]), argument)  # 1, 2, 4, ... parts
             self.pays = time.perf_counter() >= until
         if rest := self.parts[len(answers) :]:
             with self.threads.open(rest) as session:
@@ -343,19 +370,20 @@ class Processes(_Local):
 
         In a process that another one has started they stay here.
         """
-        n = n_workers(self.n_jobs)
+        n = _n_workers(self.n_jobs)
         if n == 1 or parent_process() is not None:  # such a child would wait for its workers
             yield SerialSession(parts)
             return
         with TemporaryDirectory(prefix=f"structsvm-{os.getpid()}-") as folder:
             resource_tracker.register(folder, "folder")  # removes it if this process is killed
             try:
-                paths = []
-                for k, share in enumerate(split_shares(parts, n)):
-                    paths.append(str(Path(folder, str(k))))
-                    with sendable():
-                        Path(paths[-1]).write_bytes(cloudpickle.dumps(share))
-                yield Workers(partial(_submit, n), paths, _explained)
+                stored = []
+                for k, share in enumerate(Share.deal(parts, n)):
+                    path = Path(folder, str(k))
+                    with _sendable():
+                        path.write_bytes(cloudpickle.dumps(share.parts))
+                    stored.append(StoredShare(str(path)))
+                yield Workers(lambda *work: _executor(n).submit(*work), stored, _explained)
             finally:
                 resource_tracker.unregister(folder, "folder")
 
@@ -364,7 +392,7 @@ _kept: dict[int, ProcessPoolExecutor] = {}
 """The workers of the last run, by the process that has started them."""
 
 
-def _workers(n: int) -> ProcessPoolExecutor:
+def _executor(n: int) -> ProcessPoolExecutor:
     """So many processes: those of the last run, or new ones if these are other or dead.
 
     Workers of joblib's own executor leave when they are idle for some time, with a warning if tasks
@@ -391,10 +419,6 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _submit(n: int, task: ShareTask, path: str, argument: Any) -> Any:
-    return _workers(n).submit(_work_on_file, task, path, argument)
-
-
 @contextmanager
 def _explained() -> Iterator[None]:
     try:
@@ -408,19 +432,6 @@ def _explained() -> Iterator[None]:
         if os.getpid() in _kept:
             _kept[os.getpid()].shutdown(wait=False, kill_workers=True)
         raise
-
-
-_read: dict[str, list[Any]] = {}
-"""The shares this worker has read, by path."""
-
-
-def _work_on_file(task: ShareTask, path: str, argument: Any) -> list[Any]:
-    if path not in _read:
-        for other in list(_read):
-            if Path(other).parent != Path(path).parent:
-                del _read[other]  # of a run that is over
-        _read[path] = pickle.loads(Path(path).read_bytes())
-    return work(task, _read[path], argument)
 
 
 WAIT = 30.0
@@ -478,20 +489,22 @@ class Dask(Backend):
                 f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
             )
 
-        def submit(task: ShareTask, share: Any, argument: Any) -> Any:
-            with _answering(OSError), sendable():
-                return client.submit(_work_on_share, task, share, argument, pure=False)
+        def submit(*work: Any) -> Any:
+            quiet = without_warnings(UserWarning, beginning="Sending large")
+            with _answering(OSError), _sendable(), quiet:
+                return client.submit(*work, pure=False)
 
         with ExitStack() as stack:
             with suppress(ValueError):  # this is no task, whose thread others need meanwhile
                 distributed.get_worker()
                 stack.enter_context(distributed.worker_client())
             # Results of tasks: Dask computes them again if they are lost, and scattered data not.
-            quiet = without_warnings(UserWarning, beginning="Sending large")
-            with _answering(OSError), sendable(), quiet:
-                shares = map(_Share, split_shares(parts, n_threads))
-                placed = [client.submit(_placed, share, pure=False) for share in shares]
+            placed = [submit(_itself, share) for share in Share.deal(parts, n_threads)]
             yield Workers(submit, placed, partial(_answering, CancelledError))
+
+
+def _itself(share: Share) -> Share:
+    return share
 
 
 @contextmanager
@@ -505,19 +518,7 @@ def _answering(lost: type[Exception]) -> Iterator[None]:
         ) from error
 
 
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """A list that Dask does not look into."""
-
-    parts: Sequence[Any]
-
-
-def _placed(share: _Share) -> _Share:
-    return share
-
-
-def _work_on_share(task: ShareTask, share: _Share, argument: Any) -> list[Any]:
-    return work(task, share.parts, argument)
+# ---- the backend by name, and the workers of the current one for work that is done once
 
 
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
@@ -553,7 +554,7 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
     refuse_unless(among(name, BACKEND_NAMES), "backend", wanted, name)
     if name == "dask":
         return Dask()
-    n = 1 if n_jobs is None else n_workers(n_jobs)
+    n = 1 if n_jobs is None else _n_workers(n_jobs)
     if name == "serial" or n == 1:
         return Serial()
     kinds: dict[str, type[Auto | Threads | Processes]]
