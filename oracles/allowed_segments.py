@@ -30,7 +30,6 @@ Rule = Callable[[Any, Any, int], Any]
 ADVICE = {
     "truth value of an array": "start is an array: combine conditions with & and |, not with if, "
     "and, or",
-    "read-only": "start is not written to: copy it first",
 }
 """What to do about an error of a rule, by what numpy says."""
 

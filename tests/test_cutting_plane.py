@@ -14,7 +14,7 @@ from noisy_master import Noisy
 from structsvm import MetricLearner
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import MasterError, OracleError, OracleWarning
+from structsvm.errors import MasterError, OracleError, OracleWarning, PluginError
 from structsvm.io import arrays_and_labels
 from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster, solved
@@ -147,7 +147,7 @@ def raising(error):
 class TestOracles:
     @pytest.mark.parametrize(("solver", "after"), [(CuttingPlane(), 6), (BlockFrankWolfe(), 2)])
     def test_one_that_raises_names_the_sample(self, solver, after):
-        with pytest.raises(OracleError, match=r"sample 2: .* ZeroDivisionError: oh") as caught:
+        with pytest.raises(PluginError, match=r"sample 2: .* ZeroDivisionError: oh") as caught:
             solver.solve(scripted(raising(ZeroDivisionError("oh")), after=after))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 

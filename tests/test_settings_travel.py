@@ -162,7 +162,7 @@ class WritesLabels(Segments):
     ("problem", "who"),
     [
         (WritesSamples(), r"WritesSamples\.training_sample"),
-        (WritesLabels(), "encode, of recording 0,"),
+        (WritesLabels(), "recording 0: WritesLabels.encode"),
     ],
 )
 def test_samples_and_labels_cannot_be_written_to(problem: Segments, who: str) -> None:

@@ -91,7 +91,7 @@ SOLVERS = [
         ("slack", "returned the slack -1.0"),
         ("no slack", "returned the slack None"),
         ("vector of slacks", "returned the slack array"),
-        ("another feature", r"separate returned the feature .* where joint_feature has .* of its"),
+        ("another feature", r"separate returned the feature .* where joint_feature gives its"),
         (
             "another size",
             r"returned the feature an array of float64 of shape \(1,\) .* dimension 6",
@@ -321,7 +321,7 @@ WRONG = {
         lambda s, e: bool(e - np.min(s) >= 4),
         r"Ruled\(rule='one for all'\) allows .* depending on the other starts",
     ),
-    "written to": (written, "Ruled.allows raised ValueError.* not written to: copy it"),
+    "written to": (written, "Ruled.allows modified its input .*copy before writing"),
 }
 
 RULES: dict[str, Callable[[Any, int], Any]] = {
