@@ -17,7 +17,7 @@ from interrupted import output_of_interrupted
 from structsvm import parallel
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import OracleError, SettingsError, StructSVMError
+from structsvm.errors import PluginError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
 from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
@@ -104,7 +104,7 @@ def test_an_oracle_that_raises_names_its_sample(name, backend):
     risk.xs[41].features[0, 0] = 101.0
     message = r"sample 41: Failing\.separate raised ZeroDivisionError: no labelling"
     for place in (Serial(), backend(name)):
-        with pytest.raises(OracleError, match=message):
+        with pytest.raises(PluginError, match=message):
             CuttingPlane().solve(risk, backend=place)
 
 

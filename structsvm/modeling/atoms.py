@@ -373,10 +373,11 @@ class OraclePart(Part):
         except StructSVMError:
             raise
         except Exception as error:
-            did = f"raised {type(error).__name__}: {error}"
+            said = f"{self.name}: the oracle raised {type(error).__name__}: {error}"
             if "read-only" in str(error):
-                did = f"modified its input ({error}): copy before writing"
-            raise OracleError(f"{self.name}: the oracle {did}") from error
+                said = f"{self.name}: the oracle modified its input ({error}): copy before writing"
+                raise PluginError(said) from error
+            raise OracleError(said) from error
 
     def _slopes(self, found: Any) -> Floats:
         """As rows of one matrix, (n, d)."""
