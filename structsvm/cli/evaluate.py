@@ -17,6 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from structsvm.cli.inputs import (
     InputData,
+    assigned,
     groups_of,
     measured,
     read_for,
@@ -31,7 +32,6 @@ from structsvm.errors import DataError, printable
 from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
-from structsvm.io.recording import Recording
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
@@ -85,8 +85,8 @@ def _asked(
     inputs = read_for(learner, args, terminal, need_labels=True)
     about = {
         "n_clusters": args.n_clusters,
-        "tolerance": inputs.tolerance(args.tolerance),
-        "unseen_states": args.unseen_states,
+        "tolerance": 5 * inputs.window if args.tolerance is None else args.tolerance,
+        **assigned(args, "", ("unseen_states",), args.command),
         "names": inputs.names,
         "times": inputs.times,
         "measured": measured(learner, inputs, terminal),
@@ -167,8 +167,7 @@ class Part:
 
     def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> Part:
         """Parts of recordings or of the table: the number of each, and its items; with changes."""
-        recordings = [item for item in self.inputs.items if isinstance(item, Recording)]
-        items = [replace(recordings[i].at(rows), **changes) for i, rows in pieces]
+        items = [replace(self.inputs.items[i].at(rows), **changes) for i, rows in pieces]
         data = replace(self.data.cut(pieces), called=[item.name for item in items])
         return Part(replace(self.inputs, items=items, labels=None), data)
 
@@ -216,7 +215,6 @@ def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
     if split not in (ROWS, CLUSTERS):
         return _wholes_divided(whole)
     (table,) = whole.inputs.items
-    assert isinstance(table, Recording)
     if not whole.data.complete.all():
         raise DataError(
             f"{table.where} has rows without a label: leave them out, or use structsvm fit, which "
@@ -313,7 +311,7 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
     pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
     item, is_end = test.inputs.items[0], test.inputs.names[0] not in whole.inputs.names
     held_out = f"{len(test.inputs)}{'' if whole.data.groups is None else ', of other groups'}"
-    if is_end and isinstance(item, Recording):
+    if is_end:
         held_out = f"its end, {item.place(0, len(item.X))}"
     lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
     if in_part := [whole.inputs.names[i] for i in np.flatnonzero(~whole.data.complete)]:

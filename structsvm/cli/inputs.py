@@ -27,7 +27,7 @@ from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, looks_like_changes, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
-from structsvm.io.image_folder import LabelledImage, read_images
+from structsvm.io.image_folder import read_images
 from structsvm.io.intervals import CHOSEN, layers_of, with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
@@ -103,23 +103,15 @@ def value_of(text: str) -> Any:
         return text
 
 
-def refuse_settings(args: argparse.Namespace, *groups: str) -> None:
-    """Refuse settings of any other group than these."""
-    for group, name, _ in args.set:
-        if group not in groups:
-            known = " and ".join(f"{group}.NAME" for group in groups)
-            typed = f"{group}.{name}".removeprefix(".")
-            raise SettingsError(f"--set {typed} is not for {args.command}, which takes {known}")
-
-
 def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
     """The learner that was typed, for the problem and the features that were typed."""
     problem = typed_problem(args)
     masked = getattr(problem, "missing", None) == "mask"
+    metric, lam = (getattr(args, name, None) for name in ("metric", "lam"))
     learner = MetricLearner(
         problem,
-        metric=args.metric or ("diagonal" if masked else "full"),
-        lam=None if args.lam == "cv" else args.lam,
+        metric=metric or ("diagonal" if masked else "full"),
+        lam=None if lam == "cv" else lam,
         features=typed_features(args, problem),
         random_state=getattr(problem, "random_state", 0),  # folds are the same every time
         **parameters,
@@ -232,22 +224,20 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
 
     What another command has is called after that command.
     """
-    learns = args.command in ("fit", "compare")
-    lead, typed = "" if learns else "fit ", getattr(args, "problem", None)
+    command, own = args.command, getattr(args, "problem", None)
+    lead = "" if command in ("fit", "compare") else "fit "
     options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}
     options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}
-    for name in problem_names() if typed is None else [typed]:
+    for problem in [own] if own else problem_names():
         with suppress(Exception):  # a plugin that cannot be loaded has said so
-            cls: Any = problem_class(name)
-            own = {field.name for field in fields(cls)}
-            lead = "fit " if typed is None else ""
-            options |= {name: f"{lead}--set problem.{name}=" for name in own}
-    for command in ("evaluate", "fit"):
-        found = args.parser.options_of(command).items()
-        options |= {name: f"{command} {option} " for name, option in found}
+            names = [field.name for field in fields(problem_class(problem))]  # type: ignore[arg-type]
+            options |= {name: f"{'' if own else 'fit '}--set problem.{name}=" for name in names}
+    here = command in ("evaluate", "report")
+    options["unseen_states"] = f"{'' if here else 'evaluate '}--set unseen_states="
+    for other in () if command == "compare" else ("evaluate", "fit"):
+        options |= {k: f"{other} {option} " for k, option in args.parser.options_of(other).items()}
     options |= {name: f"--set files.{name}=" for name in FILES}
-    found = args.parser.options_of(args.command).items()
-    options |= {name: f"{option} " for name, option in found}
+    options |= {k: f"{option} " for k, option in args.parser.options_of(command).items()}
     aliases = {"resume": "checkpoint", "n_jobs": "jobs"}
     options |= {name: options[alias] for name, alias in aliases.items() if alias in options}
 
@@ -268,9 +258,9 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
 
 @dataclass(frozen=True, eq=False)
 class InputData:
-    """The recordings, tables or images of a command."""
+    """The recordings, tables or images of a command; ``X`` of an image are its pixels."""
 
-    items: Sequence[Recording | LabelledImage]
+    items: Sequence[Recording]
     problem: PartitionProblem
     labels: Sequence[Any] | None = None
     """By default those of the items, None where there are none; empty if they are read later."""
@@ -284,9 +274,7 @@ class InputData:
 
     @property
     def ys(self) -> Sequence[Any]:
-        if self.labels is not None:
-            return self.labels
-        return [item.y if isinstance(item, Recording) else item.labels for item in self.items]
+        return [item.y for item in self.items] if self.labels is None else self.labels
 
     @property
     def words(self) -> Words:
@@ -299,18 +287,12 @@ class InputData:
     @property
     def Xs(self) -> Any:
         """Arrays (T, P), or pixels; or what reads them."""
-        if self.files is not None:
-            return self.files
-        return [item.X if isinstance(item, Recording) else item.image for item in self.items]
+        return [item.X for item in self.items] if self.files is None else self.files
 
     @property
     def window(self) -> int:
         """How many samples were averaged to one."""
-        return max(getattr(item, "window", 1) for item in self.items)
-
-    def tolerance(self, asked: int | None = None) -> int:
-        """Samples within which a change is found: by default five of those that are partitioned."""
-        return 5 * self.window if asked is None else asked
+        return max(item.window for item in self.items)
 
     def scored(self, samples: Sequence[Sample]) -> list[Sample]:
         """Let partitions of windows be scored by the samples that were averaged."""
@@ -319,13 +301,13 @@ class InputData:
         return [
             replace(x, side=Averaged(item.fine.y, np.diff(item.edges), item.fine.time))
             for x, item in zip(samples, self.items, strict=True)
-            if isinstance(item, Recording) and item.fine is not None
+            if item.fine is not None
         ]
 
     @property
     def learned(self) -> dict[str, Any]:
         """What reading has learned that a model remembers."""
-        origin = getattr(self.items[0], "origin", None)
+        origin = self.items[0].origin
         found: dict[str, Any] = {} if self.window == 1 else {"window": self.window}
         if origin and origin.options.medians:
             found["medians"] = dict(origin.options.medians)
@@ -333,13 +315,12 @@ class InputData:
 
     @property
     def times(self) -> list[TimeAxis | None]:
-        return [item.time if isinstance(item, Recording) else None for item in self.items]
+        return [item.time for item in self.items]
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """The names of the columns; None for images, whose features the problem makes."""
-        first = self.items[0]
-        return first.features if isinstance(first, Recording) and self.files is None else None
+        return self.items[0].features or None
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -361,10 +342,7 @@ class InputData:
     def _renamed(self, message: str) -> str:
         def place(match: re.Match[str]) -> str:
             i = int(match[1])
-            if i >= len(self):
-                return match[0]
-            item = self.items[i]
-            return item.where if isinstance(item, Recording) else item.source
+            return self.items[i].where if i < len(self) else match[0]
 
         return re.sub(rf"\b{self.problem.traits.words.whole} (\d+)\b", place, message)
 
@@ -381,18 +359,15 @@ def read(
     args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem, **options: Any
 ) -> InputData:
     """Read the files of a command as :func:`read_layers`, and refuse several layers of labels."""
-    only = read_layers(
-        args, terminal, problem, lambda *a, **o: {"": with_labels(*a, **o)}, **options
-    )
-    return only[""]
+    return read_layers(args, terminal, problem, only_one=True, **options)[""]
 
 
 def read_layers(
     args: argparse.Namespace,
     terminal: Terminal,
     problem: PartitionProblem,
-    labelled: Callable[..., dict[str, list[Recording]]] = layers_of,
     *,
+    only_one: bool = False,
     need_labels: bool = True,
     blanks: bool = False,
     learner: MetricLearner | None = None,
@@ -405,7 +380,8 @@ def read_layers(
     if takes_images(problem):
         with terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
-        return {"": InputData(images, problem)}
+        items = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
+        return {"": InputData(items, problem)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
@@ -424,7 +400,11 @@ def read_layers(
     layers = {"": recordings}
     if apart:
         given = {k: v for k, v in {**learned, **typed_files(args)}.items() if k in OF_LABELS}
-        layers = labelled(recordings, args.labels, blanks=blanks, **given)
+        about: Any = {"blanks": blanks, **given}
+        if only_one:
+            layers = {"": with_labels(recordings, args.labels, **about)}
+        else:
+            layers = layers_of(recordings, args.labels, **about)
     # Samples are left as they are where something that was typed counts them.
     counts = [assigned(args, "problem"), *(getattr(args, k, None) for k in ("context", "regions"))]
     counting = "window" in typed_files(args) or any(counts)
@@ -493,7 +473,6 @@ def read_for(
     blanks: bool = False,
 ) -> InputData:
     """Read the files of a command, with the features of its model."""
-    refuse_settings(args, "files")
     problem, missing = learner.problem_, typed_files(args).get("missing")
     knows = getattr(problem, "missing", None) == "mask" or missing != "mask"
     other = ", or give missing='interpolate'" if missing == "mask" else ""
@@ -508,14 +487,13 @@ def read_for(
         return inputs
     names, lost = [str(name) for name in names], getattr(learner, "lost_", ())
     kept = [name for name in names if name not in lost]
-    recordings = [item for item in inputs.items if isinstance(item, Recording)]
-    lacking = [name for name in kept for r in recordings[:1] if name not in r.features]
+    lacking = [name for name in kept if name not in inputs.items[0].features]
     if lacking and len(lacking) < len(kept) and args.command == "predict":
         raise DataError(
-            f"{recordings[0].where} lacks {listed(lacking)}, which {args.model} was learned with: "
-            f"without={lacking[0]!r} predicts without"
+            f"{inputs.items[0].where} lacks {listed(lacking)}, which {args.model} was learned "
+            f"with: without={lacking[0]!r} predicts without"
         )
-    found = [r.with_features(kept, str(args.model)) for r in recordings]
+    found = [item.with_features(kept, str(args.model)) for item in inputs.items]
     for i, recording in enumerate(found if lost else ()):  # zeros where nobody will look
         X = np.zeros((len(recording.X), len(names)))
         X[:, np.isin(names, kept)] = recording.X
@@ -588,17 +566,15 @@ def labels_with(inputs: InputData, regions: Path | None) -> list[Any]:
             f"{regions}: no {inputs.words.whole} is called {listed(strangers)}; they are "
             f"{listed(inputs.names)}"
         )
-    labels = []
-    for item, y in zip(inputs.items, inputs.ys, strict=True):
-        if isinstance(item, Recording):
-            here, chunks = known.get(item.name, []), item.chunks
-            is_blank = y is not None and y.dtype.kind in "if" and unlabelled(y).any()
-            if here or chunks is not None or is_blank or (y is None and regions is not None):
-                try:
-                    y = PartialLabels(y, regions=here, chunks=chunks)
-                except DataError as error:
-                    raise DataError(f"{item.where}: {error}") from error
-        labels.append(y)
+    labels = list(inputs.ys)
+    for i, (item, y) in enumerate(zip(inputs.items, labels, strict=True)):
+        here, chunks = known.get(item.name, []), item.chunks
+        is_blank = y is not None and y.ndim == 1 and y.dtype.kind in "if" and unlabelled(y).any()
+        if here or chunks is not None or is_blank or (y is None and regions is not None):
+            try:
+                labels[i] = PartialLabels(y, regions=here, chunks=chunks)
+            except DataError as error:
+                raise DataError(f"{item.where}: {error}") from error
     return labels
 
 

@@ -1,4 +1,4 @@
-"""``structsvm problems`` and ``oracles``: what is installed, from whom; ``new``: one more."""
+"""``structsvm problems``: what is installed, from whom; ``new``: one more."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ from structsvm.storage.archive import unwritable, write_atomically
 from structsvm.support.checks import finite
 from structsvm.support.contract import flat
 
+GROUPS = {
+    PROBLEMS: ("problems", "problems\n"),
+    STRUCTURED: ("structured_problems", "\nproblems for structsvm.StructuredSVM, in Python\n"),
+    ORACLES: ("oracles", "\noracles\n"),
+}
+"""What is listed, by what plugins declare, under which name in JSON and which title."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 TEMPLATES = {
     "pyproject.toml": "pyproject.toml.txt",
@@ -36,28 +42,20 @@ TEMPLATES = {
 
 
 def run_problems(args: argparse.Namespace, terminal: Terminal) -> int:
-    """List problems or oracles; those that cannot be used are warnings."""
-    groups = {"oracles": plugins(ORACLES)}
-    if args.command == "problems":
-        groups = {"problems": plugins(PROBLEMS), "structured_problems": plugins(STRUCTURED)}
+    """List problems and oracles; those that cannot be used are warnings."""
     plain: dict[str, Any] = {}
     shown: list[Any] = []
-    for name, found in groups.items():
-        plain[name] = [
-            finite(asdict(plugin) | {"settings": flat(plugin.settings)}) for plugin in found
-        ]
-        if name == "structured_problems" and found:
-            shown.append(Text("\nfor structsvm.StructuredSVM, in Python:\n"))
-        shown.append(table_of([(plugin.name, _described(plugin)) for plugin in found], "bold"))
+    for group, (name, title) in GROUPS.items():
+        found = plugins(group)
+        plain[name] = [finite(asdict(one) | {"settings": flat(one.settings)}) for one in found]
+        if found:
+            rows = table_of([(plugin.name, _described(plugin)) for plugin in found], "bold")
+            shown += [Text(title), rows]
     terminal.report(plain, *shown)
-    for found in groups.values():
-        for plugin in found:
-            if plugin.error is not None:
-                terminal.warn(f"{plugin.error} [{plugin.distribution}]")
+    for plugin in (one for group in GROUPS for one in plugins(group)):
+        if plugin.error is not None:
+            terminal.warn(f"{plugin.error} [{plugin.distribution}]")
     return 0
-
-
-run_oracles = run_problems
 
 
 def _described(plugin: Plugin) -> Any:

@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import InputData, labels_with, measured, read_for, refuse_if, takes_images
+from structsvm.cli.inputs import (
+    InputData,
+    assigned,
+    labels_with,
+    measured,
+    read_for,
+    refuse_if,
+    takes_images,
+)
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
@@ -278,7 +286,7 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
     for item, answer in zip(inputs.items, answers, strict=True):
         path = next(files)
         path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(item, Recording):
+        if answer.labels is None:
             header, rows, separator = _table(item.fine or item)
             columns = [column for column in answer.rows[0] if column not in PLACES]
             if answer.rows[-1].get("row", -1) >= len(rows) and "row" not in header:
@@ -291,7 +299,7 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
             write_atomically(path, text.encode(errors="backslashreplace"))
         else:
             write_atomically(path, label_map(answer.labels, ".png"))
-            write_atomically(next(files), as_file(overlay(item.image, answer.labels), "png"))
+            write_atomically(next(files), as_file(overlay(item.X, answer.labels), "png"))
 
 
 def _rounded(value: Any) -> Any:
@@ -409,9 +417,8 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
         "--must-link and --cannot-link name rows of one table, got "
         f"{words.wholes(len(inputs))}: give one table at a time",
     )
-    names = ("min_length", "max_length")
-    rules: Any = {name: getattr(args, name) for name in names if getattr(args, name)}
-    origin, W = getattr(inputs.items[0], "origin", None), inputs.window
+    rules = assigned(args, "problem", ("min_length", "max_length"), "predict")
+    origin, W = inputs.items[0].origin, inputs.window
     if linked:
         left_out: list[int] = [] if origin is None else origin.left_out.tolist()
         for row in np.ravel([*(args.must_link or ()), *(args.cannot_link or ())]).tolist():
@@ -433,7 +440,6 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
         rules["max_length"] = max(rules["max_length"] // W, 1)
     if args.regions is not None:
         refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
-        recordings = [item for item in inputs.items if isinstance(item, Recording)]
-        unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
+        unlabelled = [replace(item, y=None, chunks=None) for item in inputs.items]
         rules["known"] = labels_with(InputData(unlabelled, inputs.problem), args.regions)
-    return rules  # type: ignore[no-any-return]
+    return rules  # type: ignore[return-value]

@@ -36,7 +36,6 @@ from structsvm.cli.inputs import (
     groups_of,
     labelled_in_part,
     read_layers,
-    refuse_settings,
     save_learned,
     typed_problem,
 )
@@ -88,7 +87,6 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     if not args.minutes >= 0:
         raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
     end = time.monotonic() + 60.0 * args.minutes
-    refuse_settings(args, "problem", "files")
     _check(args)
     layers = read_layers(args, terminal, typed_problem(args), blanks=True)
     if len(layers) == 1:
@@ -265,7 +263,7 @@ class Answering:
             numbers = set(learner.training_data_.n_clusters)
             predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
         about: dict[str, Any] = {"times": inputs.times, "groups": self.test.data.groups}
-        about["tolerance"] = inputs.tolerance()
+        about["tolerance"] = 5 * inputs.window
         with inputs.named():
             learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
             held_out = HeldOut.of(

@@ -50,9 +50,8 @@ class Parser(argparse.ArgumentParser):
     """Argparse that says which word was probably meant, and to which command an option belongs."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(
-            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings
-        )
+        as_written = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=as_written, **settings)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; of an unknown option, the command it was given to complains."""
@@ -85,22 +84,16 @@ class Parser(argparse.ArgumentParser):
         return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
 
     def _meant(self, message: str) -> str:
-        invalid = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        unknown = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
-        if invalid:
-            word, known = invalid[1], re.findall(r"[\w-]+", invalid[2])
-        elif unknown:
-            word, known = unknown[1], list(self._option_string_actions)
+        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            known = re.findall(r"[\w-]+", found[2])
+        elif found := re.search(r"unrecognized arguments: (--[^\s=]+)", message):
+            known = list(self._option_string_actions)
         else:
             return ""
-        if word in known:
+        if found[1] in known:
             return ": it stands after the command"
-        close = difflib.get_close_matches(word.replace("_", "-"), known, n=1)
+        close = difflib.get_close_matches(found[1].replace("_", "-"), known, n=1)
         return f"; did you mean {close[0]}?" if close else ""
-
-
-GROUPS = ("", "problem", "solver", "features", "files")
-"""Groups of settings, ``--set problem.NAME=VALUE``; "" is that of the learner."""
 
 
 def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -115,14 +108,18 @@ def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
     return value_of
 
 
-def setting(text: str) -> tuple[str, str, str]:
-    """``GROUP.NAME=VALUE`` in its parts; dashes in names may stand for underscores."""
-    path, equals, value = text.partition("=")
-    group, dot, name = path.replace("-", "_").partition(".")
-    group, name = (group, name) if dot else ("", group)
-    if not (name and equals and group in GROUPS):
-        raise ValueError
-    return group, name, value
+def setting_of(groups: Sequence[str]) -> Callable[[str], Any]:
+    """What reads ``GROUP.NAME=VALUE`` into its parts; NAME alone is in the group ""."""
+
+    def parts(text: str) -> tuple[str, str, str]:
+        path, equals, value = text.partition("=")
+        group, dot, name = path.replace("-", "_").partition(".")  # or underscores
+        group, name = (group, name) if dot else ("", group)
+        if not (name and equals and group in groups):
+            raise ValueError
+        return group, name, value
+
+    return read_as(" or ".join(f"{group}.NAME=VALUE".lstrip(".") for group in groups), parts)
 
 
 def whole(text: str, least: int = 1) -> int:
@@ -136,7 +133,6 @@ def rows(text: str) -> tuple[int, int]:
     return whole(i, 0), whole(j, 0)
 
 
-assignment = read_as(f"NAME=VALUE, or GROUP.NAME=VALUE of {', '.join(GROUPS[1:])}", setting)
 positive = read_as("an integer >= 1", whole)
 counted = read_as("an integer >= 1 or 'true'", lambda text: text if text == "true" else whole(text))
 strength = read_as("a number > 0 or 'cv'", lambda text: text if text == "cv" else float(text))
@@ -201,7 +197,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "files.NAME, a parameter of read_recordings such as files.time_column=t; where something "
         "is learned also a parameter of MetricLearner such as regularizer=trace, problem.NAME, "
         "solver.NAME, and features.NAME of --context; may be repeated",
-        type=assignment,
         default=[],
         **REPEATED,
     ),
@@ -253,7 +248,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "ADDRESS",
         "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786, whose workers read the files",
     ),
-    "--lazy": flag("read each file whenever it is needed"),
     "--checkpoint": value("FILE", "save progress to FILE; resume from it if it exists", **FILE),
     "--solvers": value("SOLVER", "solvers to compare (default: all that are suitable)", nargs="+"),
     "--n-clusters": value(
@@ -264,11 +258,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--tolerance": value(
         "N", "samples within which a change counts as found (default: 5, or 5 windows)", type=int
-    ),
-    "--unseen-states": choice(
-        ("refuse", "count"),
-        "refuse labels of states that the model has not learned (the default), or count them",
-        default="refuse",
     ),
     "--margins": flag(
         "the margin of each change, in units of the price of a change; and its rate, if "
@@ -281,8 +270,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "without all that a pattern names ('watch*'); may be repeated",
         **REPEATED,
     ),
-    "--min-length": value("N", "least number of samples of a segment", type=positive),
-    "--max-length": value("N", "greatest number of samples of a segment", type=positive),
     "--must-link": ROWS,
     "--cannot-link": ROWS | {"help": "two rows, counted from 0, in different clusters"},
     "--show": choice(
@@ -299,8 +286,8 @@ FILES = "--labels --set"
 FILES_TO_LEARN_FROM = (
     "--label-column --labels --time-column --recording-column --ignore --missing --set"
 )
-EVALUATION = "--n-clusters --tolerance --unseen-states"
 OF_ALL = "--json --quiet --verbose"
+OF_LEARNING = ("", "problem", "solver", "features", "files")
 FIGURE = f"figure to write: {', '.join(FIGURES)}"
 
 
@@ -315,6 +302,8 @@ class Command:
     groups: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """What options have of their own in this command."""
+    settings: Sequence[str] = ("files",)
+    """Groups of ``--set``; "" is of the learner, or of what else the command calls."""
     module: str = ""
 
 
@@ -335,6 +324,7 @@ from all of them, into all.structsvm.
         "problem paths --output --force --groups --split --minutes --resume --jobs --refit",
         {"files": FILES_TO_LEARN_FROM},
         {"--output": value("FOLDER", "folder to write into", required=True)},
+        ("problem", "files"),
         module="try_out",
     ),
     Command(
@@ -352,10 +342,11 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
         "problem paths --output --force",
         {
             "learning": "--metric --lam --context --groups --split --regions",
-            "running": "--baselines --rates --jobs --scheduler --lazy --checkpoint",
+            "running": "--baselines --rates --jobs --scheduler --checkpoint",
             "files": FILES_TO_LEARN_FROM,
         },
         {"--output": value("MODEL", "model file (default: NAME.structsvm, after the first PATH)")},
+        OF_LEARNING,
     ),
     Command(
         "predict",
@@ -366,14 +357,16 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
   structsvm predict my.structsvm new/ -o segmented/
 
 -o FILE.csv writes one table for all inputs, any other -o a folder with a table for each. Of images,
--o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
+-o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map. Segments
+have so many samples with --set problem.min_length=N and problem.max_length=N.
 """,
         "model paths --output --force --n-clusters --margins --baseline --without",
-        {"rules": "--min-length --max-length --regions --must-link --cannot-link", "files": FILES},
+        {"rules": "--regions --must-link --cannot-link", "files": FILES},
         {
             "--output": value("OUT", "file or folder to write (default: print)"),
             "--n-clusters": {"type": positive, "metavar": "N"},
         },
+        ("problem", "files"),
     ),
     Command(
         "evaluate",
@@ -383,18 +376,21 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
   structsvm evaluate my.structsvm others/ --n-clusters true
 
 Give data that the model was not learned from. The verdict on a single table is about its rows; of
-the table that the model was learned from, parts are held out in turn.
+the table that the model was learned from, parts are held out in turn. Labels of states that it has
+not learned are refused, unless --set unseen_states=count.
 """,
         "model paths --groups",
-        {"evaluation": EVALUATION, "files": FILES},
+        {"evaluation": "--n-clusters --tolerance", "files": FILES},
+        settings=("", "files"),
     ),
     Command(
         "report",
         "write an HTML page that evaluates a model on held-out data",
         "  structsvm report my.structsvm others/ -o report.html",
         "model paths --output --force --groups",
-        {"evaluation": EVALUATION, "files": FILES},
+        {"evaluation": "--n-clusters --tolerance", "files": FILES},
         {"--output": value("HTML", "page to write", required=True)},
+        ("", "files"),
         module="evaluate",
     ),
     Command(
@@ -402,19 +398,17 @@ the table that the model was learned from, parts are held out in turn.
         "compare solvers on the same data",
         """\
   structsvm compare change-point recordings/ -o gaps.png
-  structsvm compare change-point recordings/ --metric diagonal --solvers one-slack/scs
+  structsvm compare change-point recordings/ --set metric=diagonal --solvers one-slack/scs
 
 After a slash, a cutting-plane method may name its master: newton, clarabel, scs, ...
 Every solver runs on one thread for up to a minute, until its certified relative gap is at most
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
-        "problem paths --output --force --solvers",
-        {"learning": "--metric --lam --context", "files": FILES_TO_LEARN_FROM},
-        {
-            "--output": value("FIG", FIGURE),
-            "--lam": value("LAM", "strength of the regularizer", type=float),
-        },
-        module="fit",
+        "problem paths --output --force --solvers --context",
+        {"files": FILES},
+        {"--output": value("FIG", FIGURE)},
+        OF_LEARNING,
+        "fit",
     ),
     Command(
         "show",
@@ -460,14 +454,8 @@ Without files it looks at the model alone; labelled files may be those it was le
     ),
     Command(
         "problems",
-        "list the kinds of problem that are installed",
+        "list the kinds of problem and the oracles that are installed",
         "  structsvm problems --json",
-        module="plugins",
-    ),
-    Command(
-        "oracles",
-        "list the separation oracles that are installed",
-        "  structsvm oracles --json",
         module="plugins",
     ),
     Command(
@@ -500,5 +488,7 @@ def build_parser() -> Parser:
             for option in options.split():
                 short = [option[1:3]] if option in ("--output", "--quiet", "--verbose") else []
                 settings = known.get(option, {}) | command.own.get(option, {})
+                if option == "--set":
+                    settings["type"] = setting_of(command.settings)
                 group.add_argument(*short, option, **settings)
     return parser
