@@ -35,7 +35,7 @@ from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
-from structsvm.partitions.problem import PartitionProblem, has_rows
+from structsvm.partitions.problem import has_rows
 from structsvm.plotting.report import HeldOut, page_of
 from structsvm.storage.archive import write_atomically
 from structsvm.storage.codec import Unstored
@@ -182,32 +182,24 @@ class Part:
         return replace(part, data=data.told_apart)
 
 
-def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
-    """Refuse a question that samples of another kind answer."""
-    contiguous = problem.traits.contiguous
-    unordered = split == STATES and not contiguous
-    refuse_if(unordered, f"--split states is for recordings, not for {name}: leave it out")
-    refuse_if(
-        split != STATES and (contiguous or takes_images(problem)),
-        f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
-        f"out{', or ask about new states, --split states' if contiguous else ''}",
-    )
-
-
 def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
     """What the verdict is about, if not about further samples: rows of the only table, say."""
-    split: str | None = args.split
-    if split is not None:
-        refuse_split(split, args.problem, inputs.problem)
-    refuse_if(
-        split not in (None, STATES) and len(inputs) != 1,
-        f"--split {split} is for a single table: of {inputs.words.wholes(len(inputs))} whole ones "
-        "are held out",
-    )
-    if len(inputs) > 1 or inputs.problem.traits.contiguous or takes_images(inputs.problem):
-        return split
-    refuse_if(args.groups, NO_GROUPS)
-    return split or ROWS
+    split, contiguous = args.split, inputs.problem.traits.contiguous
+    tables, given = not contiguous and not takes_images(inputs.problem), f"--split {split} is for"
+    if split == STATES:
+        refuse_if(not contiguous, f"{given} recordings, not for {args.problem}: leave it out")
+    elif split is not None:
+        refuse_if(
+            not tables,
+            f"{given} tables, whose rows have no order, not for {args.problem}: leave it "
+            f"out{', or ask about new states, --split states' if contiguous else ''}",
+        )
+        many = f"of {inputs.words.wholes(len(inputs))} whole ones are held out"
+        refuse_if(len(inputs) != 1, f"{given} a single table: {many}")
+    if len(inputs) == 1 and tables:
+        refuse_if(args.groups, NO_GROUPS)
+        return split or ROWS
+    return split  # type: ignore[no-any-return]
 
 
 def divided(whole: Part, split: str | None) -> tuple[Part, Part]:

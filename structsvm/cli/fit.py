@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.evaluate import refuse_split
 from structsvm.cli.inputs import (
     InputData,
     assigned,
@@ -58,11 +57,9 @@ from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
 
 INTERRUPTED = 130
-CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
-"""Settings of a learner that differ between the candidates of a split."""
 IN_MEMORY = (
     *("labels", "outside", "chunk_column", "recording_column", "categories"),
-    *("regions", "rates", "split"),
+    *("regions", "rates"),
 )
 """Parameters of reading and options that need all recordings in memory."""
 WAIT = 30  # seconds to wait for a scheduler
@@ -72,54 +69,37 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
     if args.output is None:
         args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
-    check_output(args, args.output, replaceable=_is_resumed(args))
-    if args.checkpoint is not None:
-        check_output(args, args.checkpoint, replaceable=True)
-        if args.checkpoint.exists():
-            read_state(args.checkpoint)  # refused before any work if it is none
+    _check_outputs(args)
     backend = "auto" if args.scheduler is None else "dask"
     learner = learner_of(args, n_jobs=args.jobs, backend=backend)
     problem: PartitionProblem = learner.problem
     if learner.metric != "closed-form" or assigned(args, "solver"):
         learner.set_params(solver=solver_of(args, problem))
     refuse_foreign_options(args, problem)
-    if args.split is not None:
-        _check_split(args, problem)
     no_changes = args.rates and not problem.traits.contiguous
     refuse_if(no_changes, f"--rates is for changes of recordings, not for {args.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
     later = _is_read_later(args, problem)
     with _cluster(args):
         if later:
-            inputs = _files(args, terminal, problem)
-        else:
-            some = args.regions is not None or "chunk_column" in typed_files(args)
-            inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
-            inputs = labelled_in_part(inputs, args, terminal)
-        return _learn(args, terminal, learner, inputs)
+            return _learn(args, terminal, learner, _files(args, terminal, problem))
+        some = args.regions is not None or "chunk_column" in typed_files(args)
+        inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
+        return _learn(args, terminal, learner, labelled_in_part(inputs, args, terminal))
 
 
-def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse --split for a problem without parts, or together with options that it chooses."""
-    refuse_split(args.split, args.problem, problem)
-    typed = {"metric": args.metric, "lam": args.lam} | assigned(args)
-    for name, usual in (("metric", "full"), ("lam", None), ("regularizer", "squared")):
-        given = typed.get(name) not in (None, usual)
-        refuse_if(given, f"--split chooses what {name}= gives: leave one out")
-
-
-def _is_resumed(args: argparse.Namespace) -> bool:
-    """Whether the output is the model of an interrupted run, which resuming may replace."""
-    checkpoint: Path | None = args.checkpoint
-    if checkpoint is None:
-        return False
-    same = os.path.realpath(checkpoint) == os.path.realpath(args.output)
-    refuse_if(same, f"--checkpoint {checkpoint} is the model file: name another file")
-    if not (os.path.isfile(checkpoint) and os.path.isfile(args.output)):
-        return False
-    with suppress(ModelFileError):
-        return bool(MODEL.read(Path(args.output)))
-    return False
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Refuse files before any work; resuming may replace the model of an interrupted run."""
+    checkpoint, is_resumed = args.checkpoint, False
+    if checkpoint is not None:
+        same = os.path.realpath(checkpoint) == os.path.realpath(args.output)
+        refuse_if(same, f"--checkpoint {checkpoint} is the model file: name another file")
+        check_output(args, checkpoint, replaceable=True)
+        if checkpoint.exists():
+            read_state(checkpoint)
+            with suppress(ModelFileError):
+                is_resumed = args.output.is_file() and bool(MODEL.read(args.output))
+    check_output(args, args.output, replaceable=is_resumed)
 
 
 # ---- reading
@@ -131,23 +111,19 @@ def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
     whole = next((name for name in IN_MEMORY if typed.get(name)), None)
     if typed["missing"] == "impute":
         whole = "missing"
-    if args.lazy or args.scheduler is not None:
-        option = "--lazy" if args.lazy else "--scheduler"
-        images = takes_images(problem)
-        refuse_if(images, f"{option} is for recordings and tables, not for images")
+    if typed.get("lazy") or args.scheduler is not None:
+        asked = "lazy=true" if typed.get("lazy") else "scheduler="
+        refuse_if(takes_images(problem), f"{asked} is for recordings and tables, not for images")
         refuse_if(
             whole is not None,
-            f"{whole}= needs all recordings in memory, and with {option} they are read one at a "
+            f"{whole}= needs all recordings in memory, and with {asked} they are read one at a "
             "time: leave one of them out",
         )
         return True
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
         return False
-    return sum(path.stat().st_size for path in find_recordings(args.paths).files) > memory_bytes()
-
-
-def memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return sum(path.stat().st_size for path in find_recordings(args.paths).files) > memory
 
 
 def _cluster(args: argparse.Namespace) -> Any:
@@ -193,9 +169,7 @@ def _learn(
         )
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given or ())  # which are read now
-    if args.split is not None:
-        training = _chosen_by_split(learner, training, inputs, terminal, args)
-    elif args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
+    if args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
         _choose_lam(learner, training, inputs, terminal, always=args.lam == "cv")
     interrupted = _fit(learner, training, terminal, inputs, args)
     if interrupted:
@@ -257,31 +231,6 @@ def _fit(
     return learner.interrupted_
 
 
-def _search(learner: MetricLearner, **settings: object) -> MetricLearnerCV:
-    """A search among learners with the settings of this one."""
-    shared = inspect.signature(MetricLearnerCV).parameters
-    own = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
-    return MetricLearnerCV(**own | settings)
-
-
-def _chosen_by_split(
-    learner: MetricLearner,
-    training: TrainingSet,
-    inputs: InputData,
-    terminal: Terminal,
-    args: argparse.Namespace,
-) -> TrainingSet:
-    """Give the learner what does best on what is held out; what it is learned from, and why."""
-    search = _search(learner, split=args.split)
-    with inputs.named(), terminal.working("choosing on held-out parts"):
-        chosen = search.choose(training)
-    learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
-    found = f"{search.best_learned_}, lam {search.best_lam_:g}"
-    verdict = replace(search.verdict_, way=f"structsvm predict {args.output} NEW --baseline")
-    terminal.note(f"{found}, chosen on held-out {args.split}\n{verdict}")
-    return replace(training, question=args.split)
-
-
 def _choose_lam(
     learner: MetricLearner,
     training: TrainingSet,
@@ -297,7 +246,9 @@ def _choose_lam(
         if len(several) < 2:
             return
         training = training.at(several)
-    search = _search(learner, candidates=("untrained", learner.metric))
+    shared, own = inspect.signature(MetricLearnerCV).parameters, learner.get_params(deep=False)
+    settings: dict[str, Any] = {name: own[name] for name in shared if name in own}
+    search = MetricLearnerCV(**settings | {"candidates": ("untrained", learner.metric)})
     with terminal.working("choosing lam by cross-validation"):
         lam = search.choose(training).lam
     terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -47,9 +47,10 @@ COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands give themselves."""
 OF_LABELS = ["outside", "tier", *CHOSEN]  # parameters of reading labels from files of their own
-FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS] + OF_LABELS
+FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS]
+FILES += [*OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
-ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
+ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not remembered."""
 
 PARAMETER = re.compile(
@@ -193,7 +194,7 @@ def typed_files(args: argparse.Namespace) -> dict[str, Any]:
     """The parameters of reading that were typed, as options or settings."""
     typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
     for name, text in assigned(args, "files", FILES, "reading").items():
-        typed[name] = value_of(text) if name in ("window", "max_bytes") else text
+        typed[name] = value_of(text) if name in ("window", "max_bytes", "lazy") else text
         if name in SEQUENCES:
             parts = text.strip("[]()").split(",")
             typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts

@@ -341,7 +341,7 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
 """,
         "problem paths --output --force",
         {
-            "learning": "--metric --lam --context --groups --split --regions",
+            "learning": "--metric --lam --context --groups --regions",
             "running": "--baselines --rates --jobs --scheduler --checkpoint",
             "files": FILES_TO_LEARN_FROM,
         },
