@@ -41,7 +41,7 @@ TEMPLATES = {
 }
 
 
-def run_problems(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_problems(_: argparse.Namespace, terminal: Terminal) -> int:
     """List problems and oracles; those that cannot be used are warnings."""
     plain: dict[str, Any] = {}
     shown: list[Any] = []

@@ -60,7 +60,6 @@ WRONG = {
     "blanks of a table": (CLUSTER, blank("x", 5), "--missing impute"),
     "too little to split": ("try change-point", text(), ""),
     "no such feature": (f"{FIT} --set files.features=z", text(), ""),
-    "a setting of fit": ("try change-point --set lam=1", text(), ""),
     "a window": (f"{CLUSTER} --set files.window=3", text(), ""),
 }
 

@@ -180,7 +180,9 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
 
 def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
     assert run(f"{LAZY} {tmp_path}/here")[0] == 0
-    assert run(f"{LAZY} {tmp_path}/lazy --lazy --jobs 2 --set backend=processes") == (0, "", "")
+    assert run(
+        f"{LAZY} {tmp_path}/lazy --set files.lazy=true --jobs 2 --set backend=processes"
+    ) == (0, "", "")
     here, lazy = (structsvm.load(tmp_path / name) for name in ("here", "lazy"))
     assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
     assert here.metric_.price == lazy.metric_.price
@@ -190,7 +192,8 @@ def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
 def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeypatch):
     size = sum(path.stat().st_size for path in Path("train").iterdir())
     for bytes_, told in ((size - 1, True), (size, False)):
-        monkeypatch.setattr("structsvm.cli.fit.memory_bytes", lambda found=bytes_: found)
+        sizes = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": bytes_}
+        monkeypatch.setattr("structsvm.cli.fit.os.sysconf", sizes.__getitem__)
         line = f"fit change-point train --metric diagonal --baselines none -o {tmp_path}/{bytes_}"
         code, _, err = run(line)
         assert code == 0
@@ -203,7 +206,10 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeyp
     ("options", "said"),
     [
         ("--scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
-        ("--lazy --recording-column who", "in memory, and with --lazy they are read one at a time"),
+        (
+            "--set files.lazy=true --recording-column who",
+            "and with --set files.lazy=true they are read",
+        ),
         (
             "--scheduler tcp://127.0.0.1:1 --recording-column who",
             "--recording-column needs all recordings in memory",
@@ -218,7 +224,7 @@ def test_what_cannot_be(run, tmp_path, options, said):
 
 def test_table_on_stdout_and_a_picture(run, folder):
     code, out, _ = run(
-        "compare change-point train --metric diagonal --set solver.tol=0.01 -o gaps.svg"
+        "compare change-point train --set metric=diagonal --set solver.tol=0.01 -o gaps.svg"
     )
     assert code == 0
     for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
@@ -227,9 +233,8 @@ def test_table_on_stdout_and_a_picture(run, folder):
 
 
 def test_what_does_not_suit_is_left_out_and_said(run):
-    code, out, _ = run(
-        "compare change-point train --metric diagonal --set regularizer=trace --set solver.tol=0.1"
-    )
+    line = "compare change-point train --set metric=diagonal --set solver.tol=0.1"
+    code, out, _ = run(f"{line} --set regularizer=trace")
     assert code == 0
     assert out.splitlines()[-1].startswith("frank-wolfe left out: ")
     assert out.count("frank-wolfe") == 1

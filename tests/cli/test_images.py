@@ -42,7 +42,7 @@ def test_fit_tells_what_it_did(run):
 
 
 def test_compare_is_by_the_objective(run):
-    line = "compare normalized-cut learn --set problem.image.n_superpixels=40 --lam 0.02"
+    line = "compare normalized-cut learn --set problem.image.n_superpixels=40 --set lam=0.02"
     line += " --set solver.tol=0.01"
     code, out, err = run(f"{line} -o gaps.svg")
     assert code == 0, err

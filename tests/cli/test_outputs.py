@@ -104,7 +104,7 @@ OVER_FILES = [
     "report m.structsvm rec.csv -o old.html",
     "plot m.structsvm rec.csv -o old.png",
     "plot m.structsvm -o old.png",
-    "compare change-point data -o old.png --metric diagonal --solvers cutting-plane",
+    "compare change-point data -o old.png --set metric=diagonal --solvers cutting-plane",
     "predict c.structsvm cuts/img/p0.png -o old.npy",
     "fit normalized-cut cuts -o old --lam 0.02 --set problem.image.n_superpixels=40",
 ]

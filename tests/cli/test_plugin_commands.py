@@ -1,4 +1,4 @@
-"""structsvm problems, oracles and new; settings of any problem on the command line."""
+"""structsvm problems and new; settings of any problem on the command line."""
 
 import json
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class TestLists:
         ],
     )
     def test_our_own_are_there(self, run, kind, name, cls, summary):
-        code, out, err = run(f"{kind} --json")
+        code, out, err = run("problems --json")
         assert (code, err) == (0, "")
         (own,) = (plugin for plugin in json.loads(out)[kind] if plugin["name"] == name)
         assert own["value"] == cls
         assert own["distribution"].startswith("structsvm-partitioning ")
         assert own["summary"].startswith(summary)
-        code, out, err = run(kind)
+        code, out, err = run("problems")
         assert (code, err) == (0, "")
         assert name in out
         assert cls in out

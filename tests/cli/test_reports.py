@@ -204,7 +204,7 @@ def rows_of(path):
 
 
 def test_lengths_are_kept(run):
-    _, out, _ = run("predict m.structsvm test --min-length 30 --json --quiet")
+    _, out, _ = run("predict m.structsvm test --set problem.min_length=30 --json --quiet")
     for found in json.loads(out)["recordings"]:
         assert np.diff([0, *found["breakpoints"]]).min() >= 30
 
@@ -240,7 +240,10 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     ("options", "message"),
     [
         ("--baseline pca --margins", "--baseline pca: margins are those of the learned metric"),
-        ("--min-length 150 --n-clusters 3", "test/synthetic_00.npz: no segmentation into 3"),
+        (
+            "--set problem.min_length=150 --n-clusters 3",
+            "test/synthetic_00.npz: no segmentation into 3",
+        ),
         ("--must-link 0,1", "--must-link and --cannot-link name rows of one table, got 4 record"),
     ],
 )
@@ -396,7 +399,7 @@ def counted(monkeypatch):
         "evaluate {model} test --quiet --n-clusters true --json",
         "report {model} test --quiet -o {out}.html",
         "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
-        "compare change-point train --metric diagonal --set solver.tol=0.1 --quiet",
+        "compare change-point train --set metric=diagonal --set solver.tol=0.1 --quiet",
     ],
 )
 def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):

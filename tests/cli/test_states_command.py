@@ -95,12 +95,12 @@ def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
 def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, place):
     message = refused("evaluate m.structsvm new")
     assert "name states that training did not: '[red]sit' (new/t0.csv)" in message
-    assert "with --unseen-states count" in message
-    code, out, err = run("evaluate m.structsvm new --unseen-states count")
+    assert "with --set unseen_states=count" in message
+    code, out, err = run("evaluate m.structsvm new --set unseen_states=count")
     assert code == 0, err
     assert "[red]sit" in out
     assert refused("report m.structsvm new -o page.html").startswith("the labels name")
-    code, _, err = run("report m.structsvm new -o page.html --unseen-states count")
+    code, _, err = run("report m.structsvm new -o page.html --set unseen_states=count")
     assert code == 0, err
 
 
@@ -232,13 +232,3 @@ def test_what_does_not_fit_is_refused(run, typed, message):
     code, _, err = run(f"fit {typed} -o none.structsvm")
     assert code == 1
     assert message in " ".join(err.split())
-
-
-def test_what_is_learned_is_chosen_on_hidden_states(run):
-    line = "fit change-point walks -o hidden.structsvm --split states --groups ^p[0-9]"
-    code, _, err = run(f"{line} --context lags --baselines none --force")
-    assert code == 0, err
-    said = " ".join(err.split())
-    assert "chosen on held-out states" in said
-    assert "recordings with a state that the metric was not learned from" in said
-    assert len(load("hidden.structsvm").training_data_) == 6

@@ -164,7 +164,10 @@ def test_links_between_rows_count_those_that_are_left_out(birds, monkeypatch, ca
         (f"{FIT} --set files.categories=island", "categories names 'island', which it has no"),
         (f"{FIT} --missing mask", "--missing impute puts the median"),
         (f"{FIT} --ignore sex --missing interpolate", "is for recordings"),
-        (f"{FIT} --ignore sex --missing impute --lazy", "needs all recordings in memory"),
+        (
+            f"{FIT} --ignore sex --missing impute --set files.lazy=true",
+            "needs all recordings in memory",
+        ),
         ("fit change-point birds.csv --missing impute", "is for tables"),
         ("predict plain.structsvm birds.csv --set files.missing=impute", "learned without it"),
         (f"{FIT} --ignore sex --ignore bill --ignore depth --missing error", ""),

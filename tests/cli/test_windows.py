@@ -78,7 +78,9 @@ def test_predictions_are_in_the_samples_rows_and_times_of_the_file(run, fine, tm
         written["segment"].value_counts().sort_index().tolist()
         == np.diff([0, *found["breakpoints"]]).tolist()
     )
-    code, out, _ = run(f"predict {fine}/m.structsvm {fine}/r5.csv --json --min-length {10 * W + 1}")
+    code, out, _ = run(
+        f"predict {fine}/m.structsvm {fine}/r5.csv --json --set problem.min_length={10 * W + 1}"
+    )
     assert np.diff([0, *json.loads(out)["recordings"][0]["breakpoints"]]).min() >= 10 * W + 1
 
 
