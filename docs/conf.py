@@ -103,7 +103,7 @@ def _report_the_demo(app: Any, config: Any) -> None:
     report.parent.mkdir(parents=True, exist_ok=True)
     for command in (
         ["demo", "--output", demo, "--force"],
-        ["report", demo / "digits.structsvm", demo / "test", "-o", report, "--force"],
+        ["evaluate", demo / "digits.structsvm", demo / "test", "-o", report, "--force"],
     ):
         subprocess.run(
             [sys.executable, "-m", "structsvm", *command], check=True, capture_output=True

@@ -467,7 +467,7 @@ def cli_evaluate(case: Case, shell: Shell) -> None:
 
 @view("cli report")
 def cli_report(case: Case, shell: Shell) -> None:
-    told = shell.json("report {model} {test} -o {out}/page.html")
+    told = shell.json("evaluate {model} {test} -o {out}/page.html")
     check_page(case, Path(told["page"]).read_text(encoding="utf-8"))
 
 

@@ -297,7 +297,7 @@ for line in (
     ["predict", model, f"{name}.npz", "-o", "many"],
     ["evaluate", model, "other.npz", f"{name}.npz"],
     ["evaluate", model, "other.npz", f"{name}.npz", "--json"],
-    ["report", model, f"{name}.npz", "-o", f"{name}.html"],
+    ["evaluate", model, f"{name}.npz", "-o", f"{name}.html"],
     ["plot", model, f"{name}.npz", "-o", f"{name}.png", "--json"],
     ["show", model],
     ["show", model, "--json"],

@@ -1,4 +1,4 @@
-"""What learning is worth on held-out data: ``evaluate`` and ``report``; what ``try`` holds out."""
+"""What learning is worth on held-out data: ``structsvm evaluate``, and what ``try`` holds out."""
 
 from __future__ import annotations
 
@@ -46,52 +46,38 @@ TAKEN_FOR = 3  # other names of a state that are listed
 
 
 def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Compare, and print the table and the verdict."""
-    learner, inputs, about = _asked(args, terminal)
-    split = "auto" if can_be_split(learner, about["measured"], inputs.ys) else None
-    refuse_if(split and args.groups, NO_GROUPS)
-    groups = groups_of(inputs, args.groups, terminal)
-    with inputs.named(), terminal.working("partitioning"):
-        result = evaluate(learner, inputs.Xs, inputs.ys, split=split, groups=groups, **about)
-    if groups is None and split is None and result.verdict.is_supported:
-        terminal.note(taken_to_be_independent(inputs))
-    terminal.report(result.to_dict(), *readable(result))
-    return 0
-
-
-def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Compare, and write the page."""
-    check_output(args, args.output, (".html", ".htm"))
-    learner, inputs, about = _asked(args, terminal)
-    learner.training_data_.warn_if_among([x.data for x in about["measured"]], inputs.words)
-    groups = groups_of(inputs, args.groups, terminal)
-    with inputs.named(), terminal.working("partitioning"):
-        held_out = HeldOut.of(learner, inputs.Xs, inputs.ys, groups=groups, **about)
-    page = page_of(held_out, f"What {args.model.stem} is worth on {called(args.paths)}")
-    if groups is None and len(inputs) >= MIN_UNITS:
-        terminal.note(taken_to_be_independent(inputs))
-    write_atomically(args.output, printable(page).encode())
-    terminal.note(f"the page is in {args.output}: open it in a browser")
-    if terminal.as_json:
-        terminal.report({"page": str(args.output)})
-    return 0
-
-
-def _asked(
-    args: argparse.Namespace, terminal: Terminal
-) -> tuple[MetricLearner, InputData, dict[str, Any]]:
-    """The model, the files, and how partitions of these are scored."""
+    """Compare, print the table and the verdict, and write the page if one is asked for."""
+    if args.output is not None:
+        check_output(args, args.output, (".html", ".htm"))
     learner = load_metric_learner(args.model)
     inputs = read_for(learner, args, terminal, need_labels=True)
+    samples = measured(learner, inputs, terminal)
+    split = "auto" if can_be_split(learner, samples, inputs.ys) else None
+    refuse_if(split and args.groups, NO_GROUPS)
     about = {
         "n_clusters": args.n_clusters,
         "tolerance": 5 * inputs.window if args.tolerance is None else args.tolerance,
         **assigned(args, "", ("unseen_states",), args.command),
         "names": inputs.names,
         "times": inputs.times,
-        "measured": measured(learner, inputs, terminal),
+        "groups": groups_of(inputs, args.groups, terminal),
+        "measured": samples,
     }
-    return learner, inputs, about
+    with inputs.named(), terminal.working("partitioning"):
+        result = evaluate(learner, inputs.Xs, inputs.ys, split=split, **about)
+        if args.output is not None:
+            own = None if split else result
+            held_out = HeldOut.of(learner, inputs.Xs, inputs.ys, evaluation=own, **about)
+            title = f"What {args.model.stem} is worth on {called(args.paths)}"
+            page = page_of(held_out, title, result.verdict)
+    if about["groups"] is None and split is None and result.verdict.is_supported:
+        terminal.note(taken_to_be_independent(inputs))
+    written = {} if args.output is None else {"page": str(args.output)}
+    terminal.report(result.to_dict() | written, *readable(result))
+    if args.output is not None:
+        write_atomically(args.output, printable(page).encode())
+        terminal.note(f"the page is in {args.output}: open it in a browser")
+    return 0
 
 
 def called(paths: Sequence[str]) -> str:

@@ -233,8 +233,7 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
         with suppress(Exception):  # a plugin that cannot be loaded has said so
             names = [field.name for field in fields(problem_class(problem))]  # type: ignore[arg-type]
             options |= {name: f"{'' if own else 'fit '}--set problem.{name}=" for name in names}
-    here = command in ("evaluate", "report")
-    options["unseen_states"] = f"{'' if here else 'evaluate '}--set unseen_states="
+    options["unseen_states"] = f"{'' if command == 'evaluate' else 'evaluate '}--set unseen_states="
     for other in () if command == "compare" else ("evaluate", "fit"):
         options |= {k: f"{other} {option} " for k, option in args.parser.options_of(other).items()}
     options |= {name: f"--set files.{name}=" for name in FILES}

@@ -26,7 +26,7 @@ examples:
   structsvm try change-point recordings/ -o tried/
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm evaluate my.structsvm others/
-  structsvm report my.structsvm others/ -o report.html
+  structsvm evaluate my.structsvm others/ -o report.html
   structsvm predict my.structsvm new.csv
 
 exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted
@@ -373,25 +373,16 @@ have so many samples with --set problem.min_length=N and problem.max_length=N.
         "compare the learned metric with other methods on held-out data",
         """\
   structsvm evaluate my.structsvm others/
-  structsvm evaluate my.structsvm others/ --n-clusters true
+  structsvm evaluate my.structsvm others/ --n-clusters true -o report.html
 
 Give data that the model was not learned from. The verdict on a single table is about its rows; of
 the table that the model was learned from, parts are held out in turn. Labels of states that it has
 not learned are refused, unless --set unseen_states=count.
 """,
-        "model paths --groups",
-        {"evaluation": "--n-clusters --tolerance", "files": FILES},
-        settings=("", "files"),
-    ),
-    Command(
-        "report",
-        "write an HTML page that evaluates a model on held-out data",
-        "  structsvm report my.structsvm others/ -o report.html",
         "model paths --output --force --groups",
         {"evaluation": "--n-clusters --tolerance", "files": FILES},
-        {"--output": value("HTML", "page to write", required=True)},
+        {"--output": value("HTML", "page that also shows every recording, table or image")},
         ("", "files"),
-        module="evaluate",
     ),
     Command(
         "compare",

@@ -83,10 +83,20 @@ class HeldOut:
         )
 
     @classmethod
-    def of(cls, learner: MetricLearner, Xs: Any, ys: Any, **given: Any) -> HeldOut:
-        """Partition and score them; parameters as for ``evaluate``."""
-        with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
-            found = evaluate(learner, Xs, ys, **given)
+    def of(
+        cls,
+        learner: MetricLearner,
+        Xs: Any,
+        ys: Any,
+        *,
+        evaluation: Evaluation | None = None,
+        **given: Any,
+    ) -> HeldOut:
+        """Partition and score them, unless that was done; parameters as for ``evaluate``."""
+        found = evaluation
+        if found is None:
+            with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
+                found = evaluate(learner, Xs, ys, **given)
         K = asked_counts(given.get("n_clusters"), found.truths)
         changes = _changes(learner, found.prepared, found.guesses["learned"], K)
         images = _images(Form.given_to(learner, Xs).samples, found.measured)

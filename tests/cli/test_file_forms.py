@@ -254,7 +254,7 @@ def test_every_command_leaves_missing_values_out(run, tmp_path):
         ("predict --margins", model, files[0]),
         ("evaluate", model, *files),
         ("plot", model, files[0], "-o", tmp_path / "p.png"),
-        ("report", model, *files, "-o", tmp_path / "r.html"),
+        ("evaluate", model, *files, "-o", tmp_path / "r.html"),
         ("diagnose", model, *files),
     ):
         code, _, err = run(line, *more)

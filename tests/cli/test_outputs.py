@@ -101,7 +101,7 @@ OVER_FILES = [
     "predict m.structsvm rec.csv -o old.csv",
     "fit change-point data -o old --metric diagonal",
     "fit change-point data -o m.structsvm --metric diagonal",
-    "report m.structsvm rec.csv -o old.html",
+    "evaluate m.structsvm rec.csv -o old.html",
     "plot m.structsvm rec.csv -o old.png",
     "plot m.structsvm -o old.png",
     "compare change-point data -o old.png --set metric=diagonal --solvers cutting-plane",

@@ -104,7 +104,7 @@ class TestEvaluate:
         assert "On 4 held-out recordings in 4 groups" in out
         _, out, _ = run("evaluate m.structsvm test --groups ^.")
         assert "Too few to tell: 1 independent group of recordings" in out
-        run("report m.structsvm test --groups ^. -o page.html")
+        run("evaluate m.structsvm test --groups ^. -o page.html")
         assert "1 independent group of recordings" in Path("page.html").read_text()
 
     def test_a_folder_with_several_recordings_is_a_group(self, run, tmp_path):
@@ -123,7 +123,7 @@ class TestEvaluate:
         assert run("predict m.structsvm -o", tmp_path / "out", tmp_path)[0] == 0
         assert (tmp_path / "out" / "b" / "2" / "r_segments.csv").is_file()
 
-    @pytest.mark.parametrize("command", ["evaluate", "report -o {0}/page.html --force"])
+    @pytest.mark.parametrize("command", ["evaluate", "evaluate -o {0}/page.html --force"])
     def test_what_a_verdict_without_groups_takes_for_granted(self, run, tmp_path, command):
         (tmp_path / "more").mkdir()
         sizes = {"n_samples": 200, "n_features": 6, "n_relevant": 2}
@@ -397,7 +397,7 @@ def counted(monkeypatch):
         "predict {model} test --quiet -o {out}",
         "evaluate {model} test --quiet",
         "evaluate {model} test --quiet --n-clusters true --json",
-        "report {model} test --quiet -o {out}.html",
+        "evaluate {model} test --quiet -o {out}.html",
         "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
         "compare change-point train --set metric=diagonal --set solver.tol=0.1 --quiet",
     ],

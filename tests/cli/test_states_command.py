@@ -99,8 +99,8 @@ def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, p
     code, out, err = run("evaluate m.structsvm new --set unseen_states=count")
     assert code == 0, err
     assert "[red]sit" in out
-    assert refused("report m.structsvm new -o page.html").startswith("the labels name")
-    code, _, err = run("report m.structsvm new -o page.html --set unseen_states=count")
+    assert refused("evaluate m.structsvm new -o page.html").startswith("the labels name")
+    code, _, err = run("evaluate m.structsvm new -o page.html --set unseen_states=count")
     assert code == 0, err
 
 
