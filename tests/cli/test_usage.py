@@ -303,9 +303,8 @@ def test_nothing_commands_the_terminal(hostile, line, capsys):
 
 def test_the_page_holds_the_names_as_text(hostile, capsys):
     files = sorted(map(str, hostile.glob("*.csv")))
-    assert (
-        main(["evaluate", str(hostile / "m"), *files, "-o", str(hostile / "r.html"), "--force"]) == 0
-    )
+    line = ["evaluate", str(hostile / "m"), *files, "-o", str(hostile / "r.html"), "--force"]
+    assert main(line) == 0
     page = (hostile / "r.html").read_text(encoding="utf-8")
     for markup in ("<script>alert", "<img src=x", "<b>.csv", "w0<b>"):
         assert markup not in page
