@@ -13,11 +13,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, Words, contents, filled, is_prepared
+from structsvm.data.sample import Sample, contents, filled, is_prepared
 from structsvm.data.samples import is_constant
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import MIN_UNITS
@@ -34,9 +33,8 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.status import Status
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite, some_of
 
 __all__ = ["Diagnosis", "Finding"]
@@ -138,13 +136,11 @@ def certificate(learner: MetricLearner) -> Found:
 def price(learner: MetricLearner) -> Found:
     calibration, part = learner.calibration_, learner.problem_.traits.words.part
     prices, margin = calibration.penalties, calibration.smoothing
-    if not learner.problem_.traits.convex or prices.size < 2 * margin + 2:
+    is_low = calibration.best <= margin
+    at_end = is_low or calibration.best >= prices.size - 1 - margin
+    if not learner.problem_.traits.convex or prices.size < 2 * margin + 2 or not at_end:
         return
-    end, meaning = "lowest", "nearly every"
-    if calibration.best > margin:
-        end, meaning = "highest", "hardly any"
-        if calibration.best < prices.size - 1 - margin:
-            return
+    end, meaning = ("lowest", "nearly every") if is_low else ("highest", "hardly any")
     yield (
         f"the price of a {part}, {calibration.penalty:.3g}, is among the {end} of those that were "
         f"tried ({prices[0]:.3g} to {prices[-1]:.3g}): in this metric {meaning} change is worth it",
@@ -159,7 +155,7 @@ def few_labels(learner: MetricLearner) -> Found:
     P, N, words = len(learner.metric_.factor), len(data), traits.words
     weights = P if learner.metric == "diagonal" else P * (P + 1) // 2
     parts = sum(data.n_clusters) if traits.contiguous else sum(data.n_samples)
-    unit = f"{words.part}s" if traits.contiguous else f"{words.item}s"
+    unit = f"{words.part if traits.contiguous else words.item}s"
     if traits.contiguous and N < MIN_UNITS:
         yield (
             f"learned from {words.wholes(N)}: the metric may fit the peculiarities of "
@@ -184,13 +180,12 @@ def path(search: MetricLearnerCV) -> Found:
     lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
     if len(lams) < 2 or lams[0] < lam < lams[-1]:
         return
-    end, further, meaning = "smallest", lam / 5, "weaker regularization may be better"
+    further, meaning = lam / 5, "the smallest: weaker regularization may be better"
     if lam > lams[0]:
-        end, further = "largest", lam * 5
-        meaning = "the labels support little more than the untrained metric"
+        further = lam * 5
+        meaning = "the largest: the labels support little more than the untrained metric"
     yield (
-        f"lam={lam:g} was chosen, the {end} of the {len(lams)} that were tried ({lams[0]:g} to "
-        f"{lams[-1]:g}): {meaning}",
+        f"lam={lam:g} was chosen, of {len(lams)} from {lams[0]:g} to {lams[-1]:g} {meaning}",
         f"try further ones: lams=({', '.join(f'{x:g}' for x in sorted([*lams, further]))})",
         {"lam": float(lam), "tried": [float(x) for x in lams]},
     )
@@ -199,25 +194,35 @@ def path(search: MetricLearnerCV) -> Found:
 # ---- features and labels that make a fit poor
 
 
-@dataclass(frozen=True, eq=False)
 class Examined:
     """Samples that were given to look at, as they were measured and as the metric sees them."""
 
-    learner: MetricLearner
-    words: Words
-    names: Sequence[str]
-    """What the samples are called."""
-    measured: Sequence[Sample]
-    prepared: Sequence[Sample]
-    columns: Sequence[Floats]
-    """Their columns as they were measured, without gaps, (T_i, P): what is made of these has copies
-    and constants of its own."""
-    known: Sequence[tuple[int, EquivalenceMatrix]]
-    """Numbers and partitions of samples whose partition is known and has several parts."""
-    groups: Sequence[Any] | None
-    numbers: Ints
-    """A number for each sample, the same for copies, (N,)."""
-    column_names: NDArray[np.object_]
+    def __init__(
+        self,
+        learner: MetricLearner,
+        measured: Sequence[Sample],
+        ys: Any,
+        groups: Any,
+        names: Sequence[str] | None,
+        prepared: Sequence[Sample] | None,
+    ) -> None:
+        N, self.words = len(measured), words_of(learner.problem_, measured)
+        self.learner, self.measured, self.groups = learner, measured, groups
+        self.names = [str(i) for i in range(N)] if names is None else list(names)
+        for what, values in (("groups", groups), ("names", names)):
+            if values is not None and len(values) != N:
+                raise DataError(f"{self.words.wholes(N)} but {len(values)} {what}: give one each")
+        prepared = learner.inputs_(measured) if prepared is None else prepared
+        self.prepared = [sample.with_features(filled(sample.X)) for sample in prepared]
+        labels = [] if ys is None else read_labels(learner.problem_, prepared, ys)
+        truths = [(i, partition_of(y.truth)) for i, y in enumerate(labels) if y.truth is not None]
+        self.known = [
+            (i, M) for i, M in truths if M.labels is not None and 1 < M.n_clusters < M.n_samples
+        ]
+        # As measured, without gaps: what is made of these has copies and constants of its own.
+        self.columns = [filled(sample.X) for sample in measured]
+        self.column_names = np.array(column_names(learner), dtype=object)
+        self.numbers = contents([sample.data for sample in measured])  # the same for copies
 
 
 def scale(given: Examined) -> Found:
@@ -265,15 +270,12 @@ def spikes(given: Examined) -> Found:
 
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    said, values, item = [], defaultdict(list), given.words.item
-    for code in codes_in([sample.data for sample in given.measured]):
-        name = given.column_names[code.column]
-        values[name].append(code.value)
-        said.append(
-            f"{name} is {code.value:.6g} in {code.times} {item}s (the first is "
-            f"{item} {code.item} of {given.names[code.sample]})"
-        )
-    if said:
+    values = defaultdict(list)
+    found = codes_in([sample.data for sample in given.measured])
+    for code in found:
+        values[given.column_names[code.column]].append(code.value)
+    if found:
+        said = [one.told(given.column_names, given.words.item, given.names) for one in found]
         yield (
             f"{some_of(said, 3)}, far from all other values",
             "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
@@ -342,9 +344,8 @@ def copies(given: Examined) -> Found:
 def leakage(given: Examined) -> Found:
     """Samples that were learned from, overlap across groups, or are of too few groups."""
     data, N, groups = given.learner.training_data_, len(given.measured), given.groups
-    pairs = zip(given.names, given.measured, strict=True)
-    seen = [name for name, sample in pairs if sample.data in data]
     words, whole = given.words, given.words.whole
+    seen = [given.names[i] for i, sample in enumerate(given.measured) if sample.data in data]
     # All of them: these are the samples that were learned from, and nothing is held out.
     if 0 < len(seen) < N:
         yield (
@@ -557,43 +558,9 @@ def diagnose_measured(
     if fitted is not learner:
         checks += [(check, learner) for check in OF_A_SEARCH]
     if measured is not None:
-        given = _examined(fitted, measured, ys, groups, names, prepared)
+        given = Examined(fitted, measured, ys, groups, names, prepared)
         checks += [(check, given) for check in OF_FEATURES]
         checks += [(check, given) for check in OF_LABELS if ys is not None]
     found = {check.__name__.replace("_", " "): list(check(of)) for check, of in checks}
     findings = [Finding(kind, *parts) for kind, each in found.items() for parts in each]
     return Diagnosis(tuple(findings), tuple(found))
-
-
-def _examined(
-    learner: MetricLearner,
-    measured: Sequence[Sample],
-    ys: Any,
-    groups: Any,
-    names: Sequence[str] | None,
-    prepared: Sequence[Sample] | None,
-) -> Examined:
-    words, N = words_of(learner.problem_, measured), len(measured)
-    names = [str(i) for i in range(N)] if names is None else list(names)
-    for what, values in (("groups", groups), ("names", names)):
-        if values is not None and len(values) != N:
-            raise DataError(f"{words.wholes(N)} but {len(values)} {what}: give one for each")
-    prepared = learner.inputs_(measured) if prepared is None else prepared
-    labels = [] if ys is None else read_labels(learner.problem_, prepared, ys)
-    truths = [None if one.truth is None else partition_of(one.truth) for one in labels]
-    return Examined(
-        learner=learner,
-        words=words,
-        names=names,
-        measured=measured,
-        prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
-        columns=[filled(sample.X) for sample in measured],
-        known=[
-            (i, M)
-            for i, M in enumerate(truths)
-            if M is not None and M.labels is not None and 1 < M.n_clusters < M.n_samples
-        ],
-        groups=None if groups is None else list(groups),
-        numbers=contents([sample.data for sample in measured]),
-        column_names=np.array(column_names(learner), dtype=object),
-    )

@@ -193,6 +193,13 @@ class Code(NamedTuple):
     item: int
     """Where it is first."""
 
+    def told(self, names: Sequence[str], item: str, called: Sequence[str]) -> str:
+        """In words: names of columns, what an item is, and what the samples are called."""
+        return (
+            f"{names[self.column]} is {self.value:.6g} in {self.times} {item}s (the first is "
+            f"{item} {self.item} of {called[self.sample]})"
+        )
+
 
 def codes_in(Xs: Sequence[Data]) -> list[Code]:
     """Values that are the same again and again, and far from all others of their column."""
@@ -266,12 +273,9 @@ def warn_of_columns(
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
-    said = [
-        f"{names[code.column]} is {code.value:.6g} in {code.times} {words.item}s (the first is "
-        f"{words.item} {code.item} of {words.whole} {code.sample})"
-        for code in codes_in([sample.data for sample in samples])
-    ]
-    if said:
+    called = [f"{words.whole} {i}" for i in range(len(samples))]
+    codes = codes_in([sample.data for sample in samples])
+    if said := [code.told(names, words.item, called) for code in codes]:
         warn(
             f"{some_of(said, 3)}, far from all other values, which it outweighs: if it stands for "
             "a missing value, leave these cells blank (NaN), and use missing='interpolate' or "
