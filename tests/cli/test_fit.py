@@ -208,7 +208,7 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeyp
         ("--scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
         (
             "--set files.lazy=true --recording-column who",
-            "and with --set files.lazy=true they are read",
+            "and with --set files.lazy=True they are read",
         ),
         (
             "--scheduler tcp://127.0.0.1:1 --recording-column who",
