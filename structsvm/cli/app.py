@@ -38,10 +38,10 @@ def run(argv: Sequence[str]) -> int:
         if args.command is None:
             parser.print_help(sys.stderr)
             return USAGE
-        terminal = Terminal(args.json, args.quiet, args.verbose)
-        with _messages(terminal, args):
+        args.terminal = terminal = Terminal(args.json, args.quiet, args.verbose)
+        with _messages(args):
             command: Any = import_module(f"structsvm.cli.{args.module}")
-            code: int = getattr(command, f"run_{args.command}")(args, terminal)
+            code: int = getattr(command, f"run_{args.command}")(args)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -73,12 +73,14 @@ def run(argv: Sequence[str]) -> int:
 
 
 @contextmanager
-def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
+def _messages(args: argparse.Namespace) -> Iterator[None]:
     """Show warnings as lines, and the log if asked for, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
     from structsvm.cli.inputs import as_typed
+
+    terminal: Terminal = args.terminal
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         terminal.warn(as_typed(str(message), args))

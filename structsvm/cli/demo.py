@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from structsvm.cli.evaluate import run_evaluate
 from structsvm.cli.fit import run_fit
 from structsvm.cli.predict import check_outputs
 from structsvm.cli.show import run_plot
-from structsvm.cli.terminal import Terminal
 from structsvm.datasets.generated import digits_recordings
 from structsvm.errors import MissingExtraError
 from structsvm.io.files import write_recording
@@ -35,9 +34,10 @@ on your own recordings (tables with a column of labels, in one folder)
   structsvm try change-point FOLDER -o tried"""
 
 
-def run_demo(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_demo(args: Namespace) -> int:
     """Write recordings, run other commands on them, and say what to try next."""
     folder: Path = args.output
+    terminal, parts = args.terminal, replace(args.terminal, parts=[])
     model, figure = folder / "digits.structsvm", folder / "digits.png"
     earlier = [*folder.glob("train/digits_*.npz"), *folder.glob("test/digits_*.npz")]
     check_outputs(args, [model, figure, *earlier])
@@ -49,7 +49,6 @@ def run_demo(args: argparse.Namespace, terminal: Terminal) -> int:
             path = folder / part / f"{recording.name}.npz"
             write_recording(recording, path)
     terminal.note(INTRODUCTION)
-    parts = replace(terminal, parts=[])
     try:
         for run, *words in (
             (run_fit, "fit", "change-point", folder / "train", "-o", model, "--metric", "diagonal"),
@@ -57,8 +56,8 @@ def run_demo(args: argparse.Namespace, terminal: Terminal) -> int:
             (run_plot, "plot", model, path, "-o", figure),
         ):
             typed = args.parser.parse_args(list(map(str, words)))
-            typed.parser = args.parser
-            run(typed, parts)
+            typed.parser, typed.terminal = args.parser, parts
+            run(typed)
     except MissingExtraError as error:  # of the picture
         terminal.warn(str(error))
     plain = {name: value for one in parts.parts or () for name, value in one.items()}

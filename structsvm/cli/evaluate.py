@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import os
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,6 @@ from structsvm.cli.inputs import (
     takes_images,
 )
 from structsvm.cli.predict import check_output
-from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample, contents, joined
 from structsvm.errors import DataError, printable
 from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
@@ -45,13 +44,13 @@ from structsvm.support.tables import ShortTable
 TAKEN_FOR = 3  # other names of a state that are listed
 
 
-def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_evaluate(args: Namespace) -> int:
     """Compare, print the table and the verdict, and write the page if one is asked for."""
     if args.output is not None:
         check_output(args, args.output, (".html", ".htm"))
-    learner = load_metric_learner(args.model)
-    inputs = read_for(learner, args, terminal, need_labels=True)
-    samples = measured(learner, inputs, terminal)
+    learner, terminal = load_metric_learner(args.model), args.terminal
+    inputs = read_for(learner, args, need_labels=True)
+    samples = measured(learner, inputs)
     split = "auto" if can_be_split(learner, samples, inputs.ys) else None
     refuse_if(split and args.groups, NO_GROUPS)
     about = {
@@ -60,7 +59,7 @@ def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
         **assigned(args, "", ("unseen_states",), args.command),
         "names": inputs.names,
         "times": inputs.times,
-        "groups": groups_of(inputs, args.groups, terminal),
+        "groups": groups_of(inputs),
         "measured": samples,
     }
     with inputs.named(), terminal.working("partitioning"):
@@ -168,9 +167,10 @@ class Part:
         return replace(part, data=data.told_apart)
 
 
-def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
+def split_of(inputs: InputData) -> str | None:
     """What the verdict is about, if not about further samples: rows of the only table, say."""
-    split, contiguous = args.split, inputs.problem.traits.contiguous
+    args, contiguous = inputs.args, inputs.problem.traits.contiguous
+    split: str | None = args.split
     tables, given = not contiguous and not takes_images(inputs.problem), f"--split {split} is for"
     if split == STATES:
         refuse_if(not contiguous, f"{given} recordings, not for {args.problem}: leave it out")
@@ -185,7 +185,7 @@ def split_of(inputs: InputData, args: argparse.Namespace) -> str | None:
     if len(inputs) == 1 and tables:
         refuse_if(args.groups, NO_GROUPS)
         return split or ROWS
-    return split  # type: ignore[no-any-return]
+    return split
 
 
 def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
@@ -299,12 +299,12 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
     return "\n".join(lines)
 
 
-def warn_of_copies(train: Part, test: Part, terminal: Terminal) -> None:
+def warn_of_copies(train: Part, test: Part) -> None:
     learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
     known = set(learned)
     n = sum(row in known for row in held_out)
     if n > COPIES * len(held_out):
-        terminal.warn(
+        train.inputs.args.terminal.warn(
             f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "
             "than on other rows; leave out duplicates"
         )

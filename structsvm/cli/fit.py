@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import os
+from argparse import Namespace
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,6 @@ from structsvm.cli.inputs import (
 )
 from structsvm.cli.predict import check_output
 from structsvm.cli.show import figure_in
-from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import compare_on
 from structsvm.errors import ModelFileError, SettingsError
@@ -65,7 +64,7 @@ IN_MEMORY = (
 WAIT = 30  # seconds to wait for a scheduler
 
 
-def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_fit(args: Namespace) -> int:
     """Learn, save, and say what came of it."""
     if args.output is None:
         args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
@@ -82,13 +81,13 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     later = _is_read_later(args, problem)
     with _cluster(args):
         if later:
-            return _learn(args, terminal, learner, _files(args, terminal, problem))
+            return _learn(learner, _files(args, problem))
         some = args.regions is not None or "chunk_column" in typed_files(args)
-        inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
-        return _learn(args, terminal, learner, labelled_in_part(inputs, args, terminal))
+        inputs = read(args, problem, need_labels=not some, blanks=True)
+        return _learn(learner, labelled_in_part(inputs))
 
 
-def _check_outputs(args: argparse.Namespace) -> None:
+def _check_outputs(args: Namespace) -> None:
     """Refuse files before any work; resuming may replace the model of an interrupted run."""
     checkpoint, is_resumed = args.checkpoint, False
     if checkpoint is not None:
@@ -105,7 +104,7 @@ def _check_outputs(args: argparse.Namespace) -> None:
 # ---- reading
 
 
-def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
+def _is_read_later(args: Namespace, problem: PartitionProblem) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
     typed = vars(args) | typed_files(args)
     whole = next((name for name in IN_MEMORY if typed.get(name)), None)
@@ -126,7 +125,7 @@ def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
     return sum(path.stat().st_size for path in find_recordings(args.paths).files) > memory
 
 
-def _cluster(args: argparse.Namespace) -> Any:
+def _cluster(args: Namespace) -> Any:
     """The workers of the scheduler that was named, if one was, which ``backend="dask"`` takes."""
     if args.scheduler is None:
         return nullcontext()
@@ -138,40 +137,39 @@ def _cluster(args: argparse.Namespace) -> Any:
         raise SettingsError(unanswered) from error
 
 
-def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
+def _files(args: Namespace, problem: PartitionProblem) -> InputData:
     """The labelled files that ``args.paths`` name, none of which is read here."""
     options = file_options(args, {}, in_order=problem.traits.contiguous)
     files = RecordingFiles(args.paths, **vars(options))
-    terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
+    args.terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     items = [
         Recording(name, np.empty((0, 0)), None, (), source=str(path))
         for name, path in zip(files.found.names, files.found.files, strict=True)
     ]
-    return InputData(items, problem, (), files)
+    return InputData(args, items, problem, (), files)
 
 
 # ---- learning
 
 
-def _learn(
-    args: argparse.Namespace, terminal: Terminal, learner: MetricLearner, inputs: InputData
-) -> int:
-    typed, words = assigned(args, "problem"), inputs.words
-    learner.set_params(problem=with_counts(inputs.problem, typed, inputs, terminal))
+def _learn(learner: MetricLearner, inputs: InputData) -> int:
+    args, words = inputs.args, inputs.words
+    terminal = args.terminal
+    learner.set_params(problem=with_counts(inputs))
     with inputs.named(), terminal.working(checking(inputs.problem)):
         training = read_training(
             learner,
             inputs.Xs,
             inputs.ys if inputs.files is None else None,
             feature_names=inputs.features,
-            groups=groups_of(inputs, args.groups, terminal),
+            groups=groups_of(inputs),
             called=inputs.names,
         )
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given or ())  # which are read now
     if args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
-        _choose_lam(learner, training, inputs, terminal, always=args.lam == "cv")
-    interrupted = _fit(learner, training, terminal, inputs, args)
+        _choose_lam(learner, training, inputs)
+    interrupted = _fit(learner, training, inputs)
     if interrupted:
         terminal.warn(f"interrupted: the best metric so far is saved in {args.output}")
     elif args.rates:
@@ -198,17 +196,12 @@ def _learn(
     return INTERRUPTED if interrupted else 0
 
 
-def _fit(
-    learner: MetricLearner,
-    training: TrainingSet,
-    terminal: Terminal,
-    inputs: InputData,
-    args: argparse.Namespace,
-) -> bool:
+def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> bool:
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
+    args, terminal = inputs.args, inputs.args.terminal
 
     def keep(learned: MetricLearner) -> None:
-        save_learned(learned, inputs, args, args.output)
+        save_learned(learned, inputs, args.output)
 
     baselines = None if args.baselines == "none" else args.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
@@ -231,16 +224,10 @@ def _fit(
     return learner.interrupted_
 
 
-def _choose_lam(
-    learner: MetricLearner,
-    training: TrainingSet,
-    inputs: InputData,
-    terminal: Terminal,
-    *,
-    always: bool,
-) -> None:
+def _choose_lam(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> None:
     """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
-    if not always:  # one of a single part teaches nothing
+    terminal = inputs.args.terminal
+    if inputs.args.lam is None:  # one of a single part teaches nothing
         truths = training.truths if training.complete.all() else []
         several = [i for i, truth in enumerate(truths) if truth.n_clusters > 1]
         if len(several) < 2:
@@ -258,19 +245,19 @@ def _choose_lam(
 # ---- how fast each solver learns it
 
 
-def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_compare(args: Namespace) -> int:
     """Compare, and print where each solver ended."""
     if args.output is not None:
         check_output(args, args.output, FIGURES)
     learner = learner_of(args)
     limits: dict[str, Any] = {"tol": 1e-3, "max_seconds": 60.0, "max_iter": 10_000}
     stopping = Stopping(**limits | assigned(args, "solver"))
-    inputs = read(args, terminal, learner.problem)
-    with inputs.named(), terminal.working("comparing"):
+    inputs = read(args, learner.problem)
+    with inputs.named(), args.terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
         found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
-    terminal.report(found.to_dict(), repr(found))
+    args.terminal.report(found.to_dict(), repr(found))
     if args.output is not None:
-        with figure_in(args.output, terminal) as figure:
+        with figure_in(args) as figure:
             plot_gap_twice(found.solutions, figure)
     return 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import re
 import shlex
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -76,7 +76,7 @@ def refuse_if(wrong: object, message: str) -> None:
 
 
 def assigned(
-    args: argparse.Namespace, group: str = "", known: Iterable[str] = (), whose: str = ""
+    args: Namespace, group: str = "", known: Iterable[str] = (), whose: str = ""
 ) -> dict[str, Any]:
     """The settings of a group; without one, of the learner; all of them known, if these are told.
 
@@ -104,7 +104,7 @@ def value_of(text: str) -> Any:
         return text
 
 
-def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
+def learner_of(args: Namespace, **parameters: Any) -> MetricLearner:
     """The learner that was typed, for the problem and the features that were typed."""
     problem = typed_problem(args)
     masked = getattr(problem, "missing", None) == "mask"
@@ -121,7 +121,7 @@ def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
     return learner.set_params(**assigned(args, "", known, "a learner"))
 
 
-def typed_problem(args: argparse.Namespace) -> PartitionProblem:
+def typed_problem(args: Namespace) -> PartitionProblem:
     """The problem that was named, with its settings; one of an image is ``image.radius``."""
     name, given = args.problem, assigned(args, "problem")
     cls: Any = problem_class(name)
@@ -147,9 +147,7 @@ def typed_problem(args: argparse.Namespace) -> PartitionProblem:
     return problem
 
 
-def typed_features(
-    args: argparse.Namespace, problem: PartitionProblem
-) -> RecordingTransformer | None:
+def typed_features(args: Namespace, problem: PartitionProblem) -> RecordingTransformer | None:
     """The features of ``--context``, side by side, with their settings."""
     classes = CONTEXT if problem.traits.contiguous else {}
     classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
@@ -179,7 +177,7 @@ def typed_features(
     return next(iter(stages.values()), None)
 
 
-def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
+def solver_of(args: Namespace, problem: PartitionProblem) -> Solver:
     """The solver that was typed, with its stopping rule."""
     convex, limits = problem.traits.convex, {field.name for field in fields(Stopping)}
     known = sorted([*limits, *(("master", "slack") if convex else ())])
@@ -190,7 +188,7 @@ def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
     return solver_from(solver, Stopping(**stopping), **settings, convex=convex)
 
 
-def typed_files(args: argparse.Namespace) -> dict[str, Any]:
+def typed_files(args: Namespace) -> dict[str, Any]:
     """The parameters of reading that were typed, as options or settings."""
     typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
     for name, text in assigned(args, "files", FILES, "reading").items():
@@ -201,7 +199,7 @@ def typed_files(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in typed.items() if value is not None}
 
 
-def file_options(args: argparse.Namespace, learned: Mapping[str, Any], **asked: Any) -> FileOptions:
+def file_options(args: Namespace, learned: Mapping[str, Any], **asked: Any) -> FileOptions:
     """How files are read, as typed or else as the model has learned; of the latter none must be."""
     typed, known = typed_files(args), {one.name for one in fields(FileOptions)}
     given = {name: value for name, value in {**learned, **typed}.items() if name in known}
@@ -209,18 +207,16 @@ def file_options(args: argparse.Namespace, learned: Mapping[str, Any], **asked: 
     return FileOptions(**given, **asked, optional=frozenset(optional))
 
 
-def save_learned(
-    learner: MetricLearner, inputs: InputData, args: argparse.Namespace, path: Path
-) -> None:
+def save_learned(learner: MetricLearner, inputs: InputData, path: Path) -> None:
     """Save a model, with what it needs to read other files as these were read."""
-    typed = {name: value for name, value in typed_files(args).items() if name not in ONCE}
+    typed = {name: value for name, value in typed_files(inputs.args).items() if name not in ONCE}
     learner.columns_ = typed | inputs.learned
     learner.steps_ = usual_steps(inputs.times)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(learner, path)
 
 
-def as_typed(text: str, args: argparse.Namespace) -> str:
+def as_typed(text: str, args: Namespace) -> str:
     """Replace parameters in a message of the library by options of the command.
 
     What another command has is called after that command.
@@ -260,6 +256,8 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
 class InputData:
     """The recordings, tables or images of a command; ``X`` of an image are its pixels."""
 
+    args: Namespace
+    """What was typed, and where the command prints."""
     items: Sequence[Recording]
     problem: PartitionProblem
     labels: Sequence[Any] | None = None
@@ -355,16 +353,13 @@ def checking(problem: PartitionProblem) -> str:
     return "making graphs" if takes_images(problem) else "checking"
 
 
-def read(
-    args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem, **options: Any
-) -> InputData:
+def read(args: Namespace, problem: PartitionProblem, **options: Any) -> InputData:
     """Read the files of a command as :func:`read_layers`, and refuse several layers of labels."""
-    return read_layers(args, terminal, problem, only_one=True, **options)[""]
+    return read_layers(args, problem, only_one=True, **options)[""]
 
 
 def read_layers(
-    args: argparse.Namespace,
-    terminal: Terminal,
+    args: Namespace,
     problem: PartitionProblem,
     *,
     only_one: bool = False,
@@ -378,10 +373,10 @@ def read_layers(
     """
     refuse_foreign_options(args, problem)
     if takes_images(problem):
-        with terminal.working("reading images"):
+        with args.terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
         items = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
-        return {"": InputData(items, problem)}
+        return {"": InputData(args, items, problem)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
@@ -392,11 +387,11 @@ def read_layers(
     options = replace(options, wanted=measured)
     files = find_recordings(args.paths, labels=args.labels)
     if files.skipped:
-        terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
-    with terminal.working(f"reading {counted(len(files.files), 'file')}"):
+        args.terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
+    with args.terminal.working(f"reading {counted(len(files.files), 'file')}"):
         recordings = read_files(files, options)
     for note in formats_in_words(recordings):
-        terminal.note(note)
+        args.terminal.note(note)
     layers = {"": recordings}
     if apart:
         given = {k: v for k, v in {**learned, **typed_files(args)}.items() if k in OF_LABELS}
@@ -417,8 +412,8 @@ def read_layers(
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
         whole = cleaned(sought, options, ask=labels_matter and in_order, steps=steps)
         if learner is None and in_order and not counting:
-            whole = _chosen_windows(whole, terminal)
-        found[name] = InputData(whole, problem, label=options.label_column or "label")
+            whole = _chosen_windows(whole, args.terminal)
+        found[name] = InputData(args, whole, problem, label=options.label_column or "label")
     return found
 
 
@@ -439,9 +434,9 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     return found
 
 
-def labelled_in_part(inputs: InputData, args: argparse.Namespace, terminal: Terminal) -> InputData:
+def labelled_in_part(inputs: InputData) -> InputData:
     """The same with labels of which some may be missing, and a note of how many are."""
-    inputs = replace(inputs, labels=labels_with(inputs, getattr(args, "regions", None)))
+    inputs, terminal = replace(inputs, labels=labels_with(inputs)), inputs.args.terminal
     labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
     if n := unlabelled_samples(inputs):
         terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(_sizes(inputs)))}")
@@ -464,15 +459,8 @@ def labelled_in_part(inputs: InputData, args: argparse.Namespace, terminal: Term
     return inputs
 
 
-def read_for(
-    learner: MetricLearner,
-    args: argparse.Namespace,
-    terminal: Terminal,
-    *,
-    need_labels: bool,
-    blanks: bool = False,
-) -> InputData:
-    """Read the files of a command, with the features of its model."""
+def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputData:
+    """Read the files of a command, with the features of its model, and what is asked of labels."""
     problem, missing = learner.problem_, typed_files(args).get("missing")
     knows = getattr(problem, "missing", None) == "mask" or missing != "mask"
     other = ", or give missing='interpolate'" if missing == "mask" else ""
@@ -481,7 +469,7 @@ def read_for(
         f"missing={missing!r}: {args.model} was learned without it: learn with fit --missing "
         f"{missing}{other}",
     )
-    inputs = read(args, terminal, problem, need_labels=need_labels, blanks=blanks, learner=learner)
+    inputs = read(args, problem, learner=learner, **asked)
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:
         return inputs
@@ -501,13 +489,13 @@ def read_for(
     return replace(inputs, items=found, labels=None)
 
 
-def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:
+def measured(learner: MetricLearner, inputs: InputData) -> list[Sample]:
     """Check the samples; images become graphs."""
-    with inputs.named(), terminal.working(checking(inputs.problem)):
+    with inputs.named(), inputs.args.terminal.working(checking(inputs.problem)):
         return inputs.scored(as_measured(learner, inputs.Xs))
 
 
-def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
+def refuse_foreign_options(args: Namespace, problem: PartitionProblem) -> None:
     """Refuse options of tables for images, and options of labels without a file of labels."""
     for name in typed_files(args):
         if name != "labels" and takes_images(problem):
@@ -516,10 +504,11 @@ def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) 
         refuse_if(alone, f"{name}= is for a separate table of labels: give labels= as well")
 
 
-def groups_of(inputs: InputData, pattern: str | None, terminal: Terminal) -> list[str] | None:
+def groups_of(inputs: InputData) -> list[str] | None:
     """The part of each name that the pattern finds; by default the folder, if it has several."""
+    pattern = inputs.args.groups
     if pattern is None:
-        return _folders_of(inputs, terminal)
+        return _folders_of(inputs)
     try:
         found = [re.search(pattern, name) for name in inputs.names]
     except re.error as error:
@@ -529,7 +518,7 @@ def groups_of(inputs: InputData, pattern: str | None, terminal: Terminal) -> lis
     return [match[1] if match.re.groups else match[0] for match in found if match is not None]
 
 
-def _folders_of(inputs: InputData, terminal: Terminal) -> list[str] | None:
+def _folders_of(inputs: InputData) -> list[str] | None:
     """The outermost folder of each that not all share, or its name; None if each has its own."""
     files = [Path(os.path.abspath(item.source or item.name)) for item in inputs.items]
     common = shared(file.parent for file in files)
@@ -541,7 +530,7 @@ def _folders_of(inputs: InputData, terminal: Terminal) -> list[str] | None:
     n = len({*found})
     if not 1 < n < len({*files}):
         return None
-    terminal.note(
+    inputs.args.terminal.note(
         f"groups: the {n} folders of {Path(*common).name}/; --groups finds others in the paths, "
         "and --groups '.+' takes each file to be independent"
     )
@@ -556,8 +545,9 @@ def taken_to_be_independent(inputs: InputData) -> str:
     )
 
 
-def labels_with(inputs: InputData, regions: Path | None) -> list[Any]:
+def labels_with(inputs: InputData) -> list[Any]:
     """Return the labels of each item, together with its regions and chunks."""
+    regions = getattr(inputs.args, "regions", None)
     times = dict(zip(inputs.names, inputs.times, strict=True))
     known = {} if regions is None else read_regions(regions, times)
     strangers = [name for name in known if name not in inputs.names]
@@ -578,17 +568,16 @@ def labels_with(inputs: InputData, regions: Path | None) -> list[Any]:
     return labels
 
 
-def with_counts(
-    problem: PartitionProblem, typed: Collection[str], inputs: InputData, terminal: Terminal
-) -> PartitionProblem:
+def with_counts(inputs: InputData) -> PartitionProblem:
     """Return the problem, with an unknown number of clusters if images differ in it."""
-    settled = "cluster_count" in typed or "cluster_count" not in settings_in(problem)
+    problem, name = inputs.problem, "cluster_count"
+    settled = name in assigned(inputs.args, "problem") or name not in settings_in(problem)
     if settled or not takes_images(problem):
         return problem
     counts = {np.unique(y[~unlabelled(y)]).size for y in inputs.ys}
     if len(counts) == 1:
         return problem
-    terminal.note(
+    inputs.args.terminal.note(
         f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new one "
         "is learned, too (--set problem.cluster_count=known leaves it to --n-clusters)"
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import re
+from argparse import Namespace
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from rich.text import Text
 
 from structsvm.cli.inputs import refuse_if
-from structsvm.cli.terminal import Terminal, table_of
+from structsvm.cli.terminal import table_of
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
@@ -41,7 +41,7 @@ TEMPLATES = {
 }
 
 
-def run_problems(_: argparse.Namespace, terminal: Terminal) -> int:
+def run_problems(args: Namespace) -> int:
     """List problems and oracles; those that cannot be used are warnings."""
     plain: dict[str, Any] = {}
     shown: list[Any] = []
@@ -51,10 +51,10 @@ def run_problems(_: argparse.Namespace, terminal: Terminal) -> int:
         if found:
             rows = table_of([(plugin.name, _described(plugin)) for plugin in found], "bold")
             shown += [Text(title), rows]
-    terminal.report(plain, *shown)
+    args.terminal.report(plain, *shown)
     for plugin in (one for group in GROUPS for one in plugins(group)):
         if plugin.error is not None:
-            terminal.warn(f"{plugin.error} [{plugin.distribution}]")
+            args.terminal.warn(f"{plugin.error} [{plugin.distribution}]")
     return 0
 
 
@@ -68,7 +68,7 @@ def _described(plugin: Plugin) -> Any:
     return Text("\n").join(lines)
 
 
-def run_new(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_new(args: Namespace) -> int:
     """Write the files of a new problem, and say what to do next."""
     name, folder = args.name, args.output or Path(f"structsvm-{args.name}")
     refuse_if(name in problem_names(), f"a problem {name!r} is installed: choose another name")
@@ -90,6 +90,8 @@ def run_new(args: argparse.Namespace, terminal: Terminal) -> int:
         text = files("structsvm.cli").joinpath("template", template).read_text(encoding="utf-8")
         write_atomically(target, Template(text).substitute(words).encode())
         written.append(str(target))
-    terminal.report({"files": written}, *written)
-    terminal.note(f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}")
+    args.terminal.report({"files": written}, *written)
+    args.terminal.note(
+        f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}"
+    )
     return 0

@@ -5,9 +5,9 @@ Nothing that a command reads is written over, and nothing that exists unless it 
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,7 +65,7 @@ READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)  # kinds of files that 
 
 
 def check_output(
-    args: argparse.Namespace, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
+    args: Namespace, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
 ) -> None:
     """Refuse, before any work, a file that could not or must not be written afterwards."""
     ends = ", ".join(suffixes)
@@ -76,9 +76,7 @@ def check_output(
     check_outputs(args, [path], replaceable=replaceable)
 
 
-def check_outputs(
-    args: argparse.Namespace, paths: Sequence[Path], *, replaceable: bool = False
-) -> None:
+def check_outputs(args: Namespace, paths: Sequence[Path], *, replaceable: bool = False) -> None:
     """Refuse files of which one could not or must not be written."""
     path, count = Counter(paths).most_common(1)[0]
     several = "two inputs have the same name, so give them to different runs"
@@ -97,7 +95,7 @@ def check_outputs(
         refuse_if(not os.access(there, os.W_OK), f"{folder}: no write permission for {there}")
 
 
-def _inputs(args: argparse.Namespace) -> Iterator[Path]:
+def _inputs(args: Namespace) -> Iterator[Path]:
     """The files that the command may read; predictions among those of a folder are no inputs."""
     named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
     for path in map(Path, [*(getattr(args, "paths", None) or []), *filter(None, named)]):
@@ -348,9 +346,9 @@ def label_map(labels: Any, kind: str) -> bytes:
 # ---- the command
 
 
-def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_predict(args: Namespace) -> int:
     """Partition the samples, and write or print their partitions."""
-    learner, output = load_metric_learner(args.model), args.output
+    learner, output, terminal = load_metric_learner(args.model), args.output, args.terminal
     kinds = (".png", ".npy") if takes_images(learner.problem_) else (".csv",)
     one_file = output is not None and output.suffix.lower() in kinds
     if one_file:
@@ -363,13 +361,13 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
         )
     if args.without:
         learner = without(learner, args.without)
-    inputs = read_for(learner, args, terminal, need_labels=False)
+    inputs = read_for(learner, args, need_labels=False)
     words = inputs.words
     if output is not None and not one_file:
         check_outputs(args, places(learner.problem_, output, inputs.names))
     too_many = one_file and takes_images(learner.problem_) and len(inputs) > 1
     refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
-    samples = measured(learner, inputs, terminal)
+    samples = measured(learner, inputs)
     with inputs.named():
         if args.baseline is None:
             for lost, where, share in dead_columns(learner, samples):
@@ -385,7 +383,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
                 samples,
                 baseline=args.baseline,
                 n_clusters=args.n_clusters,
-                rules=_rules(args, inputs),
+                rules=_rules(inputs),
                 margins=args.margins,
             )
     decides = args.n_clusters is None and args.baseline not in estimators_in(learner.baselines_)
@@ -408,9 +406,9 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
+def _rules(inputs: InputData) -> Rules:
     """Which partitions were allowed on the command line."""
-    contiguous, words = inputs.problem.traits.contiguous, inputs.words
+    args, contiguous, words = inputs.args, inputs.problem.traits.contiguous, inputs.words
     linked = args.must_link or args.cannot_link
     refuse_if(
         linked and (contiguous or len(inputs) != 1),
@@ -441,5 +439,5 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
     if args.regions is not None:
         refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
         unlabelled = [replace(item, y=None, chunks=None) for item in inputs.items]
-        rules["known"] = labels_with(InputData(unlabelled, inputs.problem), args.regions)
+        rules["known"] = labels_with(replace(inputs, items=unlabelled, labels=None))
     return rules  # type: ignore[return-value]

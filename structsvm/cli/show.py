@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import io
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structsvm.cli.inputs import InputData, as_typed, read_for, refuse_if, takes_images
 from structsvm.cli.predict import check_output
-from structsvm.cli.terminal import Terminal, table_of
+from structsvm.cli.terminal import table_of
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose
@@ -51,14 +50,14 @@ PLOTS: Mapping[str, Any] = {
 # ---- a model in words
 
 
-def run_show(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_show(args: Namespace) -> int:
     """Read the model and print it."""
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = {"model": str(args.model)} | described(learner) | found.to_dict()
     findings = [str(found)] if len(found) else []
     rows = table_of([*facts(learner).items()])
-    terminal.report(plain, rows, _weights(learner), *findings)
+    args.terminal.report(plain, rows, _weights(learner), *findings)
     return 0
 
 
@@ -71,45 +70,44 @@ def _weights(learner: MetricLearner) -> str:
     return f"\n{ShortTable('', ('feature', 'weight', title), tuple(bars))}\n"
 
 
-def run_diagnose(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_diagnose(args: Namespace) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
     if args.paths:
-        inputs = read_for(learner, args, terminal, need_labels=True, blanks=True)
-        with inputs.named(), terminal.working("looking"):
+        inputs = read_for(learner, args, need_labels=True, blanks=True)
+        with inputs.named(), args.terminal.working("looking"):
             found = diagnose(learner, inputs.Xs, inputs.ys, names=inputs.names)
-    terminal.report(found.to_dict(), as_typed(str(found), args))
+    args.terminal.report(found.to_dict(), as_typed(str(found), args))
     return 0
 
 
 # ---- a model, or a sample, as a picture
 
 
-def run_plot(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_plot(args: Namespace) -> int:
     """Draw a model or a sample, and say where the figure is."""
     check_output(args, args.output, FIGURES)
     learner = load_metric_learner(args.model)
-    with figure_in(args.output, terminal) as figure:
+    with figure_in(args) as figure:
         if not args.paths:
             PLOTS[args.show or OF_MODELS[0]](learner, ax=figure.subplots())
         else:
             alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
             refuse_if(args.show, alone)
-            inputs = read_for(learner, args, terminal, need_labels=False)
+            inputs = read_for(learner, args, need_labels=False)
             held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
             refuse_if(len(inputs) > 1, f"{held}: name one file")
-            with inputs.named(), terminal.working("partitioning"):
-                _draw(args, learner, inputs, figure)
-    if terminal.as_json:
-        terminal.report({"figure": str(args.output)})
+            with inputs.named(), args.terminal.working("partitioning"):
+                _draw(learner, inputs, figure)
+    if args.terminal.as_json:
+        args.terminal.report({"figure": str(args.output)})
     return 0
 
 
-def _draw(
-    args: argparse.Namespace, learner: MetricLearner, inputs: InputData, figure: Figure
-) -> None:
+def _draw(learner: MetricLearner, inputs: InputData, figure: Figure) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
+    args = inputs.args
     (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
     K, whole, ax = args.n_clusters, inputs.words.whole, figure.subplots()
     contiguous = inputs.problem.traits.contiguous
@@ -130,12 +128,12 @@ def _draw(
 
 
 @contextmanager
-def figure_in(path: Path, terminal: Terminal) -> Iterator[Figure]:
+def figure_in(args: Namespace) -> Iterator[Figure]:
     """A figure that no window shows, and that is written in the format of the file's name."""
     module, buffer = require("matplotlib.figure", "plot", "plotting"), io.BytesIO()
     figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
     yield figure
-    kind = path.suffix[1:].lower()
+    kind = args.output.suffix[1:].lower()
     figure.savefig(buffer, format=kind, dpi=DPI, bbox_inches="tight")  # squares leave a side empty
-    write_atomically(path, buffer.getvalue())
-    terminal.note(f"the figure is in {path}")
+    write_atomically(args.output, buffer.getvalue())
+    args.terminal.note(f"the figure is in {args.output}")

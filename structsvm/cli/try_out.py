@@ -82,24 +82,23 @@ JUDGING, MORE = 5.0, 2.0
 there are more methods."""
 
 
-def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_try(args: argparse.Namespace) -> int:
     """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
     if not args.minutes >= 0:
         raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
     end = time.monotonic() + 60.0 * args.minutes
     _check(args)
-    layers = read_layers(args, terminal, typed_problem(args), blanks=True)
+    layers = read_layers(args, typed_problem(args), blanks=True)
     if len(layers) == 1:
-        _try_layer(next(iter(layers.values())), args, terminal, end)
+        _try_layer(next(iter(layers.values())), end)
         return 0
-    return _try_each(layers, args, terminal, end)
+    return _try_each(layers, args, end)
 
 
-def _try_each(
-    layers: Mapping[str, InputData], args: argparse.Namespace, terminal: Terminal, end: float
-) -> int:
+def _try_each(layers: Mapping[str, InputData], args: argparse.Namespace, end: float) -> int:
     """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
+    terminal = args.terminal
     own: dict[str, argparse.Namespace] = {}
     for name, inputs in layers.items():
         folder = args.output / (re.sub(r"[^\w-]", "_", name) or "_")
@@ -112,9 +111,9 @@ def _try_each(
         now = time.monotonic()
         its_end = now + (end - now) / (len(layers) - number)
         terminal.note(f"\n{name}: looked for in {inputs.words.wholes(len(inputs))}")
-        part = replace(terminal, parts=[])
+        own[name].terminal = part = replace(terminal, parts=[])
         try:
-            _try_layer(inputs, own[name], part, its_end)
+            _try_layer(replace(inputs, args=own[name]), its_end)
             results[name] = {k: v for one in part.parts or () for k, v in one.items()}
         except DataError as error:
             terminal.warn(f"{name}: {as_typed(str(error), args)}")
@@ -132,17 +131,18 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
     return f"{name}: loss {losses}. {answer}. {plain['report']}"
 
 
-def _try_layer(inputs: InputData, args: argparse.Namespace, terminal: Terminal, end: float) -> None:
+def _try_layer(inputs: InputData, end: float) -> None:
     """Try what was read, with the labels of one layer."""
-    problem, model, is_chosen = inputs.problem, args.output / MODEL, _is_chosen(args)
-    inputs = labelled_in_part(inputs, args, terminal)
+    args, terminal, problem = inputs.args, inputs.args.terminal, inputs.problem
+    model, is_chosen = args.output / MODEL, _is_chosen(args)
+    inputs = labelled_in_part(inputs)
     with inputs.named(), terminal.working(checking(problem)):
-        groups = groups_of(inputs, args.groups, terminal)
+        groups = groups_of(inputs)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
         data = TrainingSet.of(problem, inputs.Xs, inputs.ys, groups=groups, **about)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.parts.truths)
-    whole, split = Part(inputs, data), split_of(inputs, args)
+    whole, split = Part(inputs, data), split_of(inputs)
     if not is_chosen:
         _try_out(whole, split, args, terminal, end)
     if args.refit:
@@ -174,7 +174,7 @@ def _try_out(
     )
     terminal.note(about_parts(whole, train, test, split))
     if split in (ROWS, CLUSTERS):
-        warn_of_copies(train, test, terminal)
+        warn_of_copies(train, test)
     answering = Answering(train, test, args)
     if not args.resume:
         (args.output / TRIED).unlink(missing_ok=True)
@@ -285,7 +285,7 @@ class Answering:
                 prepared=list(held_out.evaluation.prepared),
             )
         with Interrupts():
-            save_learned(learner, self.train.inputs, self.args, self.model)
+            save_learned(learner, self.train.inputs, self.model)
             write_atomically(self.args.output / "report.html", printable(page).encode())
             write_folder(self.args.output / PREDICTED, inputs, answers)
         command = f"{predict} --baseline {baseline}" if baseline else predict
@@ -402,7 +402,7 @@ def _learn_from_all(
     with inputs.named(), terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])
     with Interrupts():
-        save_learned(learner, inputs, args, path)
+        save_learned(learner, inputs, path)
     called = words_of_training(learner)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "

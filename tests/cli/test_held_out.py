@@ -1,5 +1,6 @@
 """What try holds out of few recordings, and of those that are labelled in part."""
 
+from argparse import Namespace
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from structsvm.learner.training_set import TrainingSet
 def part_of(recordings, groups=None):
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
     data = TrainingSet.of(ChangePoint(), Xs, ys, groups=groups)
-    return Part(InputData(recordings, ChangePoint()), data)
+    return Part(InputData(Namespace(), recordings, ChangePoint()), data)
 
 
 def long(n, T=400, changes=13):
