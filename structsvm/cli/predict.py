@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import os
 from argparse import Namespace
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.graphs.images import MASK_KINDS
-from structsvm.io.files import KINDS, OTHER_TABLES, PREDICTED, TRIED, predictions_among
+from structsvm.io.files import KINDS, PREDICTED, TRIED, predictions_among
 from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.recording import SPACES, Origin, Recording, listed
@@ -53,11 +52,6 @@ from structsvm.support.interrupts import Interrupts
 
 PLACES = ("row", "start", "end", "start_time", "end_time")
 """Columns that say where a segment or a row is, which its own table need not say again."""
-NO_FOLDERS = (
-    *(*KINDS, *OTHER_TABLES, *IMAGE_KINDS),
-    *(".json", ".html", ".pdf", ".svg", ".structsvm"),
-)
-"""Ends of names that are not meant for folders."""
 READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)  # kinds of files that are read of a folder
 
 
@@ -68,21 +62,19 @@ def check_output(
     args: Namespace, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
 ) -> None:
     """Refuse, before any work, a file that could not or must not be written afterwards."""
-    ends = ", ".join(suffixes)
-    refuse_if(os.path.isdir(path), f"{path} is a folder: name the file to write")
-    refuse_if(not os.path.isdir(path.parent), f"{path}: the folder {path.parent} does not exist")
+    refuse_if(path.is_dir(), f"{path} is a folder: name the file to write")
+    refuse_if(not path.parent.is_dir(), f"{path}: the folder {path.parent} does not exist")
     is_other = suffixes and path.suffix.lower() not in suffixes
-    refuse_if(is_other, f"{path}: the name must end with one of {ends}")
+    refuse_if(is_other, f"{path}: the name must end with one of {', '.join(suffixes)}")
     check_outputs(args, [path], replaceable=replaceable)
 
 
 def check_outputs(args: Namespace, paths: Sequence[Path], *, replaceable: bool = False) -> None:
     """Refuse files of which one could not or must not be written."""
-    path, count = Counter(paths).most_common(1)[0]
-    several = "two inputs have the same name, so give them to different runs"
-    refuse_if(count > 1, f"{path} would be written more than once: {several}")
     inputs = {os.path.realpath(path) for path in _inputs(args)}
     for path in paths:
+        several = "two inputs have the same name, so give them to different runs"
+        refuse_if(paths.count(path) > 1, f"{path} would be written more than once: {several}")
         reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
         refuse_if(reason, f"{path}: cannot be written: {reason}")
         never = "is read by this command and is never overwritten: name another file"
@@ -135,13 +127,6 @@ class Answer:
     labels: Any = None
     """Of the pixels of an image, (H, W)."""
 
-    @property
-    def of_items(self) -> Sequence[Mapping[str, Any]]:
-        """What is known of the segment of each sample, or of each row."""
-        if "end" not in self.rows[0]:
-            return self.rows
-        return [row for row in self.rows for _ in range(row["start"], row["end"])]
-
 
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
     """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
@@ -178,16 +163,16 @@ def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, lab
         known, codes = np.unique(classes, return_inverse=True)
         votes = [np.bincount(codes[M.labels == k]).argmax() for k in range(M.n_clusters)]
         columns["state"] = known[votes][M.labels].tolist()
-    found = dict(zip(origin.rows.tolist(), zip(*columns.values(), strict=True), strict=True))
-    rows = [
-        {"row": i, **dict(zip(columns, found.get(i, [None] * len(columns)), strict=True))}
-        for i in origin.written.tolist()
+    known_rows = [
+        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
     ]
+    found = dict(zip(origin.rows.tolist(), known_rows, strict=True))
+    rows = [{"row": i, **found.get(i, dict.fromkeys(columns))} for i in origin.written.tolist()]
     plain = {"n_clusters": M.n_clusters, "labels": [row["cluster"] for row in rows]}
     if classes is not None:
         plain["names"] = [row["state"] for row in rows]
-    line = " ".join(map(str, M.sizes))
-    return Answer(table.name, plain, line, rows, {"state": f"{label}_predicted"})
+    called = {"state": f"{label}_predicted"}
+    return Answer(table.name, plain, " ".join(map(str, M.sizes)), rows, called)
 
 
 def parts(name: str, labels: Any) -> Answer:
@@ -289,7 +274,10 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
             columns = [column for column in answer.rows[0] if column not in PLACES]
             if answer.rows[-1].get("row", -1) >= len(rows) and "row" not in header:
                 columns.insert(0, "row")  # of a larger table, to which these are joined by it
-            added = zip(rows, answer.of_items, strict=True)
+            items = answer.rows
+            if "end" in items[0]:  # a row for each segment
+                items = [row for row in items for _ in range(row["start"], row["end"])]
+            added = zip(rows, items, strict=True)
             whole = ([*row, *(_rounded(known[k]) for k in columns)] for row, known in added)
             names = [answer.called.get(k, k) for k in columns]
             names = [f"{k}_predicted" if k in header else k for k in names]
@@ -354,11 +342,9 @@ def run_predict(args: Namespace) -> int:
     if one_file:
         check_output(args, output)
     elif output is not None:
-        refuse_if(
-            output.suffix.lower() in NO_FOLDERS and not output.is_dir(),
-            f"{output}: {output.suffix} files are not written: name a file that ends with "
-            f"{' or '.join(kinds)}, or a folder",
-        )
+        is_file = output.suffix[1:].isalpha() and not output.is_dir()
+        ways = f"name a file that ends with {' or '.join(kinds)}, or a folder"
+        refuse_if(is_file, f"{output}: {output.suffix} files are not written: {ways}")
     if args.without:
         learner = without(learner, args.without)
     inputs = read_for(learner, args, need_labels=False)

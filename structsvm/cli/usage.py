@@ -313,7 +313,6 @@ COMMANDS = (
         "measure what learning gains on your data, and get a model, in one command",
         """\
   structsvm try change-point recordings/ -o tried/
-  structsvm try change-point people/ -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
 What to learn is chosen on seven tenths of the data by cross-validation; scores, predictions and, if

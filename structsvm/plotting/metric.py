@@ -131,9 +131,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
     ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
-    told = []
-    if top.size < len(B):
-        told.append(f"{top.size} features of largest weight of {len(B)}")
+    told = [] if top.size == len(B) else [f"{top.size} features of largest weight of {len(B)}"]
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
