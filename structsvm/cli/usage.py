@@ -166,12 +166,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "kind": choice(("problem",), "what to write"),
     "name": value("NAME", "lower-case words joined by dashes"),
     "--force": flag("replace existing files, but never one that the command reads"),
-    "--minutes": value(
-        "MINUTES",
-        "how long it may take; the first answer is there in seconds (default: 1)",
-        type=float,
-        default=1.0,
-    ),
+    "--minutes": value("MINUTES", "how long it may take (default: 1)", type=float, default=1.0),
     "--resume": flag("go on with what an earlier run has tried in the same folder"),
     "--refit": flag("learn what was chosen from everything, too"),
     "--json": flag("print the report as JSON, and nothing else, on stdout"),
@@ -190,7 +185,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--missing": choice(
         ("error", "interpolate", "mask", "impute"),
         "refuse missing values (the default for recordings), interpolate them, or learn without "
-        "them; of tables, put the median of their column there (default: leave the rows out)",
+        "them; of tables, put the median there (default: leave the rows out)",
     ),
     "--set": value(
         "NAME=VALUE",
@@ -202,13 +197,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--metric": choice(
         ("full", "diagonal", "closed-form"),
-        "weight combinations of features (the default), or each by itself; or closed-form, which "
-        "takes a tenth of a second: OLDA for recordings, RCA for tables",
+        "weight combinations of features (the default), or each by itself; or OLDA or RCA, at once",
     ),
     "--lam": value(
         "LAM|cv",
-        "strength of the regularizer, or cv to choose it by cross-validation (default: depends on "
-        "the problem; cv for normalized-cut)",
+        "strength of the regularizer, or cv to choose it (default: depends on the problem)",
         type=strength,
     ),
     "--context": value(
@@ -224,8 +217,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "counts once in a verdict",
     ),
     "--split": choice(
-        ("rows", "clusters", "states"),
-        "choose metric, features and lam on held-out rows or clusters of a table, or states",
+        ("rows", "clusters", "states"), "choose on held-out rows or clusters of a table, or states"
     ),
     "--regions": value(
         "FILE",
@@ -235,18 +227,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--baselines": choice(
         ("quick", "all", "none"),
-        "methods to tune for comparison: metrics and fast classifiers (quick, the default), "
-        "boosted classifiers, too (all), or none",
+        "methods to compare with: metrics and fast classifiers (the default), or boosted ones, too",
         default="quick",
     ),
     "--rates": flag(
-        "also estimate how often changes of a given margin are right; takes five times as "
-        "long as learning"
+        "also estimate how often changes of a margin are right, in five times the time"
     ),
     "--jobs": value("N", "parallel workers, or -1 for one per core (default: 1)", type=int),
     "--scheduler": value(
-        "ADDRESS",
-        "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786, whose workers read the files",
+        "ADDRESS", "scheduler of Dask, such as tcp://10.0.0.1:8786, whose workers read the files"
     ),
     "--checkpoint": value("FILE", "save progress to FILE; resume from it if it exists", **FILE),
     "--solvers": value("SOLVER", "solvers to compare (default: all that are suitable)", nargs="+"),
@@ -256,30 +245,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "learned price decides, or the number that is known)",
         type=counted,
     ),
-    "--tolerance": value(
-        "N", "samples within which a change counts as found (default: 5, or 5 windows)", type=int
-    ),
-    "--margins": flag(
-        "the margin of each change, in units of the price of a change; and its rate, if "
-        "fit learned --rates"
-    ),
+    "--tolerance": value("N", "samples by which a change may be off (default: 5)", type=int),
+    "--margins": flag("the margin of each change, and its rate, if fit learned --rates"),
     "--baseline": value("NAME", "partition with a baseline of fit, as listed by show"),
     "--without": value(
         "COLUMN",
-        "partition without a column, such as that of a lost sensor, which files may lack then, or "
-        "without all that a pattern names ('watch*'); may be repeated",
+        "partition without a column, or all that a pattern names ('watch*'); may be repeated",
         **REPEATED,
     ),
     "--must-link": ROWS,
     "--cannot-link": ROWS | {"help": "two rows, counted from 0, in different clusters"},
-    "--show": choice(
-        OF_MODELS,
-        "of a model, without files: its largest weights (the default), its matrix, its eigenvalues "
-        "(spectrum), or the certified gap (the objective for normalized-cut)",
-    ),
-    "--recordings": value(
-        "N", "recordings to learn from, and to test with (default: 12)", type=positive, default=12
-    ),
+    "--show": choice(OF_MODELS, "what to draw of a model, without files (default: its weights)"),
+    "--recordings": value("N", "how many to learn from (default: 12)", type=positive, default=12),
 }
 
 FILES = "--labels --set"
@@ -315,10 +292,9 @@ COMMANDS = (
   structsvm try change-point recordings/ -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
-What to learn is chosen on seven tenths of the data by cross-validation; scores, predictions and, if
-they are enough, the verdict are those of the rest. A first answer is there in seconds, the best of
-what was tried after --minutes, and --resume goes on. With --refit, what was chosen is then learned
-from all of them, into all.structsvm.
+What to learn is chosen on seven tenths of the data; scores, predictions and, if they are enough, the
+verdict are those of the rest. A first answer is there in seconds, the best of what was tried after
+--minutes, and --resume goes on. With --refit, it is then learned from all, into all.structsvm.
 """,
         "problem paths --output --force --groups --split --minutes --resume --jobs --refit",
         {"files": FILES_TO_LEARN_FROM},
