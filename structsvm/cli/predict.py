@@ -163,10 +163,8 @@ def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, lab
         known, codes = np.unique(classes, return_inverse=True)
         votes = [np.bincount(codes[M.labels == k]).argmax() for k in range(M.n_clusters)]
         columns["state"] = known[votes][M.labels].tolist()
-    known_rows = [
-        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-    ]
-    found = dict(zip(origin.rows.tolist(), known_rows, strict=True))
+    of_rows = zip(origin.rows.tolist(), zip(*columns.values(), strict=True), strict=True)
+    found = {i: dict(zip(columns, values, strict=True)) for i, values in of_rows}
     rows = [{"row": i, **found.get(i, dict.fromkeys(columns))} for i in origin.written.tolist()]
     plain = {"n_clusters": M.n_clusters, "labels": [row["cluster"] for row in rows]}
     if classes is not None:

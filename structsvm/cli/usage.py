@@ -230,9 +230,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "methods to compare with: metrics and fast classifiers (the default), or boosted ones, too",
         default="quick",
     ),
-    "--rates": flag(
-        "also estimate how often changes of a margin are right, in five times the time"
-    ),
+    "--rates": flag("also learn how often changes of a margin are right, in five times the time"),
     "--jobs": value("N", "parallel workers, or -1 for one per core (default: 1)", type=int),
     "--scheduler": value(
         "ADDRESS", "scheduler of Dask, such as tcp://10.0.0.1:8786, whose workers read the files"
@@ -292,7 +290,7 @@ COMMANDS = (
   structsvm try change-point recordings/ -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
-What to learn is chosen on seven tenths of the data; scores, predictions and, if they are enough, the
+What to learn is chosen on seven tenths of the data; scores, predictions and, if it is enough, the
 verdict are those of the rest. A first answer is there in seconds, the best of what was tried after
 --minutes, and --resume goes on. With --refit, it is then learned from all, into all.structsvm.
 """,
