@@ -15,7 +15,6 @@ import numpy as np
 from structsvm.cli.inputs import (
     InputData,
     assigned,
-    checking,
     file_options,
     groups_of,
     labelled_in_part,
@@ -56,10 +55,7 @@ from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
 
 INTERRUPTED = 130
-IN_MEMORY = (
-    *("labels", "outside", "chunk_column", "recording_column", "categories"),
-    *("regions", "rates"),
-)
+WHOLE = ("labels", "outside", "chunk_column", "recording_column", "categories", "regions", "rates")
 """Parameters of reading and options that need all recordings in memory."""
 WAIT = 30  # seconds to wait for a scheduler
 
@@ -74,7 +70,6 @@ def run_fit(args: Namespace) -> int:
     problem: PartitionProblem = learner.problem
     if learner.metric != "closed-form" or assigned(args, "solver"):
         learner.set_params(solver=solver_of(args, problem))
-    refuse_foreign_options(args, problem)
     no_changes = args.rates and not problem.traits.contiguous
     refuse_if(no_changes, f"--rates is for changes of recordings, not for {args.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
@@ -107,7 +102,7 @@ def _check_outputs(args: Namespace) -> None:
 def _is_read_later(args: Namespace, problem: PartitionProblem) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
     typed = vars(args) | typed_files(args)
-    whole = next((name for name in IN_MEMORY if typed.get(name)), None)
+    whole = next((name for name in WHOLE if typed.get(name)), None)
     if typed["missing"] == "impute":
         whole = "missing"
     if typed.get("lazy") or args.scheduler is not None:
@@ -139,6 +134,7 @@ def _cluster(args: Namespace) -> Any:
 
 def _files(args: Namespace, problem: PartitionProblem) -> InputData:
     """The labelled files that ``args.paths`` name, none of which is read here."""
+    refuse_foreign_options(args, problem)
     options = file_options(args, {}, in_order=problem.traits.contiguous)
     files = RecordingFiles(args.paths, **vars(options))
     args.terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
@@ -156,7 +152,7 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
     args, words = inputs.args, inputs.words
     terminal = args.terminal
     learner.set_params(problem=with_counts(inputs))
-    with inputs.named(), terminal.working(checking(inputs.problem)):
+    with inputs.named(), terminal.working("checking"):
         training = read_training(
             learner,
             inputs.Xs,
@@ -181,8 +177,8 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
         terminal.note(f"{words.wholes(left_out)} without any label left out")
     if learner.alternated_ is not None:
         terminal.note(learner.alternated_.summary)
-    called = words_of_training(learner)
-    terminal.note(f"learned from {training_in_words(learner.training_data_, called)}")
+    learned = training_in_words(learner.training_data_, words_of_training(learner))
+    terminal.note(f"learned from {learned}")
     if learner.question_ in QUESTIONS:
         terminal.note(QUESTIONS[learner.question_])
     terminal.note(
@@ -226,7 +222,6 @@ def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> bo
 
 def _choose_lam(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> None:
     """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
-    terminal = inputs.args.terminal
     if inputs.args.lam is None:  # one of a single part teaches nothing
         truths = training.truths if training.complete.all() else []
         several = [i for i, truth in enumerate(truths) if truth.n_clusters > 1]
@@ -236,9 +231,9 @@ def _choose_lam(learner: MetricLearner, training: TrainingSet, inputs: InputData
     shared, own = inspect.signature(MetricLearnerCV).parameters, learner.get_params(deep=False)
     settings: dict[str, Any] = {name: own[name] for name in shared if name in own}
     search = MetricLearnerCV(**settings | {"candidates": ("untrained", learner.metric)})
-    with terminal.working("choosing lam by cross-validation"):
+    with inputs.args.terminal.working("choosing lam by cross-validation"):
         lam = search.choose(training).lam
-    terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")
+    inputs.args.terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")
     learner.set_params(lam=lam)
 
 

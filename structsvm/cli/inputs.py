@@ -349,10 +349,6 @@ def takes_images(problem: PartitionProblem) -> bool:
     return problem.traits.words in (GRAPHS, IMAGES)
 
 
-def checking(problem: PartitionProblem) -> str:
-    return "making graphs" if takes_images(problem) else "checking"
-
-
 def read(args: Namespace, problem: PartitionProblem, **options: Any) -> InputData:
     """Read the files of a command as :func:`read_layers`, and refuse several layers of labels."""
     return read_layers(args, problem, only_one=True, **options)[""]
@@ -439,7 +435,7 @@ def labelled_in_part(inputs: InputData) -> InputData:
     inputs, terminal = replace(inputs, labels=labels_with(inputs)), inputs.args.terminal
     labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
     if n := unlabelled_samples(inputs):
-        terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(_sizes(inputs)))}")
+        terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(map(_size, inputs.items)))}")
         known = [~unlabelled(y) for y in labels]
         several = any(there.sum() > 1 for there in known)
         beside = any((there[1:] & there[:-1]).any() for there in known)
@@ -462,10 +458,10 @@ def labelled_in_part(inputs: InputData) -> InputData:
 def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputData:
     """Read the files of a command, with the features of its model, and what is asked of labels."""
     problem, missing = learner.problem_, typed_files(args).get("missing")
-    knows = getattr(problem, "missing", None) == "mask" or missing != "mask"
+    masks, imputes = getattr(problem, "missing", None) == "mask", "medians" in learner.columns_
     other = ", or give missing='interpolate'" if missing == "mask" else ""
     refuse_if(
-        not knows or (missing == "impute" and "medians" not in learner.columns_),
+        (missing == "mask" and not masks) or (missing == "impute" and not imputes),
         f"missing={missing!r}: {args.model} was learned without it: learn with fit --missing "
         f"{missing}{other}",
     )
@@ -491,7 +487,7 @@ def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputDat
 
 def measured(learner: MetricLearner, inputs: InputData) -> list[Sample]:
     """Check the samples; images become graphs."""
-    with inputs.named(), inputs.args.terminal.working(checking(inputs.problem)):
+    with inputs.named(), inputs.args.terminal.working("checking"):
         return inputs.scored(as_measured(learner, inputs.Xs))
 
 
@@ -585,14 +581,13 @@ def with_counts(inputs: InputData) -> PartitionProblem:
 
 
 def unlabelled_samples(inputs: InputData) -> int:
-    # What is read later has labels, if it is known by now.
-    sizes = [0] * len(inputs.ys) if inputs.files is not None else _sizes(inputs)
-    ys = [y.labels if isinstance(y, PartialLabels) else y for y in inputs.ys]
-    pairs = zip(sizes, ys, strict=True)
-    return int(sum(n if y is None else unlabelled(np.ravel(y)).sum() for n, y in pairs))
+    n = 0
+    for item, y in zip(inputs.items, inputs.ys, strict=True):
+        labels = y.labels if isinstance(y, PartialLabels) else y
+        n += _size(item) if labels is None else int(unlabelled(np.ravel(labels)).sum())
+    return n
 
 
-def _sizes(inputs: InputData) -> list[int]:
-    """Return the numbers of samples, rows or pixels."""
-    images = takes_images(inputs.problem)
-    return [int(np.prod(np.shape(X)[:2])) if images else len(X) for X in inputs.Xs]
+def _size(item: Recording) -> int:
+    """Samples, rows or pixels; none of what is read later."""
+    return len(item.X) if item.features else int(np.prod(item.X.shape[:2]))

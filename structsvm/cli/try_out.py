@@ -32,7 +32,6 @@ from structsvm.cli.evaluate import (
 from structsvm.cli.inputs import (
     InputData,
     as_typed,
-    checking,
     groups_of,
     labelled_in_part,
     read_layers,
@@ -136,7 +135,7 @@ def _try_layer(inputs: InputData, end: float) -> None:
     args, terminal, problem = inputs.args, inputs.args.terminal, inputs.problem
     model, is_chosen = args.output / MODEL, _is_chosen(args)
     inputs = labelled_in_part(inputs)
-    with inputs.named(), terminal.working(checking(problem)):
+    with inputs.named(), terminal.working("checking"):
         groups = groups_of(inputs)
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
         data = TrainingSet.of(problem, inputs.Xs, inputs.ys, groups=groups, **about)

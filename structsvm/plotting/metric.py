@@ -41,6 +41,7 @@ from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 READABLE = 40  # features beyond which a heat map has no names
 BOTH_SIDES = 12  # features up to which its columns have their names, too
@@ -218,11 +219,7 @@ def plot_weight_stability(
     return ax
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from structsvm.learner.learner import MetricLearner
+# ---- how it was learned
 
 GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
 LEAST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no zero
