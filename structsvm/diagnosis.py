@@ -275,7 +275,8 @@ def codes(given: Examined) -> Found:
     for code in found:
         values[given.column_names[code.column]].append(code.value)
     if found:
-        said = [one.told(given.column_names, given.words.item, given.names) for one in found]
+        names = given.column_names.tolist()
+        said = [one.told(names, given.words.item, given.names) for one in found]
         yield (
             f"{some_of(said, 3)}, far from all other values",
             "if it stands for a missing value, leave these cells blank (NaN in Python), and use "

@@ -203,9 +203,9 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
-    asked = {"n_clusters": n_clusters, "tolerance": tolerance, "unseen_states": unseen_states}
-    about = {"names": names, "times": times, "groups": groups}
-    return page_of(HeldOut.of(learner, Xs, ys, **asked, **about), title)
+    about: dict[str, Any] = {"names": names, "times": times, "groups": groups}
+    about |= {"n_clusters": n_clusters, "tolerance": tolerance, "unseen_states": unseen_states}
+    return page_of(HeldOut.of(learner, Xs, ys, **about), title)
 
 
 def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> str:
