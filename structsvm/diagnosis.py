@@ -136,9 +136,10 @@ def certificate(learner: MetricLearner) -> Found:
 def price(learner: MetricLearner) -> Found:
     calibration, part = learner.calibration_, learner.problem_.traits.words.part
     prices, margin = calibration.penalties, calibration.smoothing
+    if not learner.problem_.traits.convex or prices.size < 2 * margin + 2:
+        return
     is_low = calibration.best <= margin
-    at_end = is_low or calibration.best >= prices.size - 1 - margin
-    if not learner.problem_.traits.convex or prices.size < 2 * margin + 2 or not at_end:
+    if not is_low and calibration.best < prices.size - 1 - margin:
         return
     end, meaning = ("lowest", "nearly every") if is_low else ("highest", "hardly any")
     yield (
