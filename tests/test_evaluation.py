@@ -119,8 +119,8 @@ class TestBaselines:
     @pytest.mark.parametrize(
         ("baselines", "message"),
         [
-            ({"untrained": None}, "'untrained' is among the metrics"),
-            ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "one label for each"),
+            ({"untrained": None}, "'untrained' is there already"),
+            ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "labels of other shapes"),
         ],
     )
     def test_what_cannot_be_scored_is_refused(self, named, baselines, message):

@@ -18,7 +18,7 @@ from structsvm import (
     save,
 )
 from structsvm.baselines import FrameClassifier
-from structsvm.evaluation.confusion import Confusion
+from structsvm.evaluation.scores import Confusion
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
 from structsvm.interop import without
 

@@ -158,11 +158,7 @@ class NamedSegmenter(FrameSegmenter):
 
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each; parameters of `predict`."""
-        return self.names_by(self.predict_proba(Xs), n_clusters)
-
-    def names_by(self, probabilities: Sequence[Floats], n_clusters: Counts) -> list[NDArray[Any]]:
-        """As :meth:`predict_states`, of what :meth:`predict_proba` gave."""
-        return [self._labels(p, K) for p, K in with_counts(probabilities, n_clusters)]
+        return [self._labels(p, K) for p, K in with_counts(self.predict_proba(Xs), n_clusters)]
 
     def _labels(self, p: Floats, K: int | None) -> NDArray[Any]:
         return np.asarray(self.classes_[self._path(p, K)])

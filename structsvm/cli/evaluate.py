@@ -28,7 +28,8 @@ from structsvm.cli.inputs import (
 from structsvm.cli.predict import check_output
 from structsvm.data.sample import Sample, contents, joined
 from structsvm.errors import DataError, printable
-from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
+from structsvm.evaluation.evaluate import evaluate
+from structsvm.evaluation.scores import Evaluation, score_titles
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
 from structsvm.learner.files import load_metric_learner

@@ -242,12 +242,20 @@ def labels_by(
     problem: PartitionProblem,
     samples: Sequence[Sample],
     n_clusters: Counts = None,
+    Xs: Any = None,
 ) -> list[NDArray[Any]]:
-    """Labels of items or pixels by a baseline of that name; names if the baseline names states."""
+    """Labels of items or pixels by a baseline of that name; names if the baseline names states.
+
+    It is given the samples, or what they were made of, ``Xs``.
+    """
     sizes, words = [sample.n_samples for sample in samples], problem.traits.words
     counts = cluster_counts(n_clusters, sizes, words)
     asked = None if n_clusters is None else [K for K in counts if K is not None]
-    found = ask(baseline, "predict_states" if names_states(baseline) else "predict", samples, asked)
+    method = "predict_states" if names_states(baseline) else "predict"
+    if Xs is None:
+        found = ask(baseline, method, samples, asked)
+    else:
+        found = getattr(baseline, method)(Xs, *([] if asked is None else [asked]))
     labels = [label_values(y) for y in found]
     pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in samples]
     shapes = zip(labels, sizes, pictures, strict=False)

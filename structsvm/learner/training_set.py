@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Self, TypeVar
@@ -615,10 +615,12 @@ class TrainingSummary:
             )
         return len(shares)
 
-    def warn_of_new_clusters(self, clusters: Iterable[str], question: str | None) -> None:
+    def warn_of_new_clusters(self, ys: Sequence[Any], question: str | None) -> None:
         """Warn if a table has clusters that a metric made for known ones was not learned from."""
-        new = sorted(set(clusters) - set(self.clusters))
-        if question != "rows" or not self.clusters or not new:
+        if question != "rows" or not self.clusters:
+            return
+        new = sorted({name for y in ys for name in names_of_labels(y)} - set(self.clusters))
+        if not new:
             return
         warn(
             "the model was made for further rows of the clusters it was learned from, and of these "

@@ -27,7 +27,7 @@ from structsvm.errors import (
     MasterError,
     without_warnings,
 )
-from structsvm.evaluation.confusion import share_right
+from structsvm.evaluation.scores import share_right
 from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.features.frames import read_names
 from structsvm.learner.baselines import (

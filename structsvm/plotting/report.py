@@ -21,13 +21,8 @@ from structsvm.data.samples import Counts, asked_counts, label_values, numbered,
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning, without_warnings
-from structsvm.evaluation.evaluate import (
-    SCORES,
-    Evaluation,
-    evaluate,
-    meanings_in_words,
-    score_titles,
-)
+from structsvm.evaluation.evaluate import evaluate
+from structsvm.evaluation.scores import SCORES, Evaluation, meanings_in_words, score_titles
 from structsvm.evaluation.verdict import MIN_UNITS, Verdict, baseline_in_words, baseline_title
 from structsvm.features.frames import read_names
 from structsvm.graphs.images import as_list, is_picture, pixels_of

@@ -1,0 +1,415 @@
+"""How good partitions and names are: scores of samples, their means, and counts of names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.sample import Sample, Words
+from structsvm.data.times import TimeAxis
+from structsvm.errors import DataError
+from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_title
+from structsvm.features.frames import read_names
+from structsvm.graphs import NodeLabels
+from structsvm.learner.columns import Fitted
+from structsvm.partitions.equivalence import EquivalenceMatrix, time_errors
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted, some_of
+from structsvm.support.tables import ShortTable
+
+__all__ = ["Confusion", "Evaluation", "SampleScores", "Scores"]
+
+Names = NDArray[Any]
+
+
+# ---- names of states
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How often each true state was given each name; items without a name do not count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.evaluation.scores import Confusion
+    >>> found = Confusion(("rest", "walk"), np.array([[5, 1], [0, 4]]))
+    >>> found.accuracy, round(found.macro_f1, 3)
+    (0.9, 0.899)
+    >>> print(found)
+    true  rest  walk
+    rest     5     1
+    walk     0     4
+    """
+
+    states: tuple[Any, ...]
+    """Names of the rows and of the columns, C."""
+    counts: Ints
+    """(C, C): true states in rows, what they were called in columns."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of items that have their name; None if none has one."""
+        return float(np.trace(self.counts) / self.counts.sum()) if self.counts.any() else None
+
+    @property
+    def macro_f1(self) -> float | None:
+        """The mean F1 of the states that occur or were found; None if no item has a name."""
+        both: Floats = self.counts.sum(axis=0) + self.counts.sum(axis=1)
+        occurs = both > 0
+        f1 = 2 * np.diag(self.counts)[occurs] / both[occurs]
+        return float(np.mean(f1)) if occurs.any() else None
+
+    def __str__(self) -> str:
+        """The table, true states in rows."""
+        names = tuple(map(str, self.states))
+        rows = [(name, *row) for name, row in zip(names, self.counts.tolist(), strict=True)]
+        return str(ShortTable("", ("true", *names), tuple(rows)))
+
+
+def confusions_of(
+    learner: Fitted,
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    partitions: Sequence[Any],
+    found: Mapping[str, Sequence[Names]],
+    unseen_states: str,
+) -> dict[str, list[Confusion]]:
+    """Confusions of the states of each sample, by the method that named them.
+
+    The states that were learned come first, in their order. Where the true partition is one of
+    pixels, these are counted, whatever has the names.
+    """
+    refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
+    words, inputs = learner.problem_.traits.words, learner.inputs_
+    of_items = map(learner.problem_.learning.item_labels, labels, samples)
+    sizes = [sample.n_samples for sample in samples]
+    truths = read_names(list(of_items), sizes, words.whole) if found else None
+    if truths is None:
+        return {}
+    by_features = inputs.namer is None and inputs.states is not None
+    learned = inputs.states.tolist() if by_features else []
+    unseen: dict[Any, int] = {}
+    for i, y in enumerate(truths):
+        for name in set(y.tolist()) - {None, *learned}:
+            unseen.setdefault(name, i)
+    if unseen and by_features and unseen_states == "refuse":
+        listed = [f"{s!r} ({words.whole} {unseen[s]})" for s in sorted(unseen, key=str)]
+        raise DataError(
+            f"the labels name states that training did not: {some_of(listed)}; known are "
+            f"{', '.join(map(repr, learned))}. Correct the names, or evaluate with "
+            "unseen_states='count': their samples then count as named wrongly, and all scores of "
+            "the segmentation are as usual"
+        )
+    others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
+    others |= {name for M in partitions for name in _names_of_pixels(M)}
+    states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
+
+    def confusion(truth: Names, M: Any, names: Names) -> Confusion:
+        return Confusion(states, np.rint(_counts(truth, M, names, states)).astype(np.int64))
+
+    return {who: list(map(confusion, truths, partitions, each)) for who, each in found.items()}
+
+
+def share_right(truth: Names, M: Any, found: Names) -> float:
+    """The share of items with a name, or of pixels, that were given it; NaN if none has one."""
+    states = dict.fromkeys([*_names_of_pixels(M), *truth.tolist(), *found.tolist()])
+    counts = _counts(truth, M, found, tuple(states))
+    return float(np.trace(counts) / counts.sum()) if counts.any() else np.nan
+
+
+def _counts(truth: Names, M: Any, found: Names, states: Sequence[Any]) -> Floats:
+    """How many items, or pixels, of each true state were given each name, (C, C)."""
+    number = {name: k for k, name in enumerate(states)}
+    codes = np.array([number[name] for name in np.asarray(found).tolist()])
+    counts = np.zeros((len(states), len(states)))
+    if pixels := _names_of_pixels(M):
+        np.add.at(counts, [number[name] for name in pixels], M.common(codes, len(states)))
+        return counts
+    known = truth != None  # noqa: E711
+    true = np.array([number[name] for name in truth[known].tolist()], dtype=np.int64)
+    np.add.at(counts, (true, codes[known]), 1.0)
+    return counts
+
+
+def _names_of_pixels(M: Any) -> list[Any]:
+    """What a true partition of pixels calls its parts; nothing for others."""
+    known = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None
+    return M.names.tolist() if known else []
+
+
+# ---- scores of partitions
+
+
+Scores = Mapping[str, float | None]
+"""Scores by name, None where one does not apply: the loss, the adjusted Rand index, what verdicts
+go by ("disagreement", 0 is perfect), those of the problem, such as "covering" and "f1", and, where
+states were named, "accuracy" and "macro F1"."""
+
+
+class Score(NamedTuple):
+    """Title, perfect value and meaning of a score, in the words of a sample."""
+
+    title: str
+    perfect: int
+    meaning: str
+
+
+SCORES = {
+    "loss": Score(
+        "loss",
+        0,
+        "K + K' - 2 Σ |A ∩ B|² / (|A| |B|) over the K true {part}s A and the K' found ones B, "
+        "so that one single {part} costs K - 1",
+    ),
+    "jaccard": Score(
+        "Jaccard distance",
+        0,
+        "the share of the union of the true and the found object that is not in both",
+    ),
+    "covering": Score("covering", 1, "how well the true {part}s are overlapped by those found"),
+    "adjusted_rand": Score("adj. Rand", 1, "agreement on pairs of {item}s, 0 by chance"),
+    "f1": Score(
+        "F1",
+        1,
+        "the harmonic mean of the share of changes that are found and of the share of found "
+        "changes that are right",
+    ),
+    "time_error": Score(
+        "time error",
+        0,
+        "the median time between a true change and the found one, over all changes of which each "
+        "is the nearest of the other",
+    ),
+    "time_error_90": Score("90 % of errors", 0, "what nine in ten of these times are at most"),
+    "accuracy": Score("accuracy", 1, "the share of {item}s with the right name"),
+    "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {item}s"),
+}
+"""Those that pages and tables know; a score of a plugin's own has its name."""
+
+
+@dataclass(frozen=True)
+class SampleScores:
+    """The scores of one sample in each metric."""
+
+    name: str
+    n_clusters: int
+    """K of the truth."""
+    scores: Mapping[str, Scores]
+    """By name of the metric: "learned", "untrained", and the baselines that were tuned."""
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Scores of the learned metric and of the methods it is compared with, on the same samples."""
+
+    samples: tuple[SampleScores, ...]
+    tolerance: int
+    """A predicted change is a hit within so many samples of a true one."""
+    verdict: Verdict
+    """The verdict on whether learning paid, ready to print."""
+    confusion: Mapping[str, Confusion] = field(default_factory=dict)
+    """Of the states, over all samples, for each metric or baseline that names what it finds; empty
+    where nothing does, or the labels have no names."""
+    learned_again: bool | None = None
+    """Whether the metric of each part of a table was learned from the rest of it; None if samples
+    are whole."""
+    truths: Sequence[EquivalenceMatrix] = field(default=(), compare=False)
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
+    """The partitions that were scored, by name of the metric or baseline."""
+    states: Mapping[str, Sequence[Names]] = field(default_factory=dict, compare=False)
+    """The names that were scored, by what gave them."""
+    errors: Mapping[str, Floats] = field(default_factory=dict, compare=False)
+    """How far changes are from true ones, over all samples; empty where there are no changes."""
+    unit: str = "samples"
+    """Of these."""
+    measured: Sequence[Sample] = field(default=(), compare=False)
+    """The samples as they were read; empty for parts of a table, as the following are."""
+    prepared: Sequence[Sample] = field(default=(), compare=False)
+    """The samples as the metric sees them."""
+    labels: Sequence[Any] = field(default=(), compare=False)
+    """The labels as they were given."""
+    times: Sequence[TimeAxis | None] = field(default=(), compare=False)
+    """When the samples of each recording were measured; empty if it is known of none."""
+
+    @classmethod
+    def of(
+        cls,
+        problem: PartitionProblem,
+        names: Sequence[str],
+        truths: Sequence[EquivalenceMatrix],
+        guesses: Mapping[str, Sequence[EquivalenceMatrix]],
+        tolerance: int,
+        *,
+        confusions: Mapping[str, Sequence[Confusion]] | None = None,
+        times: Sequence[TimeAxis | None] = (),
+        shown: Mapping[str, Any] | None = None,
+        **about: Any,
+    ) -> Evaluation:
+        """Score partitions, those of each metric, "learned" and "untrained" among them.
+
+        ``confusions`` are those of the states of each sample, by what named them; ``about`` is for
+        :meth:`Verdict.of`, and ``shown`` are fields.
+        """
+        comparison, confusions = problem.comparison, confusions or {}
+        unit, clocks = _clocks(times, truths)
+        errors, scores = dict[str, Floats](), dict[str, list[dict[str, float | None]]]()
+        for metric, found in guesses.items():
+            pairs = zip(truths, found, strict=True)
+            scores[metric] = rows = [dict(comparison.scores(*pair, tolerance)) for pair in pairs]
+            if problem.traits.contiguous:
+                off = list(map(time_errors, truths, found, clocks))
+                errors[metric] = np.concatenate(off)
+                for row, of_one in zip(rows, off, strict=True):
+                    row |= _of_errors(of_one)
+            if confusions:
+                named = confusions.get(metric, [None] * len(rows))
+                for row, own in zip(rows, named, strict=True):
+                    row["accuracy"] = None if own is None else own.accuracy
+        losses: dict[str, Any] = {
+            metric: np.array([row["disagreement"] for row in rows])
+            for metric, rows in scores.items()
+        }
+        about["measure"] = comparison.measure(truths[0])
+        about["limit"] = comparison.limit(truths)
+        samples = [
+            SampleScores(name, truth.n_clusters, {metric: scores[metric][i] for metric in guesses})
+            for i, (name, truth) in enumerate(zip(names, truths, strict=True))
+        ]
+        confusion = {
+            metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
+            for metric, parts in confusions.items()
+        }
+        fields = {"truths": truths, "guesses": guesses, "errors": errors, "unit": unit}
+        verdict = Verdict.of(losses, **about)
+        return cls(tuple(samples), tolerance, verdict, confusion, **fields | dict(shown or {}))
+
+    @property
+    def scores(self) -> dict[str, dict[str, float | None]]:
+        """Means over the samples, by name of the metric and of the score.
+
+        Over the samples to which a score applies, :attr:`counts`; accuracy and macro F1 of states
+        are those of all items together, :attr:`confusion`, and errors in time, in the unit
+        :attr:`unit`, those of all changes together.
+        """
+        return {name: self._means(name) for name in self.samples[0].scores}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of samples to which each score applies."""
+        rows = [row.scores for row in self.samples]
+        counts = {
+            score: sum(any(of[score] is not None for of in row.values()) for row in rows)
+            for score in next(iter(rows[0].values()))
+        }
+        if self.confusion:
+            counts["macro F1"] = counts["accuracy"]
+        return counts
+
+    @property
+    def learned(self) -> dict[str, float | None]:
+        """The means over the samples of the scores in the learned metric."""
+        return self._means(LEARNED)
+
+    @property
+    def untrained(self) -> dict[str, float | None]:
+        """Means, in the untrained metric with its best price on the training labels."""
+        return self._means("untrained")
+
+    def summary(self) -> str:
+        """The mean scores of each metric, and the verdict, as printing them shows it."""
+        return str(self._short_table())
+
+    def to_frame(self, container: str = "pandas") -> Any:
+        """The numbers of the table as a data frame of pandas or polars."""
+        return self._short_table().to_frame(container)
+
+    __repr__ = summary
+
+    def _repr_html_(self) -> str:
+        return self._short_table().as_html
+
+    def _short_table(self) -> ShortTable:
+        titles, n = score_titles(self), len(self.samples)
+        means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
+        rows = [(baseline_title(name), *(found[t] for t in titles)) for name, found in means]
+        what = f"{'' if n == 1 else 'Mean scores of '}{self.verdict.words.wholes(n)}"
+        return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
+        plain: dict[str, Any] = dict(self.scores)
+        if self.confusion:
+            plain["confusion"] = {
+                metric: {"states": list(of.states), "counts": of.counts.tolist()}
+                for metric, of in self.confusion.items()
+            }
+        plain["counts"] = self.counts
+        if self.errors:
+            plain["time_unit"] = self.unit
+        if self.learned_again is not None:
+            plain |= {"question": self.verdict.question, "learned_again": self.learned_again}
+        plain["verdict"] = self.verdict.to_dict()
+        plain[f"{self.verdict.words.whole}s"] = [
+            {"name": row.name, "n_clusters": row.n_clusters, **row.scores} for row in self.samples
+        ]
+        return plain
+
+    def _means(self, metric: str) -> dict[str, float | None]:
+        rows = [row.scores[metric] for row in self.samples]
+        means: dict[str, float | None] = {}
+        for name in rows[0]:
+            values = [value for row in rows if (value := row[name]) is not None]
+            means[name] = float(np.mean(values)) if values else None
+        if metric in self.errors:
+            means |= _of_errors(self.errors[metric])
+        if self.confusion:
+            own = self.confusion.get(metric)
+            means["accuracy"] = None if own is None else own.accuracy
+            means["macro F1"] = None if own is None else own.macro_f1
+        return means
+
+
+def _clocks(
+    times: Sequence[TimeAxis | None], truths: Sequence[EquivalenceMatrix]
+) -> tuple[str, list[Floats]]:
+    """The unit of time, and the time of each sample of each recording in it, (T_i,)."""
+    axes = [axis for axis in times if axis is not None]
+    units = {"s" if axis.values.dtype.kind == "M" else axis.name for axis in axes}
+    if len(axes) < len(truths) or len(units) > 1:
+        return "samples", [np.arange(M.n_samples, dtype=np.float64) for M in truths]
+    return units.pop(), [np.concatenate(([0.0], np.cumsum(axis.steps))) for axis in axes]
+
+
+def _of_errors(errors: Floats) -> dict[str, float | None]:
+    """The median and the ninth decile; None where no change was matched."""
+    found = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
+    return {"time_error": found[0], "time_error_90": found[1]}
+
+
+def score_titles(evaluation: Evaluation) -> dict[str, str]:
+    """Titles of the scores of an evaluation, with the number of samples if not all have one."""
+    within, unit = f" (within {evaluation.tolerance})", f" ({evaluation.unit})"
+    more = {"f1": within, "time_error": unit, "time_error_90": unit}
+    titles = {}
+    for name, count in evaluation.counts.items():
+        if name == "disagreement" or not count:
+            continue
+        title = SCORES[name].title if name in SCORES else name.replace("_", " ")
+        is_of_all = count == len(evaluation.samples)
+        some = "" if is_of_all else f", of {evaluation.verdict.words.wholes(count)}"
+        titles[name] = f"{title}{more.get(name, '')}{some}"
+    return titles
+
+
+def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
+    """Sentences on what these scores measure, and their perfect values; "" if none is known."""
+    about = {"part": words.part, "item": words.item, "named": words.named}
+    known = [score for name, score in SCORES.items() if name in titles]
+    said = [f"{s.title}: {s.meaning.format_map(about)}; {s.perfect} is perfect." for s in known]
+    return " ".join(text[0].upper() + text[1:] for text in said)
