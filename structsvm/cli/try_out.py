@@ -71,9 +71,8 @@ LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
 ALL = "all.structsvm"  # the model that is learned from all that was read
-FIRST, FIRST_SECONDS = 0.1, 5.0
-"""The share of the first answer in what is told, and what learning may take where there is no
-closed form."""
+FIRST_SECONDS = 5.0
+"""What learning may take for the first answer, where there is no closed form."""
 CHOSEN, CHEAP = 0.9, 1.0
 """Where in what is told choosing ends, and what baselines of the first answer cost at most."""
 JUDGING, MORE = 5.0, 2.0
@@ -179,14 +178,14 @@ def _try_out(
         (args.output / TRIED).unlink(missing_ok=True)
     is_answered = args.resume and answering.model.is_file()
     try:
-        with terminal.working("trying", end, slice(0, 3, 2)):
-            if not is_answered:
-                with share("first answer", 0.0, FIRST):
-                    answer = answering.first(split)
-                terminal.note(answer.in_short(time.monotonic() - started))
-            is_answered, left = True, end - time.monotonic() - MORE * answering.judging
-            if left > 0 or args.resume:
-                with share("choosing", FIRST, CHOSEN):
+        if not is_answered:
+            with terminal.working("first answer", end):
+                answer = answering.first(split)
+            terminal.note(answer.in_short(time.monotonic() - started))
+        is_answered, left = True, end - time.monotonic() - MORE * answering.judging
+        if left > 0 or args.resume:
+            with terminal.working("trying", end, slice(0, 3, 2)):
+                with share("choosing", 0.0, CHOSEN):
                     search = _chosen(train, split, args, left)
                 with share("comparing on what was held out", CHOSEN, 1.0):
                     answer = answering.judged(search.best_estimator_, search)
