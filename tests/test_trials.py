@@ -11,7 +11,7 @@ from structsvm import MetricLearnerCV, StructSVMError
 from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError, SettingsError
 from structsvm.io import arrays_and_labels
-from structsvm.model_selection.trials import SavedTrials, Task, Trial, tasks_of, trials_of
+from structsvm.model_selection.trials import Clock, SavedTrials, Task, Trial, tasks_of, trials_of
 from structsvm.partitions import Baseline, Candidate
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
 
@@ -41,7 +41,7 @@ def names(found):
 
 def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
     log = []
-    tried, untried, *_ = trials_of([task("a", log=log), task("b", log=log)], FOLDS, None)
+    tried, untried, *_ = trials_of([task("a", log=log), task("b", log=log)], FOLDS, Clock())
     assert (names(tried), untried) == ({"a", "b"}, {})
     assert log == [(name, k) for name in "ab" for k in range(3)]
     for trials in tried.values():
@@ -50,7 +50,9 @@ def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
 
 def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end():
     log, end = [], time.monotonic() - 1.0
-    tried, untried, *_ = trials_of([task("a", 0.05, log=log), task("b", log=log)], FOLDS, None, end)
+    tried, untried, *_ = trials_of(
+        [task("a", 0.05, log=log), task("b", log=log)], FOLDS, Clock(end)
+    )
     assert (names(tried), names(untried)) == ({"a"}, {"b"})
     assert {name for name, _ in log} == {"a"}
     assert 0 < sum(untried.values()) < 10
@@ -60,7 +62,7 @@ def test_what_is_begun_ends_in_time_and_counts_as_untried():
     """It costs far more than its cost says, and is stopped where it tells how far it is."""
     start = time.monotonic()
     tasks = [task("a", 0.01), task("slow", 30.0, cost=0.1)]
-    tried, untried, *_ = trials_of(tasks, FOLDS, None, start + 0.5)
+    tried, untried, *_ = trials_of(tasks, FOLDS, Clock(start + 0.5))
     assert time.monotonic() - start < 5
     assert (names(tried), names(untried)) == ({"a"}, {"slow"})
 
@@ -68,7 +70,7 @@ def test_what_is_begun_ends_in_time_and_counts_as_untried():
 def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left():
     log = []
     tasks = [task("a", 0.01, log=log), task("b", 0.3, cost=0.01, log=log), task("c", log=log)]
-    tried, *_ = trials_of(tasks, FOLDS, None, time.monotonic() + 0.7)
+    tried, *_ = trials_of(tasks, FOLDS, Clock(time.monotonic() + 0.7))
     assert ("b", 0) in log
     assert ("b", 2) not in log
     assert "b" not in names(tried)
@@ -88,9 +90,9 @@ def test_cheap_tasks_come_first_and_what_others_have_to_beat_before_them():
 
 def test_what_was_saved_is_not_tried_again(tmp_path):
     path, log = tmp_path / "tried.npz", []
-    trials_of([task("a", log=log)], FOLDS[:2], None, saved=SavedTrials(path, "same"))
+    trials_of([task("a", log=log)], FOLDS[:2], Clock(), saved=SavedTrials(path, "same"))
     again = SavedTrials(path, "same")
-    tried, *_ = trials_of([task("a", log=log)], FOLDS, None, saved=again)
+    tried, *_ = trials_of([task("a", log=log)], FOLDS, Clock(), saved=again)
     assert log == [("a", 0), ("a", 1), ("a", 2)]
     (trials,) = tried.values()
     assert [trial.losses[0, 0] for trial in trials] == [0.0, 1.0, 2.0]

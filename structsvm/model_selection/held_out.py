@@ -24,6 +24,7 @@ from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.trials import (
     FEWEST_INNER,
+    Clock,
     Fold,
     SavedTrials,
     Trial,
@@ -63,8 +64,7 @@ class HeldOut:
         split: Split,
         *,
         with_counts: bool,
-        n_jobs: int | None,
-        end: float,
+        clock: Clock,
         saved: SavedTrials | None,
     ) -> HeldOut:
         """Try every candidate on every fold, as long as there is time."""
@@ -78,7 +78,7 @@ class HeldOut:
             data, which = split.whole
             whole = data, [which[split.test(k)] for k in range(len(split))]
         tasks = tasks_of(asked, candidates, whole)
-        found, untried, models = trials_of(tasks, folds, n_jobs, end, saved)
+        found, untried, models = trials_of(tasks, folds, clock, saved)
         tried = {c: found[c] for c in candidates if c in found}
         N, traits = len(split.held_out), split.held_out.problem.traits
         both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))

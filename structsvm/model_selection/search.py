@@ -46,6 +46,7 @@ from structsvm.model_selection.held_out import HeldOut
 from structsvm.model_selection.trials import (
     FEWEST_INNER,
     SEEING,
+    Clock,
     SavedTrials,
     candidate_metric,
     cross_fitted,
@@ -72,8 +73,6 @@ WHOLE = "tables"
 REUSED_FROM = 3
 """Folds of the choice from which on they serve the features of the final metric too. Measured on
 people held out from har_spsw: the loss of three is 0.016 +- 0.025 above that of five of its own."""
-CHOOSING = 0.75
-"""What part of the time goes into choosing, about; the rest into learning the choice."""
 
 
 class MetricLearnerCV(ProblemParameters):
@@ -244,11 +243,11 @@ class MetricLearnerCV(ProblemParameters):
             X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
         which = which_baselines(baselines)
-        end = self._end()
-        with share("choosing", 0.0, CHOOSING):
-            learner = self._choose(data, end, resume)
-        with share("learning", CHOOSING, 1.0):
-            self._learn(learner, data, which, when_learned, end)
+        clock = self._clock()
+        with share("choosing", 0.0, 1.0):
+            learner = self._choose(data, clock, resume)
+        with share("learning", clock.told, 1.0):
+            self._learn(learner, data, which, when_learned, clock.end)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -259,14 +258,13 @@ class MetricLearnerCV(ProblemParameters):
 
         Parameters (but for ``baselines``) and errors are those of :meth:`fit`.
         """
-        return self._choose(self._training_set(X, y, **given), self._end(), None)
+        return self._choose(self._training_set(X, y, **given), self._clock(), None)
 
     def _choose(
-        self, data: TrainingSet, end: float, resume: str | PathLike[str] | None
+        self, data: TrainingSet, clock: Clock, resume: str | PathLike[str] | None
     ) -> MetricLearner:
         refuse_unlisted("n_clusters", self.n_clusters, (None, "true"))
         refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
-        check_n_jobs(self.n_jobs)
         candidates = self._menu(data)
         for candidate in (Candidate("full"), *candidates):
             self._settings(candidate)  # refuses bad settings before any work
@@ -280,8 +278,7 @@ class MetricLearnerCV(ProblemParameters):
             candidates,
             split,
             with_counts=self.n_clusters == "true",
-            n_jobs=self.n_jobs,
-            end=end,
+            clock=clock,
             saved=saved,
         )
         learned = held_out.best_learned
@@ -345,12 +342,12 @@ class MetricLearnerCV(ProblemParameters):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def _end(self) -> float:
-        """When the time is over, on the clock of :func:`time.monotonic`."""
+    def _clock(self) -> Clock:
+        check_n_jobs(self.n_jobs)
         seconds = math.inf if self.max_seconds is None else self.max_seconds
         if not seconds >= 0:
             raise SettingsError(f"max_seconds must be a number >= 0, got {seconds!r}")
-        return time.monotonic() + seconds
+        return Clock(time.monotonic() + seconds, self.n_jobs)
 
     def _menu(self, data: TrainingSet) -> list[Candidate]:
         known = candidates_of(data, self.features, self.standardize)

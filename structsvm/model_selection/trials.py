@@ -246,18 +246,22 @@ def tasks_of(
 class Clock:
     """How long tasks take, and which of them there is time for until ``end``."""
 
-    def __init__(self, end: float, n_workers: int) -> None:
-        self.end, self.n_workers = end, n_workers
+    def __init__(self, end: float = math.inf, n_jobs: int | None = None) -> None:
+        self.end, self.n_workers = end, effective_n_jobs(n_jobs)
         self.start, self.told = time.monotonic(), 0.0
         self.seconds: dict[Task, float] = {}
         """What each task took when it was last asked: in a first fold functions may be compiled."""
 
     @property
-    def end_of_trials(self) -> float:
-        """When there is just time left to learn the choice and classifiers from all recordings."""
+    def kept(self) -> float:
+        """Seconds in which the choice and classifiers are learned from all recordings, about."""
         tried = [s for task, s in self.seconds.items() if task.is_learned_again]
         metrics = [s for task, s in self.seconds.items() if task.candidates[0].is_learned]
-        return self.end - AGAIN * (sum(tried) + max(metrics, default=0.0))
+        return AGAIN * (sum(tried) + max(metrics, default=0.0))
+
+    @property
+    def end_of_trials(self) -> float:
+        return self.end - self.kept
 
     def takes(self, task: Task) -> float:
         """Seconds that a task takes each time it is asked, about."""
@@ -271,14 +275,14 @@ class Clock:
         return self.takes(task) * ((1 if task.at_once else n_folds / self.n_workers) + again)
 
     def share(self, task: Task, left: Sequence[Task]) -> AbstractContextManager[None]:
-        """What is told meanwhile, as a part of the time for the tasks that are left."""
+        """What is told meanwhile, as a part of the time for what is left, learning included."""
         now, total = time.monotonic(), 0.0
         for other, n_folds in Counter(left).items():
             need = self.needs(other, n_folds)
             if now + total + need <= self.end_of_trials:
                 total += self.takes(other) * n_folds / self.n_workers
         elapsed, takes = now - self.start, self.takes(task) / self.n_workers
-        whole = max(elapsed + max(total, takes), 1e-9)
+        whole = max(elapsed + max(total, takes) + self.kept, 1e-9)
         start = max(self.told, elapsed / whole)
         self.told = max(start, min((elapsed + takes) / whole, 1.0))
         return share(baseline_in_words(task.candidates[0].name), start, self.told)
@@ -292,8 +296,7 @@ class Clock:
 def trials_of(
     tasks: Sequence[Task],
     folds: Sequence[Fold],
-    n_jobs: int | None,
-    end: float = math.inf,
+    clock: Clock,
     saved: SavedTrials | None = None,
 ) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float], dict[str, Any]]:
     """A trial in each fold of each candidate for which there is time, and what others would take.
@@ -306,7 +309,7 @@ def trials_of(
     if saved is not None:
         pairs = [(task, fold.number) for task in tasks for fold in folds]
         found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
-    n, clock = len(folds), Clock(end, effective_n_jobs(n_jobs))
+    n = len(folds)
     for (task, _), trials in found.items():
         clock.seconds[task] = sum(trial.seconds for trial in trials)
     parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
@@ -327,7 +330,7 @@ def trials_of(
                         part, math.inf if task in needed else clock.end_of_trials
                     )
 
-    with Parallel(n_jobs=n_jobs, return_as="generator") as parallel:
+    with Parallel(n_jobs=clock.n_workers, return_as="generator") as parallel:
         for number, (tried, seconds) in enumerate(parallel(jobs())):
             task, part = begun[number]
             if tried is None:
