@@ -28,17 +28,16 @@ from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.data.sample import all_made_by
 from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
-from structsvm.learner.fitting import FitState, PartialRisk
-from structsvm.learner.settings import Settings
-from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import Inputs
-from structsvm.partial_labels.alternate import alternate
-from structsvm.partial_labels.complete import (
-    calibrate_partial,
+from structsvm.learner.completing import (
+    PartialRisk,
+    alternate,
+    calibrate_known,
     complete_labels,
-    known_parts,
-    read_labels,
 )
+from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.steps import read_training
+from structsvm.learner.training_set import Inputs, TrainingSet
+from structsvm.partial_labels.labels import read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.learning import within_whitening
@@ -86,7 +85,8 @@ class Trial:
 
     def rivals(self) -> dict[str, float]:
         """Everybody else."""
-        parts, truths = known_parts(self.samples[:10], self.known)
+        whole = TrainingSet(PROBLEM, self.samples[:10], self.known, np.ones(10)).parts
+        parts, truths = whole.samples, whole.truths
         scatter = sum(x.X.T @ x.X for x in self.samples[:10])
         principal = np.linalg.eigh(scatter)[1][:, ::-1]
         whitening = within_whitening([x.X for x in parts], truths, 1e-2)
@@ -132,10 +132,12 @@ def from_principal_components(trial: Trial) -> Metric:
     objective = PROBLEM.learning.objective("diagonal", data.n_features)
     seen = replace(data, samples=all_made_by(data.samples, units))
     task = PartialRisk(settings, objective, seen)
-    first = complete_labels(PROBLEM, principal_components(task), seen.samples, seen.labels)
-    found = alternate(task.scaled_to(first), settings.solver, first)
+    first = complete_labels(principal_components(task), seen)
+    w = objective.weight_space().identity()
+    risk_of = task.risk_from(first)
+    found = alternate(task.complete, risk_of, settings.solver.solve, first, w, max_rounds=10)
     factor = units.restore(metric_factor(task.objective.split(found.solution.w)[0]))
-    return calibrate_partial(PROBLEM, factor, data.samples, data.labels).metric(factor)
+    return calibrate_known(factor, data).metric(factor)
 
 
 def principal_components(task: PartialRisk) -> Metric:
@@ -143,7 +145,7 @@ def principal_components(task: PartialRisk) -> Metric:
     centred = [x.X - x.X.mean(axis=0) for x in task.data.samples]
     vectors = np.linalg.eigh(sum(X.T @ X for X in centred))[1][:, ::-1]
     factors = [vectors[:, : 2**k] for k in range(len(vectors).bit_length())]
-    found = [calibrate_partial(PROBLEM, L, task.data.samples, task.data.labels) for L in factors]
+    found = [calibrate_known(L, task.data) for L in factors]
     best = int(np.argmin([calibration.merit for calibration in found]))
     return found[best].metric(factors[best])
 

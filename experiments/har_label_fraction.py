@@ -30,7 +30,9 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
-from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
+from structsvm.learner import TrainingSet
+from structsvm.learner.completing import calibrate_known
+from structsvm.partial_labels.labels import read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
 
@@ -102,9 +104,10 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     labels = data.stretches(fraction, seed)
     samples = standardized(data.Xs)
     known = read_labels(PROBLEM, samples, labels)
-    parts, truths = known_parts(samples, known)
+    whole = TrainingSet(PROBLEM, samples, known, np.ones(len(samples)))
+    parts, truths = whole.parts.samples, whole.parts.truths
     identity = np.eye(samples[0].n_features)
-    calibration = calibrate_partial(PROBLEM, identity, samples, known)
+    calibration = calibrate_known(identity, whole)
     untrained = data.loss_of(calibration.metric(identity))
     rca = tuned_metrics.fit("rca", PROBLEM, parts, truths)
     losses = {"untrained": untrained, "RCA": data.loss_of(rca)}

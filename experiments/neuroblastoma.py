@@ -25,10 +25,10 @@ from _sets import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm import MetricLearner
 from structsvm.errors import LearningError
 from structsvm.features import HermiteMoments
-from structsvm.learner.settings import Settings
+from structsvm.learner.completing import calibrate_known
+from structsvm.learner.fitting import Settings
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs
-from structsvm.partial_labels.complete import calibrate_partial
 
 SAMPLE = SHARED / "neuroblastoma"
 MOMENTS = HermiteMoments(5)
@@ -45,7 +45,7 @@ def penalty_only(
     read = read_training(learner, [p.recording.X for p in learn], [p.labels for p in learn])
     inputs, data = Inputs.fit(settings.features, settings.standardize, read)
     identity = np.eye(data.n_features)
-    metric = calibrate_partial(data.problem, identity, data.samples, data.labels).metric(identity)
+    metric = calibrate_known(identity, data).metric(identity)
     samples, _ = data.problem.read([p.recording.X for p in test])
     return annotation_errors(test, [data.problem.partition(x, metric) for x in inputs(samples)])
 

@@ -5,9 +5,9 @@ from structsvm.errors import LearningError as LearningError
 from structsvm.errors import SettingsError as SettingsError
 from structsvm.errors import StructSVMError as StructSVMError
 from structsvm.evaluation.evaluate import evaluate as evaluate
+from structsvm.learner.completing import Alternation as Alternation
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
-from structsvm.learner.fitting import Alternation as Alternation
 from structsvm.learner.learner import MetricLearner as MetricLearner
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV

@@ -32,7 +32,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partial_labels.complete import read_labels
+from structsvm.partial_labels.labels import read_labels
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite, some_of
@@ -271,15 +271,13 @@ def spikes(given: Examined) -> Found:
 
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    values = defaultdict(list)
-    found = codes_in([sample.data for sample in given.measured])
-    for code in found:
-        values[given.column_names[code.column]].append(code.value)
+    Xs, values = [sample.data for sample in given.measured], defaultdict(list)
+    found = codes_in(Xs, given.column_names.tolist(), given.words.item, given.names)
+    for name, value, _ in found:
+        values[name].append(value)
     if found:
-        names = given.column_names.tolist()
-        said = [one.told(names, given.words.item, given.names) for one in found]
         yield (
-            f"{some_of(said, 3)}, far from all other values",
+            f"{some_of([said for *_, said in found], 3)}, far from all other values",
             "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
             "missing='interpolate' or 'mask'",
             {"codes": dict(values)},

@@ -18,7 +18,7 @@ from structsvm import (
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partial_labels.complete import Known
+from structsvm.partial_labels.labels import Known
 from structsvm.partitions import partition_loss
 from structsvm.solvers import CuttingPlane, Stopping
 
@@ -122,7 +122,7 @@ def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) 
     stretch = np.r_[[-1] * 30, [0] * 5, [1] * 5, [-1] * 40]
     ys = [np.roll(stretch, rng.integers(-30, 30)) for _ in Xs]
     if completes:
-        monkeypatch.setattr("structsvm.learner.fitting._beats_no_change", lambda *_: True)
+        monkeypatch.setattr("structsvm.learner.completing._beats_no_change", lambda *_: True)
     with pytest.warns(
         DataWarning, match="zero metric" if completes else "worse than predicting no change"
     ):

@@ -38,8 +38,8 @@ from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
+from structsvm.learner.fitting import Settings
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
 from structsvm.learner.structured import risk_of
 from structsvm.learner.training_set import TrainingSet

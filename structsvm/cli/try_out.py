@@ -52,8 +52,8 @@ from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_in_words
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
 from structsvm.learner.files import load_metric_learner
+from structsvm.learner.fitting import CLOSED_FORMS
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.settings import CLOSED_FORMS
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE

@@ -31,8 +31,7 @@ from structsvm.learner.training_set import (
     even_part,
     names_of_labels,
 )
-from structsvm.partial_labels.complete import Known
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels.labels import Known, PartialLabels
 from structsvm.problems.menu import are_names
 from structsvm.storage import archive
 from structsvm.support.arrays import Ints

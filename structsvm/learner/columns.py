@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,6 @@ EXPLAINED = 1 - 1e-9
 
 
 class Fitted(Protocol):
-    """What a fitted learner of metrics has."""
-
     problem: Any
     random_state: int | None
     backend: Any
@@ -104,18 +103,18 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     words = learner.problem_.traits.words
     if words in (GRAPHS, IMAGES):
         raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
-    known, lost = column_names(learner), []
+    known, lost = column_names(learner), dict[str, None]()
     for pattern in [columns] if isinstance(columns, str) else columns:
         same = {pattern, f"{pattern}{SPREAD}"}
         these = [name for name in known if name in same or fnmatchcase(name, pattern)]
         if not these:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
-        lost += [name for name in these if name not in lost]
+        lost |= dict.fromkeys(these)
     found: Any = copy(learner)
     found.metric_ = metric_without(learner, lost, learner.metric_)
     if not found.metric_.factor.any():
         raise SettingsError(
-            f"no feature is left without {some_of(lost)}: scores and components are made of "
+            f"no feature is left without {some_of(list(lost))}: scores and components are made of "
             "all columns; learn without these columns, or from the columns themselves"
         )
     found.baselines_ = {
@@ -124,15 +123,15 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
         if isinstance(one, Metric)
     }
     found.inputs_ = replace(learner.inputs_, namer=None)
-    found.classes_, found.lost_ = None, lost
+    found.classes_, found.lost_ = None, list(lost)
     found.__dict__.pop("margin_rates_", None)
     return found
 
 
 def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
     """The block of a metric of the features that are made of other columns."""
-    columns, stage = column_names(learner), learner.inputs_.features
-    marks = {f"\0{j}\0": name in lost for j, name in enumerate(columns)}
+    stage = learner.inputs_.features
+    marks = {f"\0{j}\0": name in lost for j, name in enumerate(column_names(learner))}
     made = list(marks) if stage is None else stage.get_feature_names_out(list(marks))
     # What is not called after the columns, such as a score, is made of all of them.
     of = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
@@ -150,16 +149,16 @@ def dead_columns(
     whole = np.sum(learner.metric_.factor**2)
     if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
         return []  # or so small that their squares vanish
-    where: dict[tuple[str, ...], list[int]] = {}
     # Whatever is constant stays so where it is standardised.
     data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
     names, usual = column_names(learner), learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
+    where = defaultdict(list)
     for i, constant in enumerate(constant_features(data)):
         dead = [names[j] for j in np.flatnonzero(constant).tolist() if j not in usual]
         dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
         if dead and samples[i].n_samples > 1:
-            where.setdefault(tuple(dead), []).append(i)
+            where[tuple(dead)].append(i)
     found = []
     for lost, places in where.items():
         left = np.sum(metric_without(learner, lost, learner.metric_).factor ** 2) / whole
@@ -183,26 +182,13 @@ def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
 # ---- codes of missing values, and labels among the columns
 
 
-class Code(NamedTuple):
-    """A number that stands for missing values: the same again and again, far from all others."""
+def codes_in(
+    Xs: Sequence[Data], names: Sequence[str], item: str, called: Sequence[str]
+) -> list[tuple[str, float, str]]:
+    """Numbers that stand for missing values: column, value, and where they are in words.
 
-    column: int
-    value: float
-    times: int
-    sample: int
-    item: int
-    """Where it is first."""
-
-    def told(self, names: Sequence[str], item: str, called: Sequence[str]) -> str:
-        """In words: names of columns, what an item is, and what the samples are called."""
-        return (
-            f"{names[self.column]} is {self.value:.6g} in {self.times} {item}s (the first is "
-            f"{item} {self.item} of {called[self.sample]})"
-        )
-
-
-def codes_in(Xs: Sequence[Data]) -> list[Code]:
-    """Values that are the same again and again, and far from all others of their column."""
+    Such a number is the same again and again, and far from all others of its column.
+    """
     seen = np.array(of_each("looking for codes", _some_values, Xs))  # (N, 4, P)
     low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
@@ -215,7 +201,7 @@ def codes_in(Xs: Sequence[Data]) -> list[Code]:
     if not suspects:
         return []
     parts = of_each("looking at codes", _beside, Xs, [suspects] * len(Xs))
-    found = []
+    codes = []
     for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
         items, ends, few = zip(*beside, strict=True)
         others = np.concatenate(ends)
@@ -223,8 +209,10 @@ def codes_in(Xs: Sequence[Data]) -> list[Code]:
         is_far = others.size and np.abs(others - value).min() > FAR * np.ptp(others)
         if sum(times) > 1 and is_far and len(set().union(*few)) >= VARIED:
             i = int(np.flatnonzero(times)[0])
-            found.append(Code(j, value, sum(times), i, int(items[i][0])))
-    return found
+            where = f"the first is {item} {items[i][0]} of {called[i]}"
+            said = f"{names[j]} is {value:.6g} in {sum(times)} {item}s ({where})"
+            codes.append((names[j], value, said))
+    return codes
 
 
 def _some_values(X: Floats) -> Floats:
@@ -258,12 +246,9 @@ def explained(X: Floats, labels: Any) -> Floats:
     """The scatter of each feature between the parts, and in all, (2, P)."""
     X = filled(X)
     Z = X - X.mean(axis=0)
-    K = int(labels.max()) + 1
-    sizes = np.bincount(labels, minlength=K)
-    sums = np.array([np.bincount(labels, Z[:, j], minlength=K) for j in range(Z.shape[1])]).T
-    between = (sums**2 / np.maximum(sizes, 1)[:, None]).sum(axis=0)
-    total = (Z**2).sum(axis=0)
-    return np.stack([between, np.where(is_constant(X), 0.0, total)])
+    sizes = np.maximum(np.bincount(labels), 1)
+    between = np.array([(np.bincount(labels, z) ** 2 / sizes).sum() for z in Z.T])
+    return np.stack([between, np.where(is_constant(X), 0.0, (Z**2).sum(axis=0))])
 
 
 def warn_of_columns(
@@ -274,12 +259,12 @@ def warn_of_columns(
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
     called = [f"{words.whole} {i}" for i in range(len(samples))]
-    codes = codes_in([sample.data for sample in samples])
-    if said := [code.told(names, words.item, called) for code in codes]:
+    codes = codes_in([sample.data for sample in samples], names, words.item, called)
+    if codes:
+        places = some_of([said for *_, said in codes], 3)
         warn(
-            f"{some_of(said, 3)}, far from all other values, which it outweighs: if it stands for "
-            "a missing value, leave these cells blank (NaN), and use missing='interpolate' or "
-            "'mask'",
+            f"{places}, far from all other values, which it outweighs: if it stands for a missing "
+            "value, leave these cells blank (NaN), and use missing='interpolate' or 'mask'",
             DataWarning,
         )
     if truths is None:

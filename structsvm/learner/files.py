@@ -86,7 +86,7 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
             trust_settings(cls)
             group = "problem" if isinstance(value, PartitionProblem) else "structured problem"
             return f"{group} {problem_name(value)}"
-        if cls.__name__ in ESTIMATORS and cls is _estimator(cls.__name__):
+        if cls.__module__.startswith(ESTIMATORS.get(cls.__name__, " ")):
             return f"sklearn {cls.__name__}"
         if _ours(cls.__name__) is cls:
             return cls.__name__
@@ -94,11 +94,12 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
 
     def class_of(name: str) -> type:
         kind, _, rest = name.rpartition(" ")
-        if kind == "sklearn":
-            return _estimator(rest)
         if not kind:
             return _ours(name) or settings[name]
-        cls: type = plugin_class(PROBLEMS if kind == "problem" else STRUCTURED, rest)
+        if kind == "sklearn":
+            cls: type = getattr(import_module(ESTIMATORS[rest]), rest)
+            return cls
+        cls = plugin_class(PROBLEMS if kind == "problem" else STRUCTURED, rest)
         trust_settings(cls)
         return cls
 
@@ -114,11 +115,6 @@ def _ours(name: str) -> type | None:
 
 def _full_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _estimator(name: str) -> type:
-    found: type = getattr(import_module(ESTIMATORS[name]), name)
-    return found
 
 
 def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> None:
@@ -181,21 +177,20 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
 def _storable(learner: Any, codec: Codec) -> Any:
     """A copy without what a file cannot hold, of which parameters are noted."""
     kept, parameters = copy(learner), learner.get_params(deep=False)
-    for name, value in parameters.items():
-        if name not in ("problem", "features") and codec.lost(value, name) is not None:
+    for name, value in vars(learner).items():
+        if name in parameters.keys() - {"problem", "features"} and codec.lost(value, name):
             setattr(kept, name, Unstored(repr(value)))
-    for name in [*vars(kept)]:
-        if not (name in parameters or name.endswith("_") or name == "_sklearn_output_config"):
+        elif not (name in parameters or name.endswith("_") or name == "_sklearn_output_config"):
             delattr(kept, name)
     kept.alternated_ = None
     if isinstance(kept, StructuredSVM):  # a labelling may be of any type
         kept.solution_ = replace(kept.solution_, support=None)
         return kept
     kept.inputs_ = replace(kept.inputs_, namer=None)  # one of the baselines, found again
-    for name, baseline in estimators_in(kept.baselines_).items():
-        why = codec.lost(baseline, type(baseline).__name__)
-        if why is not None:
-            kept.baselines_ = {k: v for k, v in kept.baselines_.items() if k != name}
+    kept.baselines_ = dict(kept.baselines_)
+    for name, baseline in estimators_in(learner.baselines_).items():
+        if why := codec.lost(baseline, type(baseline).__name__):
+            del kept.baselines_[name]
             warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}", DataWarning)
     return kept
 
@@ -242,7 +237,6 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
 
 
 def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
-    """Read a fitted :class:`MetricLearner`, which is what all commands are about."""
     learner = load(path)
     if not isinstance(learner, MetricLearner):
         raise ModelFileError(

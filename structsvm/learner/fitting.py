@@ -1,51 +1,266 @@
-"""Learning from full labels, once everything has been checked: what a learner's ``fit`` runs."""
+"""How to learn: what the parameters stand for, and learning from full labels."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import all_made_by
+from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import (
     DataError,
-    DataWarning,
     LearningError,
-    OracleError,
     OracleWarning,
     SettingsError,
+    refuse,
     warn,
-    without_warnings,
 )
-from structsvm.learner.settings import Settings
+from structsvm.features import RecordingTransformer
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partial_labels.alternate import Alternated, Completions, alternate
-from structsvm.partial_labels.complete import (
-    calibrate_partial,
-    calibrate_to_rate,
-    complete_labels,
-    gain_over_nothing,
-)
+from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
+from structsvm.partitions.learning import LearningUnits, Objective, Traits
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
-from structsvm.problem import RegularizedRisk, Risk
+from structsvm.partitions.plugins import problem_class, problem_names
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.problem import Outline, Risk
+from structsvm.problems.change_point import ChangePoint
+from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solution import HistoryEntry, Solution
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Solver
 from structsvm.status import Status
+from structsvm.storage.codec import refuse_unstored
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below
-from structsvm.support.contract import asked
+from structsvm.support.checks import (
+    among,
+    is_number,
+    meant,
+    refuse_bad_seed,
+    refuse_unless,
+    refuse_unlisted,
+)
+from structsvm.support.contract import asked, raise_wrong, settings_in
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 from structsvm.weights import PSD
+
+CLOSED_FORM, CLOSED_FORMS = "closed-form", ("olda", "rca")
+USUAL = {"regularizer": "squared", "lam": None, "whiten": None, "solver": None, "constraints": None}
+"""Values, beside "auto", of the parameters that say nothing about a metric in closed form."""
+
+REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How to learn, whatever the data."""
+
+    problem: PartitionProblem
+    metric: str
+    """The cone of the metric: "full" or "diagonal"."""
+    closed_form: str | None
+    """The name of the metric in :mod:`structsvm.baselines.metrics`, if nothing is learned."""
+    regularizer: Regularizer
+    """The regularizer before it is weighted by ``lam``."""
+    lam: float
+    features: RecordingTransformer | None
+    standardize: str | None
+    shrinkage: float | None
+    """Shrinkage of the whitening; None for no whitening."""
+    solver: Solver
+    constraints: Callable[[Any], list[Any]] | None
+    backend: Backend
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Settings:
+        refuse_unstored(parameters)
+        problem = problem_from(parameters["problem"], parameters["random_state"])
+        traits, metric, features = problem.traits, parameters["metric"], parameters["features"]
+        refuse_unlisted("metric", metric, ("full", "diagonal", CLOSED_FORM))
+        closed_form = None
+        if metric == CLOSED_FORM:
+            closed_form, metric = closed_form_of(problem, parameters), "full"
+        standardize = parameters["standardize"]
+        wanted = (
+            "a transformer of structsvm.features or None (Rows(...) takes those of scikit-learn)"
+        )
+        fits = features is None or isinstance(features, RecordingTransformer)
+        refuse_unless(fits, "features", wanted, features)
+        if standardize == "auto":
+            standardize = None if features is not None and features.scaled else traits.standardize
+        refuse_unlisted("standardize", standardize, ("auto", *STANDARDIZE))
+        whiten = parameters["whiten"]
+        if whiten == "auto":
+            whiten = traits.shrinkage if metric == "full" and closed_form is None else None
+        fits = whiten is None or (is_number(whiten) and 0 <= whiten <= 1)
+        refuse_unless(fits, "whiten", "'auto', None or a shrinkage in [0, 1]", whiten)
+        if whiten is not None and metric == "diagonal":
+            raise SettingsError(
+                "whitening mixes the features, and a diagonal metric weights each one alone: use "
+                "metric='full' or whiten=None"
+            )
+        lam = traits.lam if parameters["lam"] is None else parameters["lam"]
+        check_lam(lam)
+        regularizer = regularizer_from(parameters["regularizer"])
+        settings = cls(
+            problem=problem,
+            metric=metric,
+            closed_form=closed_form,
+            regularizer=regularizer,
+            lam=float(lam),
+            features=features,
+            standardize=standardize,
+            shrinkage=None if whiten is None else float(whiten),
+            solver=solver_from(parameters["solver"], convex=traits.convex),
+            constraints=parameters["constraints"],
+            backend=backend_from(parameters["backend"], parameters["n_jobs"]),
+        )
+        center: Any = getattr(regularizer, "center", 0.0)
+        settings.check(len(center) if np.size(center) > 1 else 1, 1)
+        return settings
+
+    def check(self, n_features: int, n_samples: int) -> None:
+        """Refuse a solver that does not suit the objective of so many features and samples."""
+        objective = self.problem.learning.objective(self.metric, n_features)
+        space, omega = objective.weight_space(), objective.regularizer(self.regularizer, self.lam)
+        convex = self.problem.traits.convex
+        self.solver.check(Outline(space, omega, self.constraints, n_samples, convex))
+
+
+def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:
+    """The name of the closed form for a problem: OLDA for segments, RCA for clusters."""
+    known = [name for name in CLOSED_FORMS if name in problem.traits.baselines]
+    idle = [k for k, usual in USUAL.items() if parameters[k] not in ("auto", usual)]
+    refuse(
+        SettingsError,
+        (
+            not known,
+            f"metric='{CLOSED_FORM}' is for complete recordings and tables: learn a metric of "
+            f"{problem!r}",
+        ),
+        (
+            idle,
+            f"metric='{CLOSED_FORM}' minimises no objective, so that {', '.join(idle)} does "
+            "nothing: leave it out",
+        ),
+    )
+    return known[0]
+
+
+def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
+    problem = named_problem(problem)
+    if not isinstance(problem, PartitionProblem):
+        raise SettingsError(
+            f"problem must be a PartitionProblem such as ChangePoint(), got {problem!r}"
+            + (f": make an instance, {problem.__name__}()" if isinstance(problem, type) else "")
+        )
+    traits: object = problem.traits
+    if not isinstance(traits, Traits):
+        raise_wrong(problem, "traits", traits, "an instance of Traits")
+    if random_state is not None:
+        refuse_bad_seed(random_state)
+    if random_state is None or "random_state" not in settings_in(problem):
+        return problem
+    return replace(problem, random_state=int(random_state))  # type: ignore[type-var]
+
+
+def regularizer_from(name: str | Regularizer) -> Regularizer:
+    if isinstance(name, Regularizer):
+        return name
+    wanted = f"one of {sorted(REGULARIZERS)} or a Regularizer"
+    refuse_unless(among(name, REGULARIZERS), "regularizer", wanted, name)
+    return REGULARIZERS[name]
+
+
+class ProblemParameters(BaseEstimator):  # type: ignore[misc]
+    """An estimator with a parameter ``problem``, a frozen dataclass whose settings are searched."""
+
+    problem: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        found: dict[str, Any] = super().get_params(deep=deep)
+        with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
+            found |= _settings(named_problem(self.problem), "problem") if deep else {}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, settings of the problem among them, as in scikit-learn.
+
+        Raises
+        ------
+        SettingsError
+            When the problem has no such setting, or does not take the value.
+        """
+        mark = "problem__"
+        own = {name.removeprefix(mark): v for name, v in params.items() if name.startswith(mark)}
+        super().set_params(**{name: v for name, v in params.items() if not name.startswith(mark)})
+        if own:
+            self.problem = _with(named_problem(self.problem), own)
+        return self
+
+
+def named_problem(problem: Any) -> Any:
+    """The problem of a name, with its usual settings; that of change points by default."""
+    if not isinstance(problem, str):
+        return ChangePoint() if problem is None else problem
+    names = problem_names()
+    if problem not in names:
+        raise SettingsError(
+            f"problem must be a PartitionProblem such as ChangePoint(), or one of "
+            f"{', '.join(names)}, got {problem!r}{meant(problem, names)}"
+        )
+    try:
+        return problem_class(problem)()
+    except TypeError as error:
+        raise SettingsError(
+            f"problem {problem!r} needs settings, make an instance: {error}"
+        ) from error
+
+
+def _settings(value: Any, name: str) -> dict[str, Any]:
+    """The settings of a dataclass by name, those of dataclasses inside of it as well."""
+    found: dict[str, Any] = {}
+    for setting, inner in settings_in(value).items():
+        path = f"{name}__{setting}"
+        found |= {path: inner, **_settings(inner, path)}
+    return found
+
+
+def _with(value: Any, given: Mapping[str, Any]) -> Any:
+    """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
+    known, inside = settings_in(value), dict[str, dict[str, Any]]()
+    changed: dict[str, Any] = {}
+    for path, setting in given.items():
+        name, _, rest = path.partition("__")
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise SettingsError(
+                f"problem: {type(value).__name__} has no setting {name!r}, it has {has}"
+            )
+        if rest:
+            inside.setdefault(name, {})[rest] = setting
+        else:
+            changed[name] = setting
+    for name, settings in inside.items():
+        changed[name] = _with(changed.get(name, known[name]), settings)
+    return replace(value, **changed)
+
+
+# ---- learning from full labels
+
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
@@ -77,7 +292,8 @@ class FitResult:
     untrained: Metric
     truths: Sequence[EquivalenceMatrix]
     """What was learned from: the labels, completed where they were partial."""
-    alternated: Alternated | None = None
+    alternated: Any = None
+    """Of partial labels, how they were completed."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -120,7 +336,6 @@ class FitState:
     def result(
         self, settings: Settings, solution: Solution, interrupts: Interrupts | None = None
     ) -> FitResult:
-        """The metric of a solution, its price calibrated."""
         data, units = self.data, self.units
         factor = units.restore(usable_factor(self.objective, solution, settings))
         given = factor, data.samples, data.truths, data.weights
@@ -153,7 +368,6 @@ def learn(
 
 
 def in_closed_form(name: str, data: TrainingSet) -> FitResult:
-    """A metric of the baselines, of which nothing is certified."""
     begun, problem = time.perf_counter(), data.problem
     given = (data.samples, data.truths, data.weights)
     factor = tuned_metrics.closed_form(name, problem, *given)
@@ -249,246 +463,3 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
         f"{status.value}): {way_out}",
         status,
     )
-
-
-# ---- learning from partial labels: where completing starts, and what comes of it
-
-
-@dataclass(frozen=True)
-class Alternation:
-    """Settings of learning from partial labels.
-
-    Labels are first completed by the metric of the labelled stretches, or by the untrained metric
-    if no stretch has a change; then learning and completion alternate.
-
-    Parameters
-    ----------
-    max_rounds : int
-        Maximum number of completions; 0 learns from the labelled stretches alone.
-    safeguard : bool
-        Keep the metric of the labelled stretches alone if completion does not help: if this metric,
-        learned from one half of the stretches, is worse on the other half than predicting no change
-        by more than one standard error; or if completion ends in a zero metric.
-
-    Examples
-    --------
-    >>> from structsvm import Alternation
-    >>> Alternation(max_rounds=3)
-    Alternation(max_rounds=3, safeguard=True)
-    """
-
-    max_rounds: int = 10
-    safeguard: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        refuse_below(0, "max_rounds", self.max_rounds)
-
-
-@dataclass(frozen=True, eq=False)
-class PartialRisk(Completions):
-    """Learning a metric from partial labels: the labels to complete, the risk once they are."""
-
-    settings: Settings
-    objective: Objective
-    data: TrainingSet
-    """In the units of learning."""
-    changes: float | None = None
-    """What the weighted sum of losses is divided by: the changes of the first completions, so that
-    completing does not change the scale."""
-
-    def complete(self, w: Floats) -> list[EquivalenceMatrix]:
-        B, beta = self.objective.split(w)
-        data, factor = self.data, metric_factor(B)
-        convex = data.problem.traits.convex
-        metric = Metric(factor, beta) if convex else calibrate_known(factor, data).metric(factor)
-        return complete_labels(data.problem, metric, data.samples, data.labels)
-
-    def scaled_to(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
-        """The same task in the units that these completions suggest."""
-        sizes = [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
-        return replace(self, changes=float(self.data.weights @ sizes))
-
-    def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
-        samples, weights = self.data.samples, self.data.weights
-        omega = self.objective.regularizer(self.settings.regularizer, self.settings.lam)
-        risk = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
-        if self.changes is None or not isinstance(risk, RegularizedRisk):
-            return risk
-        return replace(risk, sample_weight=weights / self.changes)
-
-
-def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
-    return calibrate_partial(data.problem, factor, data.samples, data.labels, data.weights)
-
-
-def check_labels(data: TrainingSet) -> bool:
-    """Whether labels are partial; those that never say that anything changes are refused."""
-    if data.complete.all():
-        data.problem.learning.check(data.truths)
-        return False
-    for known in data.labels:
-        constraint = known.constraint
-        if known.n_changes or constraint.apart or len(constraint.together) > 1:
-            return True
-    raise DataError(
-        "no label says that anything changes or differs: label a stretch with a change, or a "
-        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
-        "and 1)"
-    )
-
-
-def learn_partial(
-    settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
-) -> FitResult:
-    completes = how.max_rounds > 0 and settings.closed_form is None
-    if completes:
-        _refuse_untaken(data)
-    alone = _learn_from_parts(settings, data)
-    if alone is None and not completes:
-        raise DataError(
-            "no labelled stretch has a change, so nothing can be learned from them alone: "
-            "complete the labels (max_rounds > 0) of a metric that is not in closed form"
-        )
-    if alone is not None and (not completes or alone.is_interrupted):
-        return alone
-    with Interrupts() as interrupts:
-        try:
-            with interrupts.released():
-                return _learn_completing(settings, data, how, alone, interrupts, callback)
-        except KeyboardInterrupt:
-            if alone is None:
-                raise
-            warn_of_full_alone()
-            return alone
-
-
-def warn_of_full_alone() -> None:
-    warn(
-        "interrupted while labels were completed: what is learned is that of the full labels alone",
-        ConvergenceWarning,
-    )
-
-
-def _learn_completing(
-    settings: Settings,
-    data: TrainingSet,
-    how: Alternation,
-    alone: FitResult | None,
-    interrupts: Interrupts,
-    callback: Callback | None,
-) -> FitResult:
-    """Go on from what was learned from the stretches alone, if it was anything."""
-    safeguarded = alone is not None and how.safeguard
-    if alone is not None and safeguarded and not _beats_no_change(settings, data):
-        why = "on held-out stretches, the metric of the others is worse than predicting no change"
-        return _without_completing(alone, data, why)
-    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
-    units = _units(settings, data, plain) if alone is None else alone.units
-    objective = data.problem.learning.objective(settings.metric, data.n_features)
-    seen = replace(data, samples=all_made_by(data.samples, units))
-    task = PartialRisk(settings, objective, seen)
-    w = objective.weight_space().identity() if alone is None else alone.solution.w
-    first = task.complete(w)
-    found = alternate(
-        task.scaled_to(first),
-        settings.solver,
-        first,
-        w,
-        max_rounds=how.max_rounds,
-        callback=callback,
-        backend=settings.backend,
-    )
-    solution, (B, price) = found.solution, objective.split(found.solution.w)
-    is_whole = solution.status is not Status.INTERRUPTED
-    is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
-    if alone is not None and safeguarded and is_whole and is_zero:
-        return _without_completing(alone, data, "completing ends in a zero metric")
-    factor = units.restore(usable_factor(objective, solution, settings))
-    known = partial(calibrate_known, data=data)
-    calibration = calibrated(partial(known, factor), price, units.unit, interrupts)
-    untrained = Metric(plain, units.unit)
-    if not calibration.missing:
-        untrained = calibrated(partial(known, plain), 1.0, units.unit, interrupts).metric(plain)
-    metric, truths = calibration.metric(factor), list(found.labels)
-    return FitResult(metric, calibration, solution, units, untrained, truths, found)
-
-
-def _refuse_untaken(data: TrainingSet) -> None:
-    problem = data.problem
-    if not problem.traits.convex:
-        return  # partition itself keeps links, and labels of nodes are nothing else
-    for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
-        if known.truth is not None:
-            continue
-        try:
-            problem.decoder(sample).refuse(known.constraint, known.n_samples)
-        except OracleError as error:
-            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
-
-
-def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
-    """What the labelled stretches teach by themselves; None if nothing."""
-    parts = data.parts
-    teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
-    if not teaches or not all(known.names_clusters for known in data.labels):
-        return None
-    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
-        try:
-            return learn(settings, parts)
-        except LearningError:  # too little is labelled: a zero metric
-            return None
-
-
-def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
-    """Whether the metric of half the stretches is no worse on the others than no change at all."""
-    problem = data.problem
-    labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
-    if len(labelled) < 2 or not problem.traits.contiguous:
-        return True
-    found, shares = [], []
-    for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
-        some, others = data.at(chosen), data.at(rest)
-        result = _learn_from_parts(settings, some)
-        if result is None:
-            continue
-        if result.solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        factor = result.metric.factor
-        metric = calibrate_known(factor, some).metric(factor)
-        found.append(gain_over_nothing(problem, metric, others.samples, others.labels))
-        shares.append(others.weights)
-    if not found:
-        return True
-    gains, weights = np.concatenate(found), np.concatenate(shares)
-    mean = float(np.average(gains, weights=weights))
-    return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
-
-
-def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitResult:
-    """The metric of the stretches alone, with the price that finds changes as often as these."""
-    warn(
-        f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
-        "label more, or longer ones",
-        DataWarning,
-    )
-    factor = alone.metric.factor
-    found = calibrate_to_rate(data.problem, factor, data.samples, data.labels, data.weights)
-    return replace(alone, calibration=found, metric=found.metric(factor))
-
-
-def _units(settings: Settings, data: TrainingSet, plain: Floats) -> LearningUnits:
-    """The units of learning where no stretch teaches anything by itself."""
-    problem, parts = data.problem, data.parts
-    if not problem.traits.convex:
-        return problem.learning.units(data.samples, [], Metric(plain, None), None, data.weights)
-    whitening, unit, seen = None, None, data
-    if settings.shrinkage is not None and len(parts):
-        stretches = [sample.data for sample in parts.samples]
-        whitening = within_whitening(stretches, parts.truths, settings.shrinkage, parts.weights)
-        seen = replace(data, samples=all_made_by(data.samples, LearningUnits(whitening)))
-    if len(parts) and not problem.traits.contiguous:
-        unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
-    if unit is None:
-        unit = calibrate_known(plain, seen).penalty
-    return LearningUnits(whitening, unit)

@@ -24,17 +24,16 @@ from structsvm.learner.columns import (
     warn_of_dead_features,
     words_of,
 )
+from structsvm.learner.completing import Alternation, check_labels, learn_partial
 from structsvm.learner.fitting import (
     NOT_RESUMED,
-    Alternation,
     Callback,
     FitResult,
-    check_labels,
+    ProblemParameters,
+    Settings,
     learn,
-    learn_partial,
 )
 from structsvm.learner.form import KNOWN, Form, same_form
-from structsvm.learner.settings import ProblemParameters, Settings
 from structsvm.learner.steps import (
     Rules,
     decode_with,
@@ -44,15 +43,13 @@ from structsvm.learner.steps import (
     names_of_items,
     partition_all,
     prepare,
-    read_training,
     segment_table,
 )
-from structsvm.learner.training_set import Inputs, TrainingSet, TrainingSummary, are_scores
+from structsvm.learner.training_set import Inputs, TrainingSet, TrainingSummary
 from structsvm.parallel import Backend, working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
@@ -65,7 +62,7 @@ from structsvm.support.tables import ShortTable, data_frame
 SHOWN = 10
 """Features that are printed."""
 SCORED = 0.8
-"""What part of the time goes into features that classifiers make, about."""
+"""What part of the time goes into features that are learned, such as scores, about."""
 FEWEST_TO_SCALE = 3
 """Rows from which on a mean and a deviation of their own say something: of two each is one away."""
 OPTIONAL = ("columns_", "lost_", "margin_rates_", "steps_")
@@ -180,7 +177,6 @@ class MetricLearner(ProblemParameters):
     True
     """
 
-    _default_problem = ChangePoint()
     baselines_: dict[str, Any]
     classes_: NDArray[Any] | None
     inputs_: Inputs
@@ -281,21 +277,18 @@ class MetricLearner(ProblemParameters):
         """
         settings = Settings.of(self.get_params(deep=False))
         which = which_baselines(baselines)
-        given = {"feature_names": feature_names, "sample_weight": sample_weight, "groups": groups}
-        read = read_training(self, X, y, **given).counted()
-        partial = check_labels(read)
-        in_rounds = partial or settings.closed_form is not None
-        refuse(SettingsError, (in_rounds and resume is not None, NOT_RESUMED))
-        # Completing samples of which nothing is known was measured to be harmful.
-        read = read.at([i for i, known in enumerate(read.labels) if known.says_something])
-        words = words_of(read.problem, read.samples)
-        warn_of_columns(read.samples, read.columns, words, None if partial else read.truths)
         with working_on(settings.backend):
-            made = SCORED if are_scores(settings.features) else 0.0
+            given = X, y, feature_names, sample_weight, groups
+            read = TrainingSet.of(settings.problem, *given).counted()
+            partial = check_labels(read)
+            in_rounds = partial or settings.closed_form is not None
+            refuse(SettingsError, (in_rounds and resume is not None, NOT_RESUMED))
+            words = words_of(read.problem, read.samples)
+            warn_of_columns(read.samples, read.columns, words, None if partial else read.truths)
+            made = SCORED if getattr(settings.features, "learns", False) else 0.0
             learned = 1.0 if which is None else (1.0 + made) / 2
             with share("features", 0.0, made):
                 inputs, data = Inputs.fit(settings.features, settings.standardize, read)
-            settings.check(data.n_features, len(data))
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
                 with share("learning", made, learned):
                     if partial:
@@ -581,7 +574,6 @@ class MetricLearner(ProblemParameters):
         return diagram + (self._short_table(SHOWN).as_html if hasattr(self, "metric_") else "")
 
     def _short_table(self, n: int | None) -> ShortTable:
-        """The features of largest weight."""
         check_is_fitted(self)
         weights, price = heaviest_features(self), self.metric_.price
         words = self.problem_.traits.words
@@ -606,7 +598,6 @@ class MetricLearner(ProblemParameters):
         self.classes_ = self.inputs_.states
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
-        """Take what was learned."""
         solution = result.solution
         self.metric_: Metric = result.metric
         self.calibration_: Calibration = result.calibration

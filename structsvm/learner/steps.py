@@ -22,12 +22,11 @@ from structsvm.learner.columns import (
     warn_of_dead_features,
     words_of,
 )
+from structsvm.learner.fitting import problem_from
 from structsvm.learner.form import Form
-from structsvm.learner.settings import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import backend_from, spread, working_on
-from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partial_labels.labels import PartialLabels, as_partial
+from structsvm.partial_labels.labels import PartialLabels, as_partial, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric
@@ -35,6 +34,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.storage.codec import Unstored
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked, at_once, settings_in
 from structsvm.support.progress import stage
 
@@ -71,7 +71,6 @@ def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
 
 
 def as_measured(learner: Fitted, X: Any) -> list[Sample]:
-    """Check samples, and return them before features are computed."""
     check_is_fitted(learner)
     names = getattr(learner, "feature_names_in_", None)
     samples = Form.given_to(learner, X).samples
@@ -117,7 +116,6 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
 
 
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
-    """Check the labels of samples, and return them as equivalence matrices."""
     form = Form.given_to(learner, X)
     samples = prepare(learner, form.samples)
     labels = read_labels(learner.problem_, samples, form.labels(y))
@@ -141,23 +139,21 @@ def partition_all(
     check_is_fitted(learner)
     samples: Sequence[Sample] = X
     step: Step | None = None
-    if not is_prepared(X):
-        measured, inputs = as_measured(learner, X), learner.inputs_
-        with workers_of(learner):
-            if metric is learner.metric_:
-                warn_of_dead_features(learner, measured)
-                words = words_of(learner.problem_, measured)
-                warn_of_columns(measured, column_names(learner), words)
-            samples, step = inputs.with_features(measured), inputs.standardizer
-    problem, constraints = read_rules(learner.problem_, samples, rules)
-    if n_clusters is None and metric.price is None:
-        n_clusters = metric.n_clusters
-    counts = counts_within(problem, samples, constraints, n_clusters)
-    parts = [
-        (a, samples[a:b], counts[a:b], constraints[a:b])
-        for a, b in batches_of([sample.n_samples for sample in samples], DECODED)
-    ]
     with workers_of(learner):
+        if not is_prepared(X):
+            samples = as_measured(learner, X)
+            if metric is learner.metric_:
+                warn_of_dead_features(learner, samples)
+                words = words_of(learner.problem_, samples)
+                warn_of_columns(samples, column_names(learner), words)
+            samples = learner.inputs_.with_features(samples)
+            step = learner.inputs_.standardizer
+        problem, constraints = read_rules(learner.problem_, samples, rules)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
+        counts = counts_within(problem, samples, constraints, n_clusters)
+        ranges = batches_of([sample.n_samples for sample in samples], DECODED)
+        parts = [(a, samples[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
         found = spread("partitioning", _decode_part, parts, (problem, metric, step))
     return [M for part in found for M in part], samples
 
@@ -208,8 +204,7 @@ def margin_tables(
     rates: MarginRates | None = getattr(learner, "margin_rates_", None)
     if tolerance is None:
         tolerance = 5 if rates is None else rates.tolerance
-    if tolerance < 0:
-        raise SettingsError(f"tolerance must be an integer >= 0 or None, got {tolerance!r}")
+    refuse_below(0, "tolerance", tolerance)
     known = rates if rates is not None and rates.tolerance == tolerance else None
     tables: list[tuple[EquivalenceMatrix, Sure, Sure]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
@@ -250,18 +245,16 @@ def read_rules(
     elif not listed or len(known) != len(samples):
         known = labels_of_each(known, samples, words)
     for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
+        if y is None:
+            constraints.append(UNCONSTRAINED)
+            continue
         with about(f"{words.whole} {i}"):
-            constraints.append(UNCONSTRAINED if y is None else _constraint(problem, sample, y))
+            labels = problem.learning.known_labels(y, sample)
+            partial = as_partial(labels, sample.n_samples, words.item)
+            if partial is None:
+                partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
+            constraints.append(partial.constraint(sample.n_samples, problem.traits.contiguous))
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
-
-
-def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint:
-    traits, T = problem.traits, sample.n_samples
-    labels = problem.learning.known_labels(y, sample)
-    partial = as_partial(labels, T, traits.words.item)
-    if partial is None:
-        partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
-    return partial.constraint(T, traits.contiguous)
 
 
 def counts_within(

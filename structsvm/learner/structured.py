@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -16,19 +17,20 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.sample import Words
 from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
 from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, refuse, warn
+from structsvm.learner.completing import alternate, warn_of_full_alone
 from structsvm.learner.fitting import (
     NOT_RESUMED,
     Callback,
     FitState,
+    ProblemParameters,
+    Settings,
     is_missed,
-    warn_of_full_alone,
+    regularizer_from,
 )
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.settings import ProblemParameters, Settings, regularizer_from
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs
 from structsvm.parallel import Backend, backend_from
-from structsvm.partial_labels.alternate import Completions, alternate
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solvers.auto import solver_from
@@ -42,39 +44,6 @@ from structsvm.support.contract import asked, difference
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
-
-
-@dataclass(frozen=True, eq=False)
-class OpenLabellings(Completions):
-    """Learning from labellings that are known in part."""
-
-    data: Samples
-    is_open: Bools
-    """Of which samples something is not known, (N,)."""
-    full: RegularizedRisk
-    """The objective of the samples that are labelled in full."""
-
-    def complete(self, w: Floats) -> list[Any]:
-        """For every sample the best labelling that agrees with what is known."""
-        problem = self.full.problem
-        assert isinstance(problem, CompletableProblem)
-        found = list(self.data.ys)
-        for i in np.flatnonzero(self.is_open).tolist():
-            with asked(problem, "complete", f"sample {i}"):
-                found[i] = problem.complete(w, self.data.xs[i], self.data.ys[i])
-            if not problem.is_complete(found[i]):
-                raise PluginError(
-                    f"sample {i}: {type(problem).__name__}.complete returned {shown(found[i])}, "
-                    "which is_complete says is not complete"
-                )
-        return found
-
-    def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
-        data = self.data
-        return replace(self.full, xs=data.xs, ys=list(labels), sample_weight=data.weights)
-
-    def same(self, a: Any, b: Any) -> bool:
-        return difference(a, b) is None
 
 
 class StructuredSVM(ProblemParameters):
@@ -224,20 +193,24 @@ class StructuredSVM(ProblemParameters):
             )
         full = data.at(np.flatnonzero(~is_open)) if is_open.any() else data
         risk, alternated = self._risk(full), None
-        problem = risk.problem
+        problem, solve = risk.problem, partial(solver.solve, callback=callback, backend=backend)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            solution = solver.solve(risk, callback, backend=backend, resume=resume)
+            solution = solve(risk, resume=resume)
             if is_open.any() and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
-                task = OpenLabellings(data, is_open, risk)
+
+                def risk_of(ys: Sequence[Any]) -> RegularizedRisk:
+                    return replace(risk, xs=data.xs, ys=list(ys), sample_weight=data.weights)
+
+                complete, w = partial(_completed, problem, data, is_open), solution.w
                 try:
                     alternated = alternate(
-                        task,
-                        solver,
-                        task.complete(solution.w),
-                        solution.w,
-                        max_rounds=max_rounds,
-                        callback=callback,
-                        backend=backend,
+                        complete,
+                        risk_of,
+                        solve,
+                        complete(w),
+                        w,
+                        max_rounds,
+                        same=lambda a, b: difference(a, b) is None,
                     )
                     solution = alternated.solution
                 except KeyboardInterrupt:
@@ -330,7 +303,6 @@ class StructuredSVM(ProblemParameters):
         return solver_from(self.solver), backend_from(self.backend, self.n_jobs)
 
     def _risk(self, data: Samples) -> RegularizedRisk:
-        """The objective, of a problem that has the sizes of these samples."""
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
         return RegularizedRisk(
@@ -351,6 +323,20 @@ def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
         for i, y in enumerate(ys):
             with asked(problem, "is_complete", f"sample {i}"):
                 found[i] = not problem.is_complete(y)
+    return found
+
+
+def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> list[Any]:
+    assert isinstance(problem, CompletableProblem)
+    found = list(data.ys)
+    for i in np.flatnonzero(is_open).tolist():
+        with asked(problem, "complete", f"sample {i}"):
+            found[i] = problem.complete(w, data.xs[i], data.ys[i])
+        if not problem.is_complete(found[i]):
+            raise PluginError(
+                f"sample {i}: {type(problem).__name__}.complete returned {shown(found[i])}, "
+                "which is_complete says is not complete"
+            )
     return found
 
 
@@ -438,7 +424,6 @@ class Samples:
     """(N,), of sum 1, of labelled samples."""
 
     def at(self, which: Ints) -> Samples:
-        """Return some of the labelled samples."""
         weights = self.weights[which]
         return replace(
             self,
@@ -456,17 +441,16 @@ def read_samples(X: Any) -> Samples:
     xs, matrix = _listed(X, "X")
     n_features = matrix.shape[1] if matrix is not None and matrix.ndim == 2 else None
     if matrix is not None and n_features == 0:
-        shape = matrix.shape
-        raise DataError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    for i, x in enumerate(xs):
-        if not isinstance(x, np.ndarray | np.floating) or x.dtype.kind != "f":
-            continue  # what other samples hold is the problem's affair
-        wrong = np.argwhere(~np.isfinite(np.atleast_1d(x))).tolist()
-        if wrong:
-            place = tuple(wrong[0])
+        raise DataError(
+            f"X has 0 feature(s) (shape={np.shape(X)}) while a minimum of 1 is required."
+        )
+    for i, x in enumerate(xs):  # what other samples hold is the problem's affair
+        is_real = isinstance(x, np.ndarray | np.floating) and x.dtype.kind == "f"
+        if is_real and not np.isfinite(x).all():
+            place = ", ".join(map(str, np.argwhere(~np.isfinite(x))[0]))
             raise DataError(
-                f"sample {i} has {np.atleast_1d(x)[place]} at {place if x.ndim > 1 else place[0]}: "
-                "fill missing values first, so that there is no NaN or inf"
+                f"sample {i} has {x[~np.isfinite(x)][0]} at {place or 0}: fill missing values "
+                "first, so that there is no NaN or inf"
             )
     return Samples(xs, n_features, names)
 

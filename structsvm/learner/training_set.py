@@ -19,6 +19,7 @@ from structsvm.data.sample import (
     Data,
     Deferred,
     Sample,
+    Step,
     Words,
     all_made_by,
     batches_of,
@@ -42,19 +43,18 @@ from structsvm.data.samples import (
     warn_about_constant_features,
 )
 from structsvm.data.times import usual_steps
-from structsvm.errors import DataError, DataWarning, LearningError, warn
+from structsvm.errors import DataError, DataWarning, LearningError, refuse, warn
 from structsvm.features import RecordingTransformer
-from structsvm.features.base import Chain, Union, check_features, stages_of
+from structsvm.features.base import check_features, stages_of
 from structsvm.features.frames import read_names
-from structsvm.features.scores import BoundaryScores, NamedScores
+from structsvm.features.scores import NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
 from structsvm.parallel import spread, spread_in_threads
-from structsvm.partial_labels.complete import (
+from structsvm.partial_labels.labels import (
     Known,
     known_parts,
     labels_of_each,
-    part_weights,
     read_labels,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -107,13 +107,20 @@ class TrainingSet:
         """Read samples and labels in any form that users write them, or take what was read."""
         if isinstance(Xs, cls):
             beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
-            twice = [k for k, value in (beside | {"groups": groups}).items() if value is not None]
-            wrong = f"holds {twice[0]} already: read the samples with it" if twice else ""
-            if type(Xs.problem) is not type(problem):
-                own, other = type(Xs.problem).__name__, type(problem).__name__
-                wrong = f"was read for {own}, and this learner is for {other}: read it with this"
-            if wrong:
-                raise DataError(f"a TrainingSet {wrong}")
+            twice = [k for k, v in (beside | {"groups": groups}).items() if v is not None]
+            own, other = type(Xs.problem).__name__, type(problem).__name__
+            refuse(
+                DataError,
+                (
+                    type(Xs.problem) is not type(problem),
+                    f"a TrainingSet was read for {own}, and this learner is for {other}: read it "
+                    "with this",
+                ),
+                (
+                    twice,
+                    f"a TrainingSet holds {', '.join(twice)} already: read the samples with it",
+                ),
+            )
             return replace(Xs, problem=problem)
         form = Form.of(Xs, problem=problem).told()
         named = form.features if feature_names is None else feature_names
@@ -138,11 +145,9 @@ class TrainingSet:
         )
 
     def __len__(self) -> int:
-        """Return the number of samples, N."""
         return len(self.samples)
 
     def at(self, which: Sequence[int] | Ints) -> TrainingSet:
-        """Return the training set of some of the samples."""
         lists: dict[str, Any] = {
             name: [values[i] for i in which]
             for name in ("samples", "labels", "groups", "given", "called")
@@ -172,13 +177,21 @@ class TrainingSet:
         return replace(self, groups=None) if len({*(self.groups or ())}) == 1 else self
 
     def counted(self) -> TrainingSet:
-        return self.at(np.flatnonzero(self.weights))
+        """Those with a weight, and with labels that say anything.
+
+        Completing samples of which nothing is known was measured to be harmful.
+        """
+        says = [k.truth is not None or not k.constraint.says_nothing for k in self.labels]
+        return self.at(np.flatnonzero(self.weights * says))
 
     def with_features(
         self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
     ) -> TrainingSet:
         pairs = zip(self.samples, Xs, strict=True)
         return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
+
+    def made_by(self, step: Step) -> TrainingSet:
+        return replace(self, samples=all_made_by(self.samples, step))
 
     @property
     def columns(self) -> list[str]:
@@ -218,7 +231,6 @@ class TrainingSet:
 
     @property
     def truths(self) -> list[EquivalenceMatrix]:
-        """The partitions, all of which have to be known."""
         words, truths = self.problem.traits.words, []
         for i, known in enumerate(self.labels):
             if known.truth is None:
@@ -245,16 +257,11 @@ class TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.complete.all():
             return self
-        samples, truths = known_parts(self.samples, self.labels)
-        return replace(
-            self,
-            samples=samples,
-            labels=[Known.of(truth, self.problem.traits.contiguous) for truth in truths],
-            weights=part_weights(self.labels, self.weights),
-            groups=None,
-            called=None,
-            given=None,
-        )
+        own = self.samples, self.labels, self.weights
+        samples, truths, weights = known_parts(*own, lambda x, rows, truth: (x.at(rows), truth))
+        labels = [Known.of(truth, self.problem.traits.contiguous) for truth in truths]
+        parts = replace(self, samples=samples, labels=labels, weights=weights)
+        return replace(parts, groups=None, called=None, given=None)
 
 
 def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
@@ -360,7 +367,6 @@ class Inputs:
     def fit(
         cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
     ) -> tuple[Inputs, TrainingSet]:
-        """Learn the stages, and what the metric sees of the training samples."""
         words = data.problem.traits.words
         made: tuple[str, ...] = ()
         warn_about_constant_features([sample.data for sample in data.samples], data.names, words)
@@ -373,8 +379,7 @@ class Inputs:
         arrays = [sample.data for sample in data.samples]
         standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
-        samples = all_made_by(all_made_by(data.samples, standardizer), centred)
-        return inputs, replace(data, samples=samples)
+        return inputs, data.made_by(standardizer).made_by(centred)
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
@@ -426,11 +431,6 @@ def ask(baseline: Any, method: str, samples: Sequence[Sample], n_clusters: Count
 def _said_by(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
     baseline, method, given = asked
     return getattr(baseline, method)([filled(X)], *given)[0]
-
-
-def are_scores(features: RecordingTransformer | None) -> bool:
-    inner = features.named_stages.values() if isinstance(features, Union | Chain) else ()
-    return isinstance(features, NamedScores | BoundaryScores) or any(map(are_scores, inner))
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
@@ -584,7 +584,6 @@ class TrainingSummary:
         )
 
     def __len__(self) -> int:
-        """Return the number of samples, N."""
         return len(self.n_samples)
 
     def __contains__(self, X: Data) -> bool:
@@ -592,14 +591,13 @@ class TrainingSummary:
 
     def shares_known(self, Xs: Sequence[Data]) -> list[float]:
         """The share of the rows of each that was learned from, of those where it is large."""
-        found = [1.0 if X in self else self._share_of_rows(X) for X in Xs]
+        found = [1.0 if X in self else 0.0 for X in Xs]
+        for i, X in enumerate(Xs if self.rows else ()):
+            digests = np.array(_digests(X))
+            if len(self.rows) == KEPT:  # of the others, only the smallest can be known
+                digests = digests[digests <= self.rows[-1]]
+            found[i] = max(found[i], np.isin(digests, self.rows).sum() / max(digests.size, 1))
         return [share for share in found if share > MANY]
-
-    def _share_of_rows(self, X: Data) -> float:
-        digests = np.array(_digests(X) if self.rows else [])
-        if len(self.rows) == KEPT:  # of the others, only the smallest can be known
-            digests = digests[digests <= self.rows[-1]]
-        return float(np.isin(digests, self.rows).mean()) if digests.size else 0.0
 
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
         """Warn if any of these was learned from, when they are to tell what learning is worth."""

@@ -20,7 +20,7 @@ from structsvm.evaluation.verdict import (
     chosen,
     standard_error,
 )
-from structsvm.learner.settings import Settings
+from structsvm.learner.fitting import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.trials import (
     FEWEST_INNER,

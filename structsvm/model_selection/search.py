@@ -30,9 +30,9 @@ from structsvm.learner.baselines import (
     partitions_with,
     which_baselines,
 )
+from structsvm.learner.fitting import ProblemParameters, Settings, problem_from
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner, recording_tags
-from structsvm.learner.settings import ProblemParameters, Settings, problem_from
 from structsvm.learner.steps import (
     Rules,
     as_measured,
@@ -59,7 +59,6 @@ from structsvm.partitions.problem import (
     PartitionProblem,
     named_candidate,
 )
-from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.storage.codec import fingerprint
@@ -162,8 +161,6 @@ class MetricLearnerCV(ProblemParameters):
     >>> search.best_estimator_.metric, search.best_lam_
     ('diagonal', 0.1)
     """
-
-    _default_problem = ChangePoint()
 
     def __init__(
         self,

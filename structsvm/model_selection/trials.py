@@ -37,8 +37,7 @@ from structsvm.learner.baselines import (
     partitions_of,
     tuned_metric,
 )
-from structsvm.learner.fitting import FitState
-from structsvm.learner.settings import Settings
+from structsvm.learner.fitting import FitState, Settings
 from structsvm.learner.steps import names_in
 from structsvm.learner.training_set import STATES, Inputs, TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -1,11 +1,12 @@
-"""Partial labels: incomplete knowledge of a partition."""
+"""Labels that are known in part: what they say of a partition, and the parts that are known."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,28 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from structsvm.data.reading import labels_that_came
+from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import (
     UNKNOWN,
     check_vector,
     label_values,
     numbered,
+    one_each,
     refuse_missing,
     refuse_other_shape,
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError
-from structsvm.partitions.oracle import Constraint, Region
-from structsvm.support.arrays import Ints
-from structsvm.support.checks import counted, is_whole
+from structsvm.errors import DataError, about, refuse
+from structsvm.graphs.graph import NodeLabels
+from structsvm.graphs.images import is_picture, label_map_of
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Region
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import counted, is_whole, read_only
+from structsvm.support.contract import asked, raise_wrong
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -36,6 +45,9 @@ Link = tuple[int, int, str]
 Count = tuple[int, int, int, int, str]
 """``(start, end, low, high, name)``: ``low <= c(end) - c(start) <= high``, where ``c(t)``
 boundaries lie in ``1..t``; the name of the label that says so, or "" for what always holds."""
+
+Edge = tuple[int, int, int, str]
+"""``(tail, head, weight, name)``: ``c(head) <= c(tail) + weight``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +102,6 @@ class PartialLabels:
     """The labels as numbers, (T,)."""
 
     def __post_init__(self) -> None:
-        """Bring everything into one form."""
         for name, value in (
             ("codes", None if self.labels is None else _codes(self.labels, "labels")),
             ("chunks", None if self.chunks is None else _codes(self.chunks, "chunks")),
@@ -125,12 +136,11 @@ class PartialLabels:
             if vector is not None:
                 refuse_other_shape(np.asarray(vector), n_samples, "sample", name)
         are_links = self.must_link or self.cannot_link or self.chunks is not None
-        if are_links if contiguous else self.regions:
-            raise DataError(
-                "links and chunks are labels of clusterings; give labels with -1, or regions"
-                if contiguous
-                else "regions are labels of segmentations; give links, chunks or labels"
-            )
+        links = "links and chunks are labels of clusterings; give labels with -1, or regions"
+        regions = "regions are labels of segmentations; give links, chunks or labels"
+        refuse(
+            DataError, (contiguous and are_links, links), (not contiguous and self.regions, regions)
+        )
         return self._segments(n_samples) if contiguous else self._clusters(n_samples)
 
     def _segments(self, T: int) -> Constraint:
@@ -144,21 +154,18 @@ class PartialLabels:
         forbidden = np.flatnonzero(pairs & ~changes) + 1
         known = itertools.pairwise(np.flatnonzero(codes != UNKNOWN).tolist())
         gaps = [(i, j) for i, j in known if j > i + 1 and codes[i] != codes[j]]
-        _check_counts(T, forced, forbidden, gaps, self.regions, self.n_clusters)
-        constraint = Constraint(
+        _refuse_clashing_counts(T, forced, forbidden, gaps, self.regions, self.n_clusters)
+        _refuse_overlap(self.regions)
+        return Constraint(
             n_clusters=self.n_clusters,
             forced=tuple(forced.tolist()),
             forbidden=tuple(forbidden.tolist()),
             regions=(*self.regions, *(Region(i + 1, j + 1, 1, or_more=True) for i, j in gaps)),
         )
-        _refuse_overlap(self.regions)
-        return constraint
 
     def _clusters(self, T: int) -> Constraint:
-        links = (*self.must_link, *self.cannot_link)
-        outside = [row for pair in links for row in pair if not 0 <= row < T]
-        if outside:
-            raise DataError(f"row {outside[0]} of a link is not one of {T} rows")
+        for row in itertools.chain(*self.must_link, *self.cannot_link):
+            refuse(DataError, (not 0 <= row < T, f"row {row} of a link is not one of {T} rows"))
         together = list(self.must_link)
         apart = [(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
         named = []
@@ -221,7 +228,7 @@ def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, li
     return found
 
 
-def _check_counts(
+def _refuse_clashing_counts(
     T: int,
     forced: Ints,
     forbidden: Ints,
@@ -229,7 +236,7 @@ def _check_counts(
     regions: Sequence[Region],
     K: int | None,
 ) -> None:
-    """Refuse labels that contradict each other."""
+    """Refuse labels that no segmentation keeps, naming those that clash."""
     most = T - 1
     counts: list[Count] = [
         (r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
@@ -257,7 +264,46 @@ def _check_counts(
         if may < q - p:
             few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
             counts.append((p, q, 0, may, few))
-    _refuse_clashing_counts(counts)
+    names = list(dict.fromkeys(name for *_, name in sorted(_clashing(counts), key=_where) if name))
+    if len(names) == 1:
+        raise DataError(f"{names[0]}: there is no room for it")
+    if names:
+        raise DataError(f"labels that contradict each other: {' and '.join(names)}")
+
+
+def _clashing(counts: Sequence[Count]) -> list[Edge]:
+    """Counts that no segmentation has all of; none if there is one that has all.
+
+    Each is two edges ``c(head) <= c(tail) + weight``, and they clash where these have a cycle of
+    negative weight, which the last edges of shortest paths then have (Bellman and Ford).
+    """
+    edges = [(a, b, high, name) for a, b, _, high, name in sorted(counts, key=lambda c: c[0])]
+    by_end = sorted(counts, key=lambda count: count[1], reverse=True)
+    edges += [(b, a, -low, name) for a, b, low, _, name in by_end]
+    distance = {point: 0 for count in counts for point in count[:2]}
+    last: dict[int, Edge] = {}
+    while True:
+        point = None
+        for edge in edges:
+            tail, head, weight, _ = edge
+            if distance[tail] + weight < distance[head]:
+                distance[head], last[head] = distance[tail] + weight, edge
+                point = head
+        if point is None:
+            return []
+        passed: set[int] = set()
+        while point in last and point not in passed:
+            passed.add(point)
+            point = last[point][0]
+        if point in last:
+            cycle = [last[point]]
+            while cycle[-1][0] != point:
+                cycle.append(last[cycle[-1][0]])
+            return cycle
+
+
+def _where(edge: Edge) -> int:
+    return min(edge[:2])
 
 
 def _refuse_overlap(regions: Sequence[Region]) -> None:
@@ -276,7 +322,6 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
 
 
 def _codes(labels: ArrayLike, name: str) -> Ints:
-    """Labels as numbers 0, 1, ..., and -1 where there is none."""
     values = label_values(labels)
     check_vector(values, name)
     known = ~unknown_labels(values)
@@ -286,7 +331,6 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
 
 
 def region_from(given: Any) -> Region:
-    """A region from ``(start, end, changes)``."""
     region = given if isinstance(given, Region) else None
     with suppress(TypeError, ValueError):
         if region is None:
@@ -313,55 +357,6 @@ def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
     return tuple((int(i), int(j)) for i, j in array)
 
 
-# ---- labels that contradict each other, found and named
-
-
-def _refuse_clashing_counts(counts: Sequence[Count]) -> None:
-    """Raise DataError, naming those that clash, if no segmentation has all these counts.
-
-    Each is two edges ``c(head) <= c(tail) + weight``, and they clash where these have a cycle of
-    negative weight (Bellman and Ford).
-    """
-    by_start = sorted(counts, key=lambda count: count[0])
-    by_end = sorted(counts, key=lambda count: count[1], reverse=True)
-    edges = [(start, end, high, name) for start, end, _, high, name in by_start]
-    edges += [(end, start, -low, name) for start, end, low, _, name in by_end]
-    distance = {point: 0 for count in counts for point in count[:2]}
-    last: dict[int, tuple[int, int, int, str]] = {}
-    cycle: list[tuple[int, int, int, str]] = []
-    while not cycle:
-        touched = False
-        for edge in edges:
-            tail, head, weight, _ = edge
-            if distance[tail] + weight < distance[head]:
-                distance[head], last[head] = distance[tail] + weight, edge
-                touched = True
-        if not touched:
-            return
-        cycle = _cycle(last)
-    cycle.sort(key=lambda edge: min(edge[:2]))
-    names = list(dict.fromkeys(name for *_, name in cycle if name))
-    if len(names) == 1:
-        raise DataError(f"{names[0]}: there is no room for it")
-    raise DataError(f"labels that contradict each other: {' and '.join(names)}")
-
-
-def _cycle(last: dict[int, tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
-    """A cycle among the last edges of shortest paths, which is of negative weight, if any."""
-    seen: dict[int, int] = {}
-    for number, begin in enumerate(last):
-        point = begin
-        while point in last and point not in seen:
-            seen[point] = number
-            point = last[point][0]
-        if seen.get(point) == number:
-            cycle = [last[point]]
-            while cycle[-1][0] != point:
-                cycle.append(last[cycle[-1][0]])
-            return cycle
-    return []
-
-
 def _groups(
     n_samples: int, together: Sequence[tuple[int, int]], apart: Sequence[Link]
 ) -> list[list[int]]:
@@ -380,3 +375,173 @@ def _groups(
     for row, number in enumerate(group.tolist()):
         members[number].append(row)
     return members
+
+
+# ---- what is known of the samples of a training set
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    n_samples: int
+    constraint: Constraint
+    truth: EquivalenceMatrix | None
+    """The partition itself, if that is known."""
+    contiguous: bool
+
+    @classmethod
+    def of(cls, truth: EquivalenceMatrix, contiguous: bool) -> Known:
+        constraint = Constraint(n_clusters=truth.n_clusters)
+        return cls(truth.n_samples, constraint, truth, contiguous)
+
+    @property
+    def part(self) -> tuple[list[Ints], list[EquivalenceMatrix]]:
+        """The rows of each stretch, or of the table, of which the partition is known, and it."""
+        if self.truth is not None:
+            return [np.arange(self.n_samples)], [self.truth]
+        if self.contiguous:
+            found = stretches(self.constraint, self.n_samples)
+            rows = [np.arange(start, end) for start, end, _ in found]
+            return rows, [EquivalenceMatrix.from_breakpoints(ends) for _, _, ends in found]
+        groups = self.constraint.together
+        if not groups:
+            return [], []
+        numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        return [np.concatenate(groups)], [EquivalenceMatrix.from_labels(numbers)]
+
+    @property
+    def names_clusters(self) -> bool:
+        if self.truth is not None or self.contiguous:
+            return True
+        home = {row: k for k, group in enumerate(self.constraint.together) for row in group}
+        apart = {frozenset((home.get(i, -1), home.get(j, -2))) for i, j in self.constraint.apart}
+        n = len(self.constraint.together)
+        return all(frozenset((a, b)) in apart for a in range(n) for b in range(a + 1, n))
+
+    @property
+    def n_changes(self) -> int:
+        if self.truth is not None:
+            return self.truth.n_clusters - 1
+        counted = sum(r.changes for r in self.constraint.regions)
+        K = self.constraint.n_clusters or 1
+        return max(len(self.constraint.forced) + counted, K - 1)
+
+    def loss(self, M: EquivalenceMatrix) -> float:
+        """Distance of a partition from what is known; 0 if it agrees.
+
+        The loss ``|M - M_i|_F^2`` within every stretch whose partition is known, 1 for each region
+        with another number of changes, and the clusters too many or too few. Where no partition is
+        known, 1 for each pair of rows in one cluster that are to be in two.
+        """
+        if self.truth is not None:
+            return partition_loss(self.truth, M)
+        assert M.labels is not None
+        K = self.constraint.n_clusters
+        wrong = 0 if K is None else abs(K - M.n_clusters)
+        wrong += sum(not r.holds(M.boundaries) for r in self.constraint.regions if r.changes)
+        if self.contiguous and self._stretches is not None:
+            rows, starts, truth = self._stretches
+            begins = np.diff(M.labels[rows], prepend=-1) != 0
+            begins[starts] = True
+            return partition_loss(truth, EquivalenceMatrix.from_labels(begins.cumsum())) + wrong
+        for rows, truth in zip(*self.part, strict=True):  # the labelled rows of a table
+            return partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows])) + wrong
+        return float(sum(M.labels[i] == M.labels[j] for i, j in self.constraint.apart) + wrong)
+
+    @cached_property
+    def _stretches(self) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
+        """The rows of all stretches, where each begins among them, and their partitions as one.
+
+        Clusters of different stretches have no row in common, so that the losses within stretches
+        add up to that of their union.
+        """
+        parts, truths = self.part
+        if not parts:
+            return None
+        ends = np.cumsum([part.size for part in parts])
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        breakpoints = [M.boundaries[1:] + at for M, at in zip(truths, starts, strict=True)]
+        union = EquivalenceMatrix.from_breakpoints(np.concatenate(breakpoints))
+        return np.concatenate(parts), starts, union
+
+
+def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -> list[Known]:
+    """Labels as users write them, full or partial."""
+    words, found = problem.traits.words, []
+    for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
+        with about(f"{words.whole} {i}"), asked(problem, "encode", f"{words.whole} {i}"):
+            given = read_only(y) if type(y) is np.ndarray else y
+            found.append(_read(problem, sample, problem.learning.known_labels(given, sample)))
+    return found
+
+
+def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
+    """What the labels of a sample say; in part, how many clusters where K has to be known."""
+    traits, T = problem.traits, sample.n_samples
+    labels, constraint = as_partial(y, T, traits.words.item), UNCONSTRAINED
+    if labels is not None:
+        constraint = labels.constraint(T, traits.contiguous)
+    if labels is None or labels.is_complete:
+        M: Any = problem.encode(y if labels is None else labels.codes, sample)
+        if not isinstance(M, EquivalenceMatrix | NodeLabels) or M.n_samples != T:
+            right = f"an EquivalenceMatrix of {traits.words.items(T)}"
+            right += ", such as EquivalenceMatrix.from_labels(labels)"
+            raise_wrong(problem, "encode", M, right)
+        return Known.of(M, traits.contiguous)  # type: ignore[arg-type]
+    if traits.given_k and constraint.n_clusters is None and not constraint.says_nothing:
+        named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
+        if named < 2:
+            raise DataError(
+                f"the problem says that the number of {traits.words.part}s is known, and labels in "
+                "part do not give it: let the problem say that it is unknown, "
+                "cluster_count='unknown', or give n_clusters with the partial labels"
+            )
+        constraint = constraint.with_clusters(named)
+    return Known(T, constraint, None, traits.contiguous)
+
+
+def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
+    """The labelling of each sample; a single sample may come with its labels alone."""
+    ys = labels_that_came(samples, words) if ys is None else ys
+    if ys is None:
+        raise DataError(
+            "there are no labels: this requires y to be passed, but the target y is None"
+        )
+    ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
+    single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
+    labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
+    if words in (GRAPHS, IMAGES):
+        return [label_map_of(y) if is_picture(y) else y for y in labels]
+    return labels
+
+
+def _is_single(ys: Any, words: Words) -> bool:
+    pictured = words in (GRAPHS, IMAGES)
+    if pictured and is_picture(ys):
+        return True
+    if pictured and isinstance(ys, list | tuple) and len(ys) == 1 and is_picture(ys[0]):
+        return False
+    if isinstance(ys, np.ndarray) and ys.dtype != object:
+        return pictured or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
+    if isinstance(ys, Mapping):
+        return True
+    try:
+        return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)
+    except (IndexError, KeyError, ValueError):  # none, or rows of several lengths
+        return False
+
+
+def known_parts(
+    samples: Sequence[Sample],
+    labels: Sequence[Known],
+    weights: Floats,
+    part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]],
+) -> tuple[list[Sample], list[EquivalenceMatrix], Floats]:
+    """Parts of samples whose partition is known, as samples, their partitions and weights."""
+    parts, truths, owners = [], [], []
+    for i, (sample, known) in enumerate(zip(samples, labels, strict=True)):
+        for rows, truth in zip(*known.part, strict=True):
+            found = (sample, truth) if known.truth is not None else part(sample, rows, truth)
+            parts.append(found[0])
+            truths.append(found[1])
+            owners.append(i)
+    return parts, truths, weights[owners]

@@ -13,9 +13,8 @@ import numpy as np
 
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.errors import DataError, DataWarning, OracleError, StructSVMError, without_warnings
-from structsvm.learner.fitting import FitState
+from structsvm.learner.fitting import FitState, Settings
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -1,0 +1,453 @@
+"""Learning from labels that are known in part: complete them, learn, and again."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.data.sample import Sample, of_each
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    OracleError,
+    warn,
+    without_warnings,
+)
+from structsvm.learner.fitting import (
+    ZERO_METRIC,
+    Callback,
+    FitResult,
+    Settings,
+    calibrated,
+    learn,
+    logger,
+    usable_factor,
+)
+from structsvm.learner.training_set import TrainingSet
+from structsvm.parallel import single_threaded, spread
+from structsvm.partial_labels.labels import Known, known_parts
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
+from structsvm.partitions.metric import (
+    Calibration,
+    Metric,
+    calibrate_by,
+    in_metric,
+    metric_factor,
+    penalty_grid,
+    total_scatter,
+)
+from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
+from structsvm.solution import Solution
+from structsvm.solvers.certificate import Stopping
+from structsvm.solvers.run import Run
+from structsvm.status import Status
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_below
+from structsvm.support.interrupts import Interrupts
+
+# ---- learning from partial labels: where completing starts, and what comes of it
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Settings of learning from partial labels.
+
+    Labels are first completed by the metric of the labelled stretches, or by the untrained metric
+    if no stretch has a change; then learning and completion alternate.
+
+    Parameters
+    ----------
+    max_rounds : int
+        Maximum number of completions; 0 learns from the labelled stretches alone.
+    safeguard : bool
+        Keep the metric of the labelled stretches alone if completion does not help: if this metric,
+        learned from one half of the stretches, is worse on the other half than predicting no change
+        by more than one standard error; or if completion ends in a zero metric.
+
+    Examples
+    --------
+    >>> from structsvm import Alternation
+    >>> Alternation(max_rounds=3)
+    Alternation(max_rounds=3, safeguard=True)
+    """
+
+    max_rounds: int = 10
+    safeguard: bool = True
+
+    def __post_init__(self) -> None:
+        refuse_below(0, "max_rounds", self.max_rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialRisk:
+    """Learning a metric from partial labels: the labels to complete, the risk once they are."""
+
+    settings: Settings
+    objective: Objective
+    data: TrainingSet
+    """In the units of learning."""
+
+    def complete(self, w: Floats) -> list[EquivalenceMatrix]:
+        B, beta = self.objective.split(w)
+        data, factor = self.data, metric_factor(B)
+        convex = data.problem.traits.convex
+        metric = Metric(factor, beta) if convex else calibrate_known(factor, data).metric(factor)
+        return complete_labels(metric, data)
+
+    def risk_from(self, first: Sequence[EquivalenceMatrix]) -> Callable[[Sequence[Any]], Risk]:
+        """The risk of completed labels, divided by the changes of the first completions.
+
+        So completing does not change its scale.
+        """
+        samples, weights = self.data.samples, self.data.weights
+        omega = self.objective.regularizer(self.settings.regularizer, self.settings.lam)
+        changes = float(weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in first])
+
+        def risk(labels: Sequence[Any]) -> Risk:
+            found = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
+            if isinstance(found, RegularizedRisk):
+                return replace(found, sample_weight=weights / changes)
+            return found
+
+        return risk
+
+
+def check_labels(data: TrainingSet) -> bool:
+    """Whether labels are partial; those that never say that anything changes are refused."""
+    if len(data) and data.complete.all():
+        data.problem.learning.check(data.truths)
+        return False
+    for known in data.labels:
+        constraint = known.constraint
+        if known.n_changes or constraint.apart or len(constraint.together) > 1:
+            return True
+    raise DataError(
+        "no label says that anything changes or differs: label a stretch with a change, or a "
+        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
+        "and 1)"
+    )
+
+
+def learn_partial(
+    settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
+) -> FitResult:
+    completes = how.max_rounds > 0 and settings.closed_form is None
+    if completes:
+        _refuse_untaken(data)
+    alone = _learn_from_parts(settings, data)
+    if alone is None and not completes:
+        raise DataError(
+            "no labelled stretch has a change, so nothing can be learned from them alone: "
+            "complete the labels (max_rounds > 0) of a metric that is not in closed form"
+        )
+    if alone is not None and (not completes or alone.is_interrupted):
+        return alone
+    with Interrupts() as interrupts:
+        try:
+            with interrupts.released():
+                return _learn_completing(settings, data, how, alone, interrupts, callback)
+        except KeyboardInterrupt:
+            if alone is None:
+                raise
+            warn_of_full_alone()
+            return alone
+
+
+def warn_of_full_alone() -> None:
+    warn(
+        "interrupted while labels were completed: what is learned is that of the full labels alone",
+        ConvergenceWarning,
+    )
+
+
+def _learn_completing(
+    settings: Settings,
+    data: TrainingSet,
+    how: Alternation,
+    alone: FitResult | None,
+    interrupts: Interrupts,
+    callback: Callback | None,
+) -> FitResult:
+    """Go on from what was learned from the stretches alone, if it was anything."""
+    safeguarded = alone if how.safeguard else None
+    if safeguarded is not None and not _beats_no_change(settings, data):
+        why = "on held-out stretches, the metric of the others is worse than predicting no change"
+        return _without_completing(safeguarded, data, why)
+    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
+    untrained = calibrate_known(plain, data).metric(plain)
+    units = _units(settings, data, untrained) if alone is None else alone.units
+    objective = data.problem.learning.objective(settings.metric, data.n_features)
+    task = PartialRisk(settings, objective, data.made_by(units))
+    w = objective.weight_space().identity() if alone is None else alone.solution.w
+    labels = task.complete(w)
+    solve = partial(settings.solver.solve, callback=callback, backend=settings.backend)
+    found = alternate(task.complete, task.risk_from(labels), solve, labels, w, how.max_rounds)
+    solution, (B, price) = found.solution, objective.split(found.solution.w)
+    is_whole = solution.status is not Status.INTERRUPTED
+    is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
+    if safeguarded is not None and is_whole and is_zero:
+        return _without_completing(safeguarded, data, "completing ends in a zero metric")
+    factor = units.restore(usable_factor(objective, solution, settings))
+    known = partial(calibrate_known, factor, data)
+    calibration = calibrated(known, price, units.unit, interrupts)
+    metric = calibration.metric(factor)
+    return FitResult(metric, calibration, solution, units, untrained, found.labels, found)
+
+
+def _refuse_untaken(data: TrainingSet) -> None:
+    problem = data.problem
+    if not problem.traits.convex:
+        return  # partition itself keeps links, and labels of nodes are nothing else
+    for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
+        if known.truth is not None:
+            continue
+        try:
+            problem.decoder(sample).refuse(known.constraint, known.n_samples)
+        except OracleError as error:
+            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
+
+
+def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
+    """What the labelled stretches teach by themselves; None if nothing."""
+    parts = data.parts
+    teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
+    if not teaches or not all(known.names_clusters for known in data.labels):
+        return None
+    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
+        try:
+            return learn(settings, parts)
+        except LearningError:  # too little is labelled: a zero metric
+            return None
+
+
+def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
+    """Whether the metric of half the stretches is no worse on the others than no change at all."""
+    problem = data.problem
+    labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
+    if len(labelled) < 2 or not problem.traits.contiguous:
+        return True
+    found, shares = [], []
+    for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
+        some, others = data.at(chosen), data.at(rest)
+        result = _learn_from_parts(settings, some)
+        if result is None:
+            continue
+        if result.solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        factor = result.metric.factor
+        metric = calibrate_known(factor, some).metric(factor)
+        found.append(_gain_over_nothing(metric, others))
+        shares.append(others.weights)
+    if not found:
+        return True
+    gains, weights = np.concatenate(found), np.concatenate(shares)
+    mean = float(np.average(gains, weights=weights))
+    return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
+
+
+def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitResult:
+    """The metric of the stretches alone, with the price that finds changes as often as these."""
+    warn(
+        f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
+        "label more, or longer ones",
+        DataWarning,
+    )
+    factor = alone.metric.factor
+    found = _calibrate_to_rate(factor, data)
+    return replace(alone, calibration=found, metric=found.metric(factor))
+
+
+def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> LearningUnits:
+    """The units of learning where no stretch teaches anything by itself."""
+    problem, parts = data.problem, data.parts
+    if not problem.traits.convex:
+        return problem.learning.units(data.samples, [], untrained, None, data.weights)
+    whitening, unit, seen = None, None, data
+    if settings.shrinkage is not None and len(parts):
+        stretches = [sample.data for sample in parts.samples]
+        whitening = within_whitening(stretches, parts.truths, settings.shrinkage, parts.weights)
+        seen = data.made_by(LearningUnits(whitening))
+    if len(parts) and not problem.traits.contiguous:
+        unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
+    if unit is None:
+        unit = calibrate_known(untrained.factor, seen).penalty
+    return LearningUnits(whitening, unit)
+
+
+# ---- completing labels that are known in part, learning from them, and again
+
+
+@dataclass(frozen=True)
+class Round:
+    """Learning from completed labels, once: ``F(w, M)`` then, and once they are completed anew."""
+
+    objective: float
+    completed: float
+
+
+@dataclass(frozen=True, eq=False)
+class Alternated:
+    solution: Solution
+    """The solution of the last round; its certificate holds for the completed labels."""
+    labels: Sequence[Any]
+    """The completions it was learned from."""
+    rounds: tuple[Round, ...]
+    fixed_point: bool
+    """Whether no completion changed any more."""
+
+    @property
+    def summary(self) -> str:
+        n = len(self.rounds)
+        how = "no label changed any more" if self.fixed_point else "cut short"
+        return (
+            f"labels completed in {n} round{'s' if n > 1 else ''} ({how}); joint objective "
+            f"from {self.rounds[0].objective:.6g} to {self.rounds[-1].objective:.6g}"
+        )
+
+
+def alternate(
+    complete: Callable[[Floats], list[Any]],
+    risk_of: Callable[[Sequence[Any]], Risk],
+    solve: Callable[[Risk], Solution],
+    labels: list[Any],
+    start: Floats,
+    max_rounds: int,
+    same: Callable[[Any, Any], bool] = operator.eq,
+) -> Alternated:
+    """Learn from completed labels, complete them under what was learned, and again.
+
+    With ``M_i`` a completion of the labels of sample i,
+
+        F(w, M) = Omega(w) + sum_i omega_i max_M' { loss(M_i, M') + <w, phi(M') - phi(M_i)> }
+
+    Lajugie et al., section "Partial labellings". A completion takes the place of another one only
+    where the hinge loss of its sample does not rise, and the solver starts from the weight of the
+    round before, so that the joint objective never rises.
+    """
+    rounds: list[Round] = []
+    found: Alternated | None = None
+    while len(rounds) < max_rounds:
+        risk: Any = risk_of(labels)
+        try:
+            solution = solve(replace(risk, start=start))
+        except KeyboardInterrupt:
+            if found is None:
+                raise
+            return found
+        start, begun, stopped = solution.w, labels, solution.status is Status.INTERRUPTED
+        gain, fixed = 0.0, False
+        try:
+            guesses = complete(start)
+            fresh = np.array([not same(a, b) for a, b in zip(labels, guesses, strict=True)])
+            if fresh.any():
+                now, then = _hinges(risk_of(labels), start), _hinges(risk_of(guesses), start)
+                fresh &= then <= now
+                gain = float(np.sum((now - then)[fresh]))
+                pairs = zip(labels, guesses, fresh, strict=True)
+                labels = [b if is_new else a for a, b, is_new in pairs]
+            fixed = not (fresh.any() or stopped)
+        except KeyboardInterrupt:
+            stopped = True
+        rounds.append(Round(solution.upper, solution.upper - gain))
+        logger.info("round %d of alternation: %s", len(rounds), rounds[-1])
+        found = Alternated(solution, begun, tuple(rounds), fixed)
+        if fixed or stopped:
+            break
+    assert found is not None
+    return found
+
+
+def _hinges(risk: Risk, w: Floats) -> Floats:
+    if isinstance(risk, CompositeRisk):
+        return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_samples)])
+    run = Run(risk, Stopping())
+    return run.evaluate(w, run.groups("n")).values
+
+
+# ---- the prices and the partitions that agree best with what is known
+
+
+def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
+    """The price that agrees best with what is known, in the metric ``L L^T``."""
+    problem, samples, labels = data.problem, data.samples, data.labels
+    traits, weights = problem.traits, data.weights
+    if not traits.convex and traits.given_k:
+        return Calibration.of_counts(_count(problem, known) for known in labels)
+    if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
+        parts = known_parts(samples, labels, weights, problem.learning.part)
+        return problem.learning.calibrate(factor, *parts)
+    Zs = in_metric(samples, factor)
+    scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
+    changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
+    if not scatter > 0:
+        return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
+    penalties = penalty_grid(float(scatter / changes))
+    oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
+    return calibrate_by(oracles, Zs, losses, penalties, weights)
+
+
+def _calibrate_to_rate(factor: Floats, data: TrainingSet) -> Calibration:
+    """The price that finds as many changes per second as the labelled stretches have."""
+    parts = data.parts
+    changes = parts.weights @ [M.n_clusters - 1.0 for M in parts.truths]
+    rate = changes / (parts.weights @ [M.n_samples - 1.0 for M in parts.truths])
+    sizes = [known.n_samples - 1.0 for known in data.labels]
+    expected = rate * np.average(sizes, weights=data.weights)
+    by_loss = calibrate_known(factor, data)
+    Zs, oracles = in_metric(data.samples, factor), [data.problem.decoder(x) for x in data.samples]
+    changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
+    found = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
+    return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
+
+
+def _gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:
+    """Difference of the loss of each sample from the loss of no change at all, (N,)."""
+    counts = [_count(data.problem, known) for known in data.labels]
+    tasks = [(x, K, Constraint()) for x, K in zip(data.samples, counts, strict=True)]
+    guesses = _partitions("judging", tasks, (data.problem, metric))
+    none = [EquivalenceMatrix.from_labels(np.zeros(known.n_samples)) for known in data.labels]
+    gains = zip(data.labels, none, guesses, strict=True)
+    return np.array([known.loss(one) - known.loss(M) for known, one, M in gains])
+
+
+def complete_labels(metric: Metric, data: TrainingSet) -> list[EquivalenceMatrix]:
+    pairs = list(zip(data.samples, data.labels, strict=True))
+    tasks = [(x, k.constraint.n_clusters, k.constraint) for x, k in pairs if k.truth is None]
+    found = iter(_partitions("completing the labels", tasks, (data.problem, metric)))
+    return [next(found) if known.truth is None else known.truth for known in data.labels]
+
+
+Task = tuple[Sample, int | None, Constraint]
+
+
+def _partitions(
+    words: str, tasks: Sequence[Task], how: tuple[PartitionProblem, Metric]
+) -> list[EquivalenceMatrix]:
+    """The best partition of each sample: here, or by the worker that reads it."""
+    if any(sample.is_deferred for sample, *_ in tasks):
+        return spread(words, _partition, tasks, how)
+    with single_threaded():
+        return [_partition(task, how) for task in tasks]
+
+
+def _partition(task: Task, how: tuple[PartitionProblem, Metric]) -> EquivalenceMatrix:
+    (x, K, constraint), (problem, metric) = task, how
+    return problem.partition(x, metric, K, constraint)
+
+
+def _count(problem: PartitionProblem, known: Known) -> int | None:
+    """The number of clusters to decode into: of full labels, where there is no price of one."""
+    if known.truth is None:
+        return known.constraint.n_clusters
+    traits = problem.traits
+    return known.truth.n_clusters if traits.given_k and not traits.convex else None
