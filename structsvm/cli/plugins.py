@@ -10,10 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from rich.text import Text
-
 from structsvm.cli.inputs import refuse_if
-from structsvm.cli.terminal import table_of
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
@@ -44,13 +41,12 @@ TEMPLATES = {
 def run_problems(args: Namespace) -> int:
     """List problems and oracles; those that cannot be used are warnings."""
     plain: dict[str, Any] = {}
-    shown: list[Any] = []
+    shown = []
     for group, (name, title) in GROUPS.items():
         found = plugins(group)
         plain[name] = [finite(asdict(one) | {"settings": flat(one.settings)}) for one in found]
         if found:
-            rows = table_of([(plugin.name, _described(plugin)) for plugin in found], "bold")
-            shown += [Text(title), rows]
+            shown += [title, args.terminal.beside([row for one in found for row in _rows(one)])]
     args.terminal.report(plain, *shown)
     for plugin in (one for group in GROUPS for one in plugins(group)):
         if plugin.error is not None:
@@ -58,14 +54,12 @@ def run_problems(args: Namespace) -> int:
     return 0
 
 
-def _described(plugin: Plugin) -> Any:
+def _rows(plugin: Plugin) -> list[tuple[str, str]]:
+    """What a plugin is, in lines beside its name."""
+    summary = "cannot be used" if plugin.error else plugin.summary.replace("`", "")
     settings = " ".join(f"{k}={v}" for k, v in flat(plugin.settings).items())
-    lines = [
-        Text("cannot be used", "red") if plugin.error else Text(plugin.summary.replace("`", "")),
-        Text(f"{plugin.value} ({plugin.distribution})", "dim"),
-        *([Text(settings, "dim")] if settings else []),
-    ]
-    return Text("\n").join(lines)
+    rows = [(plugin.name, summary), ("", f"{plugin.value} ({plugin.distribution})")]
+    return [*rows, ("", settings)] if settings else rows
 
 
 def run_new(args: Namespace) -> int:

@@ -12,7 +12,6 @@ import numpy as np
 
 from structsvm.cli.inputs import InputData, as_typed, read_for, refuse_if, takes_images
 from structsvm.cli.predict import check_output
-from structsvm.cli.terminal import table_of
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose
@@ -56,8 +55,8 @@ def run_show(args: Namespace) -> int:
     found = diagnose(learner)
     plain = {"model": str(args.model)} | described(learner) | found.to_dict()
     findings = [str(found)] if len(found) else []
-    rows = table_of([*facts(learner).items()])
-    args.terminal.report(plain, rows, _weights(learner), *findings)
+    about = args.terminal.beside([*facts(learner).items()])
+    args.terminal.report(plain, about, _weights(learner), *findings)
     return 0
 
 

@@ -6,16 +6,15 @@ import json
 import math
 import os
 import re
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
-from rich.text import Text
 
 from structsvm.errors import printable
 from structsvm.support.progress import watching
@@ -48,21 +47,23 @@ class Terminal:
     parts: list[Any] | None = None
     """The results of a command that is run for each of several parts of its input."""
 
-    def report(self, plain: Any, *readable: RenderableType) -> None:
+    def report(self, plain: Any, *readable: str) -> None:
         """Print the result of the command: ``plain`` as JSON, or else what people read."""
         if self.parts is not None:
             self.parts.append(plain)
         elif self.as_json:
             self.out.file.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
-        if self.as_json:
-            return
-        for part in readable:
-            if isinstance(part, str):
-                self.out.print(printable(part), soft_wrap=True)
-            else:
-                with self.out.capture() as drawn:
-                    self.out.print(part)
-                self.out.file.write(re.sub(" +$", "", drawn.get(), flags=re.MULTILINE))
+        for text in () if self.as_json else readable:
+            self.out.print(printable(text), soft_wrap=True)
+
+    def beside(self, rows: Sequence[tuple[str, str]]) -> str:
+        """Names, and beside them what is said of them, which may take several lines."""
+        start = max(len(printable(name)) for name, _ in rows) + 2
+        shape: Any = {"width": max(self.out.width, 2 * start), "subsequent_indent": " " * start}
+        return "\n".join(
+            textwrap.fill(f"{printable(name):<{start}}{printable(said)}", **shape)
+            for name, said in rows
+        )
 
     def note(self, text: str) -> None:
         """Tell something that helps but is not the result."""
@@ -125,13 +126,3 @@ class Terminal:
 
         with progress if live else nullcontext(), watching(tell):
             yield
-
-
-def table_of(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
-    """Names, and beside them what is said of them, which may take several lines."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style=style, no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(printable(name), value if isinstance(value, Text) else printable(value))
-    return table

@@ -13,7 +13,7 @@ import structsvm
 from structsvm import load
 from structsvm.cli import main
 from structsvm.cli.inputs import as_typed
-from structsvm.cli.terminal import Terminal, console, table_of
+from structsvm.cli.terminal import Terminal, console
 from structsvm.cli.usage import build_parser
 from structsvm.problems.change_point import ChangePoint
 from structsvm.support.tables import ShortTable
@@ -325,7 +325,7 @@ def terminal():
     "tell",
     [
         lambda terminal: terminal.report(None, HOSTILE),
-        lambda terminal: terminal.report(None, table_of([(HOSTILE, "feature")])),
+        lambda terminal: terminal.report(None, terminal.beside([(HOSTILE, "feature")])),
         lambda terminal: terminal.report(
             None, str(ShortTable(HOSTILE, ("feature",), ((HOSTILE,),)))
         ),
