@@ -18,11 +18,8 @@ from sklearn.model_selection import train_test_split
 from structsvm.cli.inputs import (
     InputData,
     assigned,
-    groups_of,
-    measured,
     read_for,
     refuse_if,
-    taken_to_be_independent,
     takes_images,
 )
 from structsvm.cli.predict import check_output
@@ -51,7 +48,7 @@ def run_evaluate(args: Namespace) -> int:
         check_output(args, args.output, (".html", ".htm"))
     learner, terminal = load_metric_learner(args.model), args.terminal
     inputs = read_for(learner, args, need_labels=True)
-    samples = measured(learner, inputs)
+    samples = inputs.measured(learner)
     split = "auto" if can_be_split(learner, samples, inputs.ys) else None
     refuse_if(split and args.groups, NO_GROUPS)
     about = {
@@ -60,7 +57,7 @@ def run_evaluate(args: Namespace) -> int:
         **assigned(args, "", ("unseen_states",), args.command),
         "names": inputs.names,
         "times": inputs.times,
-        "groups": groups_of(inputs),
+        "groups": inputs.groups(),
         "measured": samples,
     }
     with inputs.named(), terminal.working("partitioning"):
@@ -71,7 +68,7 @@ def run_evaluate(args: Namespace) -> int:
             title = f"What {args.model.stem} is worth on {called(args.paths)}"
             page = page_of(held_out, title, result.verdict)
     if about["groups"] is None and split is None and result.verdict.is_supported:
-        terminal.note(taken_to_be_independent(inputs))
+        terminal.note(inputs.independent)
     written = {} if args.output is None else {"page": str(args.output)}
     terminal.report(result.to_dict() | written, *readable(result))
     if args.output is not None:
@@ -296,7 +293,7 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
     if in_part := [whole.inputs.names[i] for i in np.flatnonzero(~whole.data.complete)]:
         lines.append(f"not labelled in full, and so never held out: {some_of(in_part, 4)}")
     if whole.data.groups is None and not is_end:
-        lines.append(taken_to_be_independent(train.inputs))
+        lines.append(train.inputs.independent)
     return "\n".join(lines)
 
 

@@ -16,18 +16,13 @@ from structsvm.cli.inputs import (
     InputData,
     assigned,
     file_options,
-    groups_of,
-    labelled_in_part,
     learner_of,
     read,
     refuse_foreign_options,
     refuse_if,
-    save_learned,
     solver_of,
     takes_images,
     typed_files,
-    unlabelled_samples,
-    with_counts,
 )
 from structsvm.cli.predict import check_output
 from structsvm.cli.show import figure_in
@@ -79,7 +74,7 @@ def run_fit(args: Namespace) -> int:
             return _learn(learner, _files(args, problem))
         some = args.regions is not None or "chunk_column" in typed_files(args)
         inputs = read(args, problem, need_labels=not some, blanks=True)
-        return _learn(learner, labelled_in_part(inputs))
+        return _learn(learner, inputs.labelled_in_part())
 
 
 def _check_outputs(args: Namespace) -> None:
@@ -151,14 +146,14 @@ def _files(args: Namespace, problem: PartitionProblem) -> InputData:
 def _learn(learner: MetricLearner, inputs: InputData) -> int:
     args, words = inputs.args, inputs.words
     terminal = args.terminal
-    learner.set_params(problem=with_counts(inputs))
+    learner.set_params(problem=inputs.with_counts())
     with inputs.named(), terminal.working("checking"):
         training = read_training(
             learner,
             inputs.Xs,
             inputs.ys if inputs.files is None else None,
             feature_names=inputs.features,
-            groups=groups_of(inputs),
+            groups=inputs.groups(),
             called=inputs.names,
         )
     if inputs.files is not None:
@@ -187,7 +182,7 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
         f"  structsvm evaluate {args.output} PATH"
     )
     if terminal.as_json:
-        about = {"model": str(args.output), "unlabelled_samples": unlabelled_samples(inputs)}
+        about = {"model": str(args.output), "unlabelled_samples": inputs.n_unlabelled}
         terminal.report(about | described(learner))
     return INTERRUPTED if interrupted else 0
 
@@ -197,7 +192,7 @@ def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> bo
     args, terminal = inputs.args, inputs.args.terminal
 
     def keep(learned: MetricLearner) -> None:
-        save_learned(learned, inputs, args.output)
+        inputs.save(learned, args.output)
 
     baselines = None if args.baselines == "none" else args.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.

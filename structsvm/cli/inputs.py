@@ -207,15 +207,6 @@ def file_options(args: Namespace, learned: Mapping[str, Any], **asked: Any) -> F
     return FileOptions(**given, **asked, optional=frozenset(optional))
 
 
-def save_learned(learner: MetricLearner, inputs: InputData, path: Path) -> None:
-    """Save a model, with what it needs to read other files as these were read."""
-    typed = {name: value for name, value in typed_files(inputs.args).items() if name not in ONCE}
-    learner.columns_ = typed | inputs.learned
-    learner.steps_ = usual_steps(inputs.times)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(learner, path)
-
-
 def as_typed(text: str, args: Namespace) -> str:
     """Replace parameters in a message of the library by options of the command.
 
@@ -303,15 +294,6 @@ class InputData:
         ]
 
     @property
-    def learned(self) -> dict[str, Any]:
-        """What reading has learned that a model remembers."""
-        origin = self.items[0].origin
-        found: dict[str, Any] = {} if self.window == 1 else {"window": self.window}
-        if origin and origin.options.medians:
-            found["medians"] = dict(origin.options.medians)
-        return found
-
-    @property
     def times(self) -> list[TimeAxis | None]:
         return [item.time for item in self.items]
 
@@ -343,6 +325,140 @@ class InputData:
             return self.items[i].where if i < len(self) else match[0]
 
         return re.sub(rf"\b{self.problem.traits.words.whole} (\d+)\b", place, message)
+
+    def groups(self) -> list[str] | None:
+        """What --groups finds in each name; by default the folder, if it has several."""
+        pattern = self.args.groups
+        if pattern is None:
+            return self._folders()
+        try:
+            found = [re.search(pattern, name) for name in self.names]
+        except re.error as error:
+            wrong = f"--groups {pattern!r} is no regular expression: {error}"
+            raise SettingsError(wrong) from error
+        for name, match in zip(self.names, found, strict=True):
+            refuse_if(match is None, f"--groups {pattern!r} finds nothing in the name {name!r}")
+        return [match[1] if match.re.groups else match[0] for match in found if match is not None]
+
+    def _folders(self) -> list[str] | None:
+        """The outermost folder of each that not all share, or its name; None if all differ."""
+        files = [Path(os.path.abspath(item.source or item.name)) for item in self.items]
+        common = shared(file.parent for file in files)
+        depth = len(common)
+        found = [
+            file.parts[depth] if len(file.parts) > depth + 1 else name
+            for file, name in zip(files, self.names, strict=True)
+        ]
+        n = len({*found})
+        if not 1 < n < len({*files}):
+            return None
+        self.args.terminal.note(
+            f"groups: the {n} folders of {Path(*common).name}/; --groups finds others in the "
+            "paths, and --groups '.+' takes each file to be independent"
+        )
+        return found
+
+    @property
+    def independent(self) -> str:
+        """What is taken for granted where there are no groups."""
+        return (
+            f"{self.words.whole}s are taken to be independent: if several are of one person or "
+            "machine, say so with a folder for each, or with --groups, a pattern that finds whose "
+            "they are in their paths"
+        )
+
+    def labelled_in_part(self) -> InputData:
+        """The same with labels of which some may be missing, and a note of how many are."""
+        inputs, terminal = replace(self, labels=self.partial_labels()), self.args.terminal
+        labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
+        if n := inputs.n_unlabelled:
+            terminal.note(f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}")
+            known = [~unlabelled(y) for y in labels]
+            several = any(there.sum() > 1 for there in known)
+            beside = any((there[1:] & there[:-1]).any() for there in known)
+            if self.problem.traits.contiguous and several and not beside:
+                terminal.warn(
+                    "every label stands alone among unlabelled samples: if a label holds until the "
+                    "next one, fill it in, as ffill of pandas does; here the samples between are "
+                    "unlabelled"
+                )
+        names = {str(label) for y in labels for label in set(y.tolist())}
+        if doubtful := sorted(name for name in names if name.lower() in LIKE_MISSING):
+            warn(
+                f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
+                f"give missing_labels={doubtful[0]!r}",
+                DataWarning,
+            )
+        return inputs
+
+    def partial_labels(self) -> list[Any]:
+        """Return the labels of each item, together with its regions and chunks."""
+        regions = getattr(self.args, "regions", None)
+        times = dict(zip(self.names, self.times, strict=True))
+        known = {} if regions is None else read_regions(regions, times)
+        strangers = [name for name in known if name not in self.names]
+        if strangers:
+            raise DataError(
+                f"{regions}: no {self.words.whole} is called {listed(strangers)}; they are "
+                f"{listed(self.names)}"
+            )
+        labels = list(self.ys)
+        for i, (item, y) in enumerate(zip(self.items, labels, strict=True)):
+            here, chunks = known.get(item.name, []), item.chunks
+            numbers = y is not None and y.ndim == 1 and y.dtype.kind in "if"
+            is_blank = numbers and unlabelled(y).any()
+            if here or chunks is not None or is_blank or (y is None and regions is not None):
+                try:
+                    labels[i] = PartialLabels(y, regions=here, chunks=chunks)
+                except DataError as error:
+                    raise DataError(f"{item.where}: {error}") from error
+        return labels
+
+    @property
+    def n_unlabelled(self) -> int:
+        n = 0
+        for item, y in zip(self.items, self.ys, strict=True):
+            labels = y.labels if isinstance(y, PartialLabels) else y
+            n += _size(item) if labels is None else int(unlabelled(np.ravel(labels)).sum())
+        return n
+
+    def with_counts(self) -> PartitionProblem:
+        """Return the problem, with an unknown number of clusters if images differ in it."""
+        problem, name = self.problem, "cluster_count"
+        settled = name in assigned(self.args, "problem") or name not in settings_in(problem)
+        if settled or not takes_images(problem):
+            return problem
+        counts = {np.unique(y[~unlabelled(y)]).size for y in self.ys}
+        if len(counts) == 1:
+            return problem
+        self.args.terminal.note(
+            f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new "
+            "one is learned, too (--set problem.cluster_count=known leaves it to --n-clusters)"
+        )
+        return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
+
+    def measured(self, learner: MetricLearner) -> list[Sample]:
+        """Check the samples; images become graphs."""
+        with self.named(), self.args.terminal.working("checking"):
+            return self.scored(as_measured(learner, self.Xs))
+
+    def save(self, learner: MetricLearner, path: Path) -> None:
+        """Save a model, with what it needs to read other files as these were read."""
+        typed = {name: value for name, value in typed_files(self.args).items() if name not in ONCE}
+        if self.window > 1:
+            typed["window"] = self.window
+        origin = self.items[0].origin
+        if origin and origin.options.medians:
+            typed["medians"] = dict(origin.options.medians)
+        learner.columns_ = typed
+        learner.steps_ = usual_steps(self.times)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(learner, path)
+
+
+def _size(item: Recording) -> int:
+    """Samples, rows or pixels; none of what is read later."""
+    return len(item.X) if item.features else int(np.prod(item.X.shape[:2]))
 
 
 def takes_images(problem: PartitionProblem) -> bool:
@@ -430,31 +546,6 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     return found
 
 
-def labelled_in_part(inputs: InputData) -> InputData:
-    """The same with labels of which some may be missing, and a note of how many are."""
-    inputs, terminal = replace(inputs, labels=labels_with(inputs)), inputs.args.terminal
-    labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
-    if n := unlabelled_samples(inputs):
-        terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(map(_size, inputs.items)))}")
-        known = [~unlabelled(y) for y in labels]
-        several = any(there.sum() > 1 for there in known)
-        beside = any((there[1:] & there[:-1]).any() for there in known)
-        if inputs.problem.traits.contiguous and several and not beside:
-            terminal.warn(
-                "every label stands alone among unlabelled samples: if a label holds until the "
-                "next one, fill it in, as ffill of pandas does; here the samples between are "
-                "unlabelled"
-            )
-    names = {str(label) for y in labels for label in set(y.tolist())}
-    if doubtful := sorted(name for name in names if name.lower() in LIKE_MISSING):
-        warn(
-            f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
-            f"give missing_labels={doubtful[0]!r}",
-            DataWarning,
-        )
-    return inputs
-
-
 def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputData:
     """Read the files of a command, with the features of its model, and what is asked of labels."""
     problem, missing = learner.problem_, typed_files(args).get("missing")
@@ -485,12 +576,6 @@ def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputDat
     return replace(inputs, items=found, labels=None)
 
 
-def measured(learner: MetricLearner, inputs: InputData) -> list[Sample]:
-    """Check the samples; images become graphs."""
-    with inputs.named(), inputs.args.terminal.working("checking"):
-        return inputs.scored(as_measured(learner, inputs.Xs))
-
-
 def refuse_foreign_options(args: Namespace, problem: PartitionProblem) -> None:
     """Refuse options of tables for images, and options of labels without a file of labels."""
     for name in typed_files(args):
@@ -498,96 +583,3 @@ def refuse_foreign_options(args: Namespace, problem: PartitionProblem) -> None:
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
         alone = name in OF_LABELS and args.labels is None
         refuse_if(alone, f"{name}= is for a separate table of labels: give labels= as well")
-
-
-def groups_of(inputs: InputData) -> list[str] | None:
-    """The part of each name that the pattern finds; by default the folder, if it has several."""
-    pattern = inputs.args.groups
-    if pattern is None:
-        return _folders_of(inputs)
-    try:
-        found = [re.search(pattern, name) for name in inputs.names]
-    except re.error as error:
-        raise SettingsError(f"--groups {pattern!r} is no regular expression: {error}") from error
-    for name, match in zip(inputs.names, found, strict=True):
-        refuse_if(match is None, f"--groups {pattern!r} finds nothing in the name {name!r}")
-    return [match[1] if match.re.groups else match[0] for match in found if match is not None]
-
-
-def _folders_of(inputs: InputData) -> list[str] | None:
-    """The outermost folder of each that not all share, or its name; None if each has its own."""
-    files = [Path(os.path.abspath(item.source or item.name)) for item in inputs.items]
-    common = shared(file.parent for file in files)
-    depth = len(common)
-    found = [
-        file.parts[depth] if len(file.parts) > depth + 1 else name
-        for file, name in zip(files, inputs.names, strict=True)
-    ]
-    n = len({*found})
-    if not 1 < n < len({*files}):
-        return None
-    inputs.args.terminal.note(
-        f"groups: the {n} folders of {Path(*common).name}/; --groups finds others in the paths, "
-        "and --groups '.+' takes each file to be independent"
-    )
-    return found
-
-
-def taken_to_be_independent(inputs: InputData) -> str:
-    return (
-        f"{inputs.words.whole}s are taken to be independent: if several are of one person or "
-        "machine, say so with a folder for each, or with --groups, a pattern that finds whose they "
-        "are in their paths"
-    )
-
-
-def labels_with(inputs: InputData) -> list[Any]:
-    """Return the labels of each item, together with its regions and chunks."""
-    regions = getattr(inputs.args, "regions", None)
-    times = dict(zip(inputs.names, inputs.times, strict=True))
-    known = {} if regions is None else read_regions(regions, times)
-    strangers = [name for name in known if name not in inputs.names]
-    if strangers:
-        raise DataError(
-            f"{regions}: no {inputs.words.whole} is called {listed(strangers)}; they are "
-            f"{listed(inputs.names)}"
-        )
-    labels = list(inputs.ys)
-    for i, (item, y) in enumerate(zip(inputs.items, labels, strict=True)):
-        here, chunks = known.get(item.name, []), item.chunks
-        is_blank = y is not None and y.ndim == 1 and y.dtype.kind in "if" and unlabelled(y).any()
-        if here or chunks is not None or is_blank or (y is None and regions is not None):
-            try:
-                labels[i] = PartialLabels(y, regions=here, chunks=chunks)
-            except DataError as error:
-                raise DataError(f"{item.where}: {error}") from error
-    return labels
-
-
-def with_counts(inputs: InputData) -> PartitionProblem:
-    """Return the problem, with an unknown number of clusters if images differ in it."""
-    problem, name = inputs.problem, "cluster_count"
-    settled = name in assigned(inputs.args, "problem") or name not in settings_in(problem)
-    if settled or not takes_images(problem):
-        return problem
-    counts = {np.unique(y[~unlabelled(y)]).size for y in inputs.ys}
-    if len(counts) == 1:
-        return problem
-    inputs.args.terminal.note(
-        f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new one "
-        "is learned, too (--set problem.cluster_count=known leaves it to --n-clusters)"
-    )
-    return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
-
-
-def unlabelled_samples(inputs: InputData) -> int:
-    n = 0
-    for item, y in zip(inputs.items, inputs.ys, strict=True):
-        labels = y.labels if isinstance(y, PartialLabels) else y
-        n += _size(item) if labels is None else int(unlabelled(np.ravel(labels)).sum())
-    return n
-
-
-def _size(item: Recording) -> int:
-    """Samples, rows or pixels; none of what is read later."""
-    return len(item.X) if item.features else int(np.prod(item.X.shape[:2]))

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from structsvm.cli.inputs import (
     InputData,
     assigned,
-    labels_with,
-    measured,
     read_for,
     refuse_if,
     takes_images,
@@ -351,7 +349,7 @@ def run_predict(args: Namespace) -> int:
         check_outputs(args, places(learner.problem_, output, inputs.names))
     too_many = one_file and takes_images(learner.problem_) and len(inputs) > 1
     refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
-    samples = measured(learner, inputs)
+    samples = inputs.measured(learner)
     with inputs.named():
         if args.baseline is None:
             for lost, where, share in dead_columns(learner, samples):
@@ -423,5 +421,5 @@ def _rules(inputs: InputData) -> Rules:
     if args.regions is not None:
         refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
         unlabelled = [replace(item, y=None, chunks=None) for item in inputs.items]
-        rules["known"] = labels_with(replace(inputs, items=unlabelled, labels=None))
+        rules["known"] = replace(inputs, items=unlabelled, labels=None).partial_labels()
     return rules  # type: ignore[return-value]

@@ -32,10 +32,7 @@ from structsvm.cli.evaluate import (
 from structsvm.cli.inputs import (
     InputData,
     as_typed,
-    groups_of,
-    labelled_in_part,
     read_layers,
-    save_learned,
     typed_problem,
 )
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
@@ -133,9 +130,9 @@ def _try_layer(inputs: InputData, end: float) -> None:
     """Try what was read, with the labels of one layer."""
     args, terminal, problem = inputs.args, inputs.args.terminal, inputs.problem
     model, is_chosen = args.output / MODEL, _is_chosen(args)
-    inputs = labelled_in_part(inputs)
+    inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
-        groups = groups_of(inputs)
+        groups = inputs.groups()
         about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
         data = TrainingSet.of(problem, inputs.Xs, inputs.ys, groups=groups, **about)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
@@ -283,7 +280,7 @@ class Answering:
                 prepared=list(held_out.evaluation.prepared),
             )
         with Interrupts():
-            save_learned(learner, self.train.inputs, self.model)
+            self.train.inputs.save(learner, self.model)
             write_atomically(self.args.output / "report.html", printable(page).encode())
             write_folder(self.args.output / PREDICTED, inputs, answers)
         command = f"{predict} --baseline {baseline}" if baseline else predict
@@ -400,7 +397,7 @@ def _learn_from_all(
     with inputs.named(), terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])
     with Interrupts():
-        save_learned(learner, inputs, path)
+        inputs.save(learner, path)
     called = words_of_training(learner)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
