@@ -49,6 +49,8 @@ CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
 class Parser(argparse.ArgumentParser):
     """Argparse that says which word was probably meant, and to which command an option belongs."""
 
+    commands: Mapping[str, Parser]
+
     def __init__(self, **settings: Any) -> None:
         as_written = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=as_written, **settings)
@@ -71,12 +73,6 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         # At once, so that a full disk is an error.
         print(printable(message), end="", file=file or sys.stderr, flush=True)
-
-    @property
-    def commands(self) -> dict[str, Parser]:
-        """The parsers of the commands."""
-        (action,) = (one for one in self._actions if isinstance(one.choices, dict))
-        return action.choices  # type: ignore[return-value]
 
     def options_of(self, command: str) -> dict[str, str]:
         """The options of a command by the parameter that each sets."""
@@ -438,6 +434,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
     parsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    parser.commands = parsers.choices
     known = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
     for command in COMMANDS:
         own = parsers.add_parser(

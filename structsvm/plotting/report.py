@@ -7,6 +7,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from importlib.resources import files
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample, Words
-from structsvm.data.samples import Counts, asked_counts, label_values, numbered, unknown_labels
+from structsvm.data.samples import asked_counts, label_values, numbered, unknown_labels
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning, without_warnings
@@ -29,7 +30,7 @@ from structsvm.graphs.images import as_list, is_picture, pixels_of
 from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
+from structsvm.partitions.equivalence import matched_labels
 from structsvm.plotting.samples import as_file, cluster_names, overlay, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.plotting.words import (
@@ -47,7 +48,10 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite
 from structsvm.support.lazy import __version__
 
-SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
+ASSETS = (
+    *("page.html", "page.css"),
+    *("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js"),
+)
 
 
 MARGINS = 3_000_000
@@ -92,30 +96,19 @@ class HeldOut:
         if found is None:
             with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
                 found = evaluate(learner, Xs, ys, **given)
-        K = asked_counts(given.get("n_clusters"), found.truths)
-        changes = _changes(learner, found.prepared, found.guesses["learned"], K)
+        changes: list[list[dict[str, Any]]] = []
+        samples, guesses = found.prepared, found.guesses["learned"]
+        work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, guesses, strict=True))
+        if learner.problem_.traits.contiguous and work <= MARGINS:
+            K = asked_counts(given.get("n_clusters"), found.truths)
+            # Warnings were given when they were partitioned; margins are of exact oracles alone.
+            with without_warnings(DataWarning), suppress(DataError):
+                changes = [table[1:] for table in learner.predict_segments(samples, K)]
         images = _images(Form.given_to(learner, Xs).samples, found.measured)
         if not images:  # a graph may have been made of one
             words = learner.problem_.traits.words
             found = replace(found, verdict=replace(found.verdict, words=words))
         return cls(learner, found, images, changes)
-
-
-def _changes(
-    learner: MetricLearner,
-    samples: Sequence[Sample],
-    found: Sequence[EquivalenceMatrix],
-    n_clusters: Counts,
-) -> list[list[dict[str, Any]]]:
-    work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, found, strict=True))
-    if not learner.problem_.traits.contiguous or work > MARGINS:
-        return []
-    try:
-        with without_warnings(DataWarning):  # which were given when they were partitioned
-            tables = learner.predict_segments(samples, n_clusters)
-    except DataError:  # of an oracle that is not exact
-        return []
-    return [table[1:] for table in tables]
 
 
 def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
@@ -226,18 +219,19 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
         "made": made_in_words(learner),
         "version": __version__,
     }
+    folder = files("structsvm.plotting") / "assets"
+    page, css, *js = ((folder / name).read_text(encoding="utf-8") for name in ASSETS)
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
-    parts = {
-        "css": _asset("page.css"),
-        "js": "\n".join(map(_asset, SCRIPTS)),
+    filled = {name: html.escape(text) for name, text in texts.items()} | {
+        "css": css,
+        "js": "\n".join(js),
         "data": data,
         "state": state,
         "notes": "\n".join(said),
         "findings": _findings(held_out.diagnosis),
     }
-    filled = {name: html.escape(text) for name, text in texts.items()} | parts
     # In one pass: what is filled in is not read again.
-    return FIELD.sub(lambda match: filled[match[1]], _asset("page.html"))
+    return FIELD.sub(lambda match: filled[match[1]], page)
 
 
 def _findings(diagnosis: Diagnosis) -> str:
@@ -257,10 +251,6 @@ def _gains(verdict: Verdict) -> str:
         return "mean and 95 % interval. Right of zero, learning pays."
     noun = "group" if verdict.grouped else verdict.words.whole
     return f"the mean. {counted(n, noun).capitalize()} cannot say how far from it others would be."
-
-
-def _asset(name: str) -> str:
-    return (files("structsvm.plotting") / "assets" / name).read_text(encoding="utf-8")
 
 
 # ---- everything the page of a report shows, as plain values
