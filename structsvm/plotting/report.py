@@ -312,8 +312,6 @@ def notes(held_out: HeldOut) -> list[str]:
         found.append(
             f"Not tuned when this metric was learned, and so not compared: {', '.join(missing)}."
         )
-    if not learner.converged_:
-        found.append(f"Learning did not converge: {learner.solution_.status.value}.")
     return found
 
 
@@ -322,22 +320,20 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
     weights, one_by_one = np.diag(B), is_diagonal(B)
     order = np.argsort(-weights, kind="stable")
     cells = order[:CELLS]
+
+    def short(values: Any) -> Any:
+        """Five digits are enough for a picture."""
+        return np.vectorize(lambda value: float(f"{value:.5g}"), otypes=[float])(values).tolist()
+
     return {
         "n_features": len(names),
         "unit": f"Weight of a feature against {unit_in_words(learner)}",
         "words": spectrum_in_words(learner).capitalize() + ".",
-        "weights": [{"name": names[j], "weight": _short(weights[j])} for j in order[:WEIGHTS]],
-        "others": _short(weights[order[WEIGHTS:]].sum()),
-        "matrix": None
-        if one_by_one
-        else [[_short(v) for v in row] for row in B[np.ix_(cells, cells)]],
-        "eigenvalues": [] if one_by_one else [_short(value) for value in eigenvalues(learner)],
+        "weights": [{"name": names[j], "weight": short(weights[j])} for j in order[:WEIGHTS]],
+        "others": short(weights[order[WEIGHTS:]].sum()),
+        "matrix": None if one_by_one else short(B[np.ix_(cells, cells)]),
+        "eigenvalues": [] if one_by_one else short(eigenvalues(learner)),
     }
-
-
-def _short(value: float) -> float:
-    """Five digits are enough for a picture."""
-    return float(f"{value:.5g}")
 
 
 SHOWN = 3  # wrong labellings, of those that weigh most
@@ -390,8 +386,8 @@ def pictures_of(held_out: HeldOut) -> dict[str, Any]:
     if held_out.images:
         kind, draw = "images", _image
     elif held_out.learner.problem_.traits.contiguous:
-        states = _States.of(held_out)
-        kind, draw, marks = "recordings", partial(_recording, states), states.marks
+        states = _states(held_out)
+        kind, draw, marks = "recordings", partial(_recording, states), states[1]
     else:
         kind, draw = "tables", _points
         views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
@@ -399,48 +395,42 @@ def pictures_of(held_out: HeldOut) -> dict[str, Any]:
     return {"kind": kind, "views": views, "states": marks, "each": each}
 
 
-@dataclass(frozen=True, eq=False)
-class _States:
-    """The states of all recordings, by number."""
-
-    names: dict[Any, int]
-    """None for a segment without a name, which has a number as well."""
-    marks: list[dict[str, Any]]
-    """Name, colour and hatch of each."""
-    truths: Sequence[NDArray[Any]] | None
-    """Name of each true state, (T_i,) each, if the labels are names."""
-
-    @classmethod
-    def of(cls, held_out: HeldOut) -> _States:
-        found, learned = held_out.evaluation, state_marks(held_out.learner)
-        if not found.states:
-            return cls({}, [], None)
-        sizes = [sample.n_samples for sample in found.prepared]
-        truths = read_names(found.labels, sizes, held_out.words.whole)
-        labels = chain(*found.states.values(), truths or ())
-        seen = {name for y in labels for name in y.tolist()}
-        others = [*sorted(seen - learned.keys() - {None}, key=str), None]
-        names = {name: k for k, name in enumerate((*learned, *others))}
-        marks = []
-        for name in names:
-            mark, shown = learned.get(name, NO_STATE), None if name is None else str(name)
-            look = {"color": mark.color, "ink": mark.ink, "hatch": HATCHES.index(mark.hatch)}
-            marks.append({"name": shown, **look, "learned": name in learned})
-        return cls(names, marks, truths)
+States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | None]
+"""Number of each state, its look, and the names of true ones, (T_i,) each, if labels are names."""
 
 
-def _recording(states: _States, held_out: HeldOut, i: int) -> dict[str, Any]:
+def _states(held_out: HeldOut) -> States:
+    """The states of all recordings; a segment without a name has a number as well."""
+    found, learned = held_out.evaluation, state_marks(held_out.learner)
+    if not found.states:
+        return {}, [], None
+    sizes = [sample.n_samples for sample in found.prepared]
+    truths = read_names(found.labels, sizes, held_out.words.whole)
+    labels = chain(*found.states.values(), truths or ())
+    seen = {name for y in labels for name in y.tolist()}
+    others = [*sorted(seen - learned.keys() - {None}, key=str), None]
+    numbers = {name: k for k, name in enumerate((*learned, *others))}
+    marks = []
+    for name in numbers:
+        mark, shown = learned.get(name, NO_STATE), None if name is None else str(name)
+        look = {"color": mark.color, "ink": mark.ink, "hatch": HATCHES.index(mark.hatch)}
+        marks.append({"name": shown, **look, "learned": name in learned})
+    return numbers, marks, truths
+
+
+def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
     """Traces, segment ends and states."""
-    found, sample = held_out.evaluation, held_out.evaluation.prepared[i]
+    (number_of, _, true_names), found = states, held_out.evaluation
+    sample = found.prepared[i]
     truth, labels = found.truths[i], np.asarray(found.labels[i])
     bins = int(np.clip(VALUES / (4 * TRACES * len(found.prepared)), *BINS))
     columns = zip(*traces(held_out.learner, found.measured[i], sample, TRACES), strict=True)
     ends = {"true": truth.breakpoints}
     ends |= {name: Ms[i].breakpoints for name, Ms in found.guesses.items()}
     named = {name: each[i] for name, each in found.states.items()}
-    if states.truths is not None:
-        named["true"] = states.truths[i]
-    numbers = {name: [states.names[y[t - 1]] for t in ends[name]] for name, y in named.items()}
+    if true_names is not None:
+        named["true"] = true_names[i]
+    numbers = {name: [number_of[y[t - 1]] for t in ends[name]] for name, y in named.items()}
     changes = held_out.changes[i] if held_out.changes else ()
     known = labels.size == truth.n_samples
     return {
