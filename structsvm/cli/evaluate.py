@@ -80,9 +80,8 @@ def run_evaluate(args: Namespace) -> int:
 def called(paths: Sequence[str]) -> str:
     """What a person calls a file, a folder, or the place of several."""
     place = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
-    while set("*?[") & set(place.name):
-        place = place.parent
-    return place.stem if place.is_file() else place.name
+    named = next(one for one in (place, *place.parents) if not set("*?[") & set(one.name))
+    return named.stem if named.is_file() else named.name
 
 
 def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:

@@ -10,7 +10,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,15 +132,11 @@ def typed_problem(args: Namespace) -> PartitionProblem:
             "unless --missing impute puts the median of their column there",
         )
         given["missing"] = "mask"
-    required = [
-        one.name
-        for one in fields(cls)
-        if one.init and one.default is MISSING and one.default_factory is MISSING
-    ]
-    needed = {name: given.pop(name) for name in required if name in given}
+    known = [one.name for one in fields(cls) if one.init]
+    own = {setting: given.pop(setting) for setting in known if setting in given}
     others = {f"problem__{setting.replace('.', '__')}": v for setting, v in given.items()}
     try:
-        learner = MetricLearner(cls(**needed)).set_params(**others)
+        learner = MetricLearner(cls(**own)).set_params(**others)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"problem {name}: {error}") from error
     problem: PartitionProblem = learner.problem
