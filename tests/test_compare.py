@@ -84,16 +84,3 @@ def test_a_solver_that_does_not_suit_is_left_out_or_refused(data):
     assert "strongly convex" in found.refused["frank-wolfe"]
     with pytest.raises(SettingsError, match="mine: BlockFrankWolfe needs a strongly convex"):
         compare_solvers(ChangePoint(), *data, {"mine": BlockFrankWolfe()}, **settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"regularizer": "l0"}, "regularizer must be"),
-        ({"lam": 0.0}, "lam must be > 0"),
-        ({"metric": "cosine"}, "metric must be"),
-    ],
-)
-def test_settings_that_make_no_sense(data, settings, message):
-    with pytest.raises(SettingsError, match=message):
-        compare_solvers(ChangePoint(), *data, **settings)

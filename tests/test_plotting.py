@@ -131,17 +131,6 @@ class TestSegmentation:
             weights = np.abs(learner.metric_.factor.T[heaviest])
             assert named == [NAMES[j] for j in np.argsort(-weights)[:2]]
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"n_clusters": "true"}, "needs the true labels"),
-            ({"n_clusters": "some"}, "must be an integer, None or 'true', .*, got 'some'"),
-        ],
-    )
-    def test_settings_that_cannot_be(self, learner, ax, options, message):
-        with pytest.raises(SettingsError, match=message):
-            plot_segmentation(learner, XS[0], ax=ax, **options)
-
     def test_times_are_those_of_the_recording_and_dates_do_not_overlap(self, learner, tmp_path):
         dates = pd.date_range("2024-03-30 20:00", periods=200, freq="h", tz="Europe/Berlin")
         recording = replace(RECORDINGS[0], time=time_axis(dates, 200))
