@@ -544,8 +544,9 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
 
 def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputData:
     """Read the files of a command, with the features of its model, and what is asked of labels."""
-    problem, missing = learner.problem_, typed_files(args).get("missing")
-    masks, imputes = getattr(problem, "missing", None) == "mask", "medians" in learner.columns_
+    problem, learned = learner.problem_, getattr(learner, "columns_", {})
+    missing = typed_files(args).get("missing")
+    masks, imputes = getattr(problem, "missing", None) == "mask", "medians" in learned
     other = ", or give missing='interpolate'" if missing == "mask" else ""
     refuse_if(
         (missing == "mask" and not masks) or (missing == "impute" and not imputes),

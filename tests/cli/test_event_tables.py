@@ -240,13 +240,14 @@ def test_try_learns_each_layer_from_the_same_arrays(run, tmp_path, monkeypatch):
     labels = written(tmp_path / "all.tsv", ["recording", "event", "start", "end"], rows, sep="\t")
     tried = {}
 
-    def try_layer(inputs, args, terminal, end):
+    def try_layer(inputs, end):
+        args = inputs.args
         tried[args.output.name] = inputs
         if len(tried) == 3:
             raise DataError("too few, give label_column=")
         loss = {"loss": 0.5}
         plain = {"predicted_with": "learned", "learned": loss, "verdict": {"sentence": "Yes. No."}}
-        terminal.report({**plain, "report": "r.html"}, "the table")
+        args.terminal.report({**plain, "report": "r.html"}, "the table")
 
     monkeypatch.setattr(try_out, "_try_layer", try_layer)
     data = [tmp_path / f"{one.name}.csv" for one in TRAIN[:3]]
