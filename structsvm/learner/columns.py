@@ -34,10 +34,6 @@ EXPLAINED = 1 - 1e-9
 
 
 class Fitted(Protocol):
-    problem: Any
-    random_state: int | None
-    backend: Any
-    n_jobs: int | None
     problem_: PartitionProblem
     inputs_: Any
     metric_: Metric

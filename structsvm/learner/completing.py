@@ -262,8 +262,16 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
         "label more, or longer ones",
         DataWarning,
     )
-    factor = alone.metric.factor
-    found = _calibrate_to_rate(factor, data)
+    factor, parts = alone.metric.factor, data.parts
+    changes = parts.weights @ [M.n_clusters - 1.0 for M in parts.truths]
+    rate = changes / (parts.weights @ [M.n_samples - 1.0 for M in parts.truths])
+    sizes = [known.n_samples - 1.0 for known in data.labels]
+    expected = rate * np.average(sizes, weights=data.weights)
+    by_loss = calibrate_known(factor, data)
+    Zs, oracles = in_metric(data.samples, factor), [data.problem.decoder(x) for x in data.samples]
+    changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
+    here = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
+    found = replace(by_loss, criterion=np.abs(np.log((here + 1.0) / (expected + 1.0))))
     return replace(alone, calibration=found, metric=found.metric(factor))
 
 
@@ -394,20 +402,6 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     penalties = penalty_grid(float(scatter / changes))
     oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
     return calibrate_by(oracles, Zs, losses, penalties, weights)
-
-
-def _calibrate_to_rate(factor: Floats, data: TrainingSet) -> Calibration:
-    """The price that finds as many changes per second as the labelled stretches have."""
-    parts = data.parts
-    changes = parts.weights @ [M.n_clusters - 1.0 for M in parts.truths]
-    rate = changes / (parts.weights @ [M.n_samples - 1.0 for M in parts.truths])
-    sizes = [known.n_samples - 1.0 for known in data.labels]
-    expected = rate * np.average(sizes, weights=data.weights)
-    by_loss = calibrate_known(factor, data)
-    Zs, oracles = in_metric(data.samples, factor), [data.problem.decoder(x) for x in data.samples]
-    changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
-    found = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
-    return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
 
 
 def _gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:

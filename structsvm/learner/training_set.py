@@ -331,7 +331,8 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
     shown: dict[Hashable, set[int]] = {}
     labels, shows_more = data.item_labels or [()] * len(data), []
     for i in drawn.tolist():
-        names = _names(labels[i], data.samples[i].n_samples)
+        values = labels_of_items(labels[i], data.samples[i].n_samples)
+        names = set() if values is None else {*values[~missing_labels(values)].tolist()}
         groups = [shown.setdefault(name, set()) for name in names]
         shows_more.append(any(len(group) < 2 and units[i] not in group for group in groups))
         for group in groups:
@@ -339,12 +340,6 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
     order = drawn[np.argsort(~np.array(shows_more), kind="stable")]
     count = int((np.cumsum(sizes[order]) <= max_bytes).sum())
     return np.sort(order[: max(count, 2)])
-
-
-def _names(y: Any, T: int) -> Sequence[Hashable]:
-    """The labels of a sample that has one for each item; none of breakpoints."""
-    values = labels_of_items(y, T)
-    return [] if values is None else list(dict.fromkeys(values[~missing_labels(values)].tolist()))
 
 
 # ---- the stage from samples as measured to what the metric sees: features, then standardisation

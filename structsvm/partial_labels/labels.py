@@ -264,7 +264,8 @@ def _refuse_clashing_counts(
         if may < q - p:
             few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
             counts.append((p, q, 0, may, few))
-    names = list(dict.fromkeys(name for *_, name in sorted(_clashing(counts), key=_where) if name))
+    cycle = sorted(_clashing(counts), key=lambda edge: min(edge[:2]))
+    names = list(dict.fromkeys(name for *_, name in cycle if name))
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")
     if names:
@@ -300,10 +301,6 @@ def _clashing(counts: Sequence[Count]) -> list[Edge]:
             while cycle[-1][0] != point:
                 cycle.append(last[cycle[-1][0]])
             return cycle
-
-
-def _where(edge: Edge) -> int:
-    return min(edge[:2])
 
 
 def _refuse_overlap(regions: Sequence[Region]) -> None:
