@@ -13,26 +13,10 @@ from types import FrameType
 from typing import Any
 
 __all__ = [
-    "CertificateError",
-    "CheckpointError",
-    "CheckpointWarning",
-    "DataError",
-    "DataWarning",
-    "DownloadError",
-    "LearningError",
-    "MasterError",
-    "MissingExtraError",
-    "ModelFileError",
-    "OracleError",
-    "OracleWarning",
-    "PluginError",
-    "SettingsError",
-    "StructSVMError",
-    "VerdictWarning",
-    "about",
-    "printable",
-    "refuse",
-    "warn",
+    *("CertificateError", "CheckpointError", "CheckpointWarning", "DataError", "DataWarning"),
+    *("DownloadError", "LearningError", "MasterError", "MissingExtraError", "ModelFileError"),
+    *("OracleError", "OracleWarning", "PluginError", "SettingsError", "StructSVMError"),
+    *("VerdictWarning", "about", "printable", "refuse", "warn"),
 ]
 
 CALLERS = ("sklearn", "joblib", "contextlib")

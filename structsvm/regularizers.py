@@ -204,12 +204,10 @@ class Trace(_Weighted):
 
     def _linear(self, space: WeightSpace) -> Floats:
         """The gradient, once it is sure that the trace is nonnegative."""
-        factors = space.factors if isinstance(space, Product) else (space,)
-        for factor in factors:
+        for factor in space.factors if isinstance(space, Product) else (space,):
             if isinstance(factor, Free):
-                raise SettingsError(
-                    f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
-                )
+                said = f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
+                raise SettingsError(said)
         return self.weight * space.identity()
 
 
@@ -241,8 +239,7 @@ class Custom(_Weighted):
     def value(self, w: Floats, space: WeightSpace) -> float:
         import cvxpy as cp
 
-        value = self._checked(cp.Constant(space.to_metric(w))).value
-        return float(self.weight * value)
+        return float(self.weight * self._checked(cp.Constant(space.to_metric(w))).value)
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         omega: cp.Expression = self.weight * self._checked(B)
@@ -254,18 +251,12 @@ class Custom(_Weighted):
         return 0.0 if self._checked(B).is_nonneg() else -np.inf
 
     def _checked(self, B: Any) -> Any:
-        expression = self.expression(B)
         import cvxpy as cp
 
-        if not (
-            isinstance(expression, cp.Expression)
-            and expression.is_scalar()
-            and expression.is_convex()
-        ):
-            raise SettingsError(
-                f"a Custom regularizer must be a scalar convex cvxpy expression, got {expression}"
-            )
-        return expression
+        found = self.expression(B)
+        fits = isinstance(found, cp.Expression) and found.is_scalar() and found.is_convex()
+        refuse_unless(fits, "a Custom regularizer", "a scalar convex cvxpy expression", found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -290,11 +281,11 @@ class Separable(Regularizer):
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """Return the sum of the expressions of the parts; ``B`` is the first part of a metric."""
         assert isinstance(space, Product)
-        ends = np.cumsum([0] + [factor.dim for factor in space.factors])
-        terms = []
-        for k, (part, factor) in enumerate(zip(self.parts, space.factors, strict=True)):
-            block = w[int(ends[k]) : int(ends[k + 1])]
-            seen = B if k == 0 and space.metric_first else factor.to_metric(block)
+        terms, end = [], 0
+        for part, factor in zip(self.parts, space.factors, strict=True):
+            begin, end = end, end + factor.dim
+            block = w[begin:end]
+            seen = B if begin == 0 and space.metric_first else factor.to_metric(block)
             terms.append(part.as_cvxpy(seen, block, factor))
         return sum(terms[1:], start=terms[0])
 
@@ -302,12 +293,13 @@ class Separable(Regularizer):
         return Separable(tuple(part.scaled(factor) for part in self.parts))
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
-        blocks = self._blocks(np.empty(space.dim), space)
-        forms = [form for p, _, s in blocks if (form := p.as_quadratic(s)) is not None]
-        if len(forms) < len(self.parts):
-            return None
-        columns = zip(*((form.curvature, form.center, form.linear) for form in forms), strict=True)
-        return Quadratic(*map(np.concatenate, columns))
+        columns = []
+        for part, _, factor in self._blocks(np.empty(space.dim), space):
+            form = part.as_quadratic(factor)
+            if form is None:
+                return None
+            columns.append((form.curvature, form.center, form.linear))
+        return Quadratic(*map(np.concatenate, zip(*columns, strict=True)))
 
     def floor(self, space: WeightSpace) -> float:
         return sum(p.floor(s) for p, _, s in self._blocks(np.empty(space.dim), space))

@@ -13,14 +13,14 @@ import pytest
 
 from structsvm import ChangePoint
 from structsvm.data.sample import Sample
-from structsvm.masters.base import Cut, Master, WorkingSet, clean_multipliers
+from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.newton import master_from
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
-from structsvm.solvers.auto import SOLVER_NAMES, solver_from
+from structsvm.solvers.auto import CONVEX, solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
@@ -36,7 +36,7 @@ MASTERS = tuple(map(master_from, NAMES))
 
 
 def test_every_convex_solver_and_every_master_is_compared():
-    assert {type(solver_from(name)) for name in SOLVER_NAMES} == set(map(type, SOLVERS))
+    assert {type(solver_from(name)) for name in CONVEX} == set(map(type, SOLVERS))
     ours = {kind for kind in Master.__subclasses__() if "structsvm" in kind.__module__}
     assert ours == {type(master) for master in MASTERS}
 
@@ -174,7 +174,8 @@ def test_a_lower_bound_is_below_the_exact_dual_value_of_any_multipliers(offset, 
                 cuts.add([Cut(i, weight * risk.problem.loss(y, M), weight * phi)])
                 chosen += [(i, k)] * (len(cuts) - len(chosen))
         for size in (1e-3, 1.0, 1e3):
-            alpha = clean_multipliers(size * rng.standard_normal(len(cuts)), cuts)
+            given = MasterSolution(risk.null, size * rng.standard_normal(len(cuts)), "")
+            alpha = checked(given, risk, cuts).multipliers
             bound, _ = lower_bound(risk, cuts, alpha, np.inf, truths)
             value = exact.dual(alpha, chosen)
             assert Fraction(bound) <= max(value, Fraction(0))

@@ -14,7 +14,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problem import Separation
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solution import relative_gap
-from structsvm.solvers.auto import SOLVER_NAMES, solver_from
+from structsvm.solvers.auto import CONVEX, solver_from
 from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
@@ -164,7 +164,7 @@ def test_a_run_repeats_itself(name):
 
 def test_a_solver_by_name():
     stopping = Stopping(0.5)
-    made = [solver_from(name, stopping, "clarabel") for name in SOLVER_NAMES[:3]]
+    made = [solver_from(name, stopping, "clarabel") for name in list(CONVEX)[:3]]
     plain = CuttingPlane(stopping, "n", CvxpyMaster("clarabel"))
     assert made == [plain, plain, CuttingPlane(stopping, "one", CvxpyMaster("clarabel"))]
     assert solver_from("auto", stopping, slack="one") == CuttingPlane(stopping, "one")

@@ -88,15 +88,14 @@ class WorkingSet:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes, which does without the labellings."""
-        held = {name: room[: len(self)] for name, room in self._room.items()}
+        held = {name: getattr(self, name) for name in self._room}
         return held | {"labellings": as_objects(self._labellings)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold the cuts of another working set and nothing else."""
         self._room = {name: np.array(state[name], dtype=a.dtype) for name, a in self._room.items()}
-        planes = zip(
-            *(self._room[name] for name in ("groups", "intercepts", "slopes")), strict=True
-        )
+        columns = (self._room[name] for name in ("groups", "intercepts", "slopes"))
+        planes = zip(*columns, strict=True)
         self._keys = [hash((int(g), float(at), slope.tobytes())) for g, at, slope in planes]
         self._labellings = list(state.get("labellings", [None] * len(self._keys)))
         self._show()
@@ -115,10 +114,20 @@ class WorkingSet:
         """Add the cuts that are not here yet; how many were new."""
         before, known = len(self), set(self._keys)
         for cut in cuts:
-            key = _key(cut)
-            if key not in known:
-                known.add(key)
-                self._append(cut, key)
+            key, n = hash((cut.group, cut.intercept, cut.slope.tobytes())), len(self)
+            if key in known:
+                continue
+            known.add(key)
+            if n == self._room["groups"].size:
+                for name, array in self._room.items():
+                    shape = max(16, n + n // 2), *array.shape[1:]
+                    self._room[name] = np.empty(shape, dtype=array.dtype)
+                    self._room[name][:n] = array  # the rest takes no memory before it is written
+            new = {"slopes": cut.slope, "intercepts": cut.intercept, "groups": cut.group}
+            for name, array in self._room.items():
+                array[n] = new.get(name, 0)
+            self._labellings.append(cut.labellings)
+            self._keys.append(key)
         self._show()
         return len(self) - before
 
@@ -186,19 +195,6 @@ class WorkingSet:
         self._keys = [self._keys[k] for k in which]
         self._show()
 
-    def _append(self, cut: Cut, key: int) -> None:
-        n = len(self)
-        if n == self._room["groups"].size:
-            for name, array in self._room.items():
-                larger = np.empty((max(16, n + n // 2), *array.shape[1:]), dtype=array.dtype)
-                larger[:n] = array  # the rest takes no memory before it is written
-                self._room[name] = larger
-        new = {"slopes": cut.slope, "intercepts": cut.intercept, "groups": cut.group}
-        for name, array in self._room.items():
-            array[n] = new.get(name, 0)
-        self._labellings.append(cut.labellings)
-        self._keys.append(key)
-
 
 def as_objects(items: Sequence[Any]) -> NDArray[Any]:
     """A vector of objects, whatever they are."""
@@ -206,10 +202,6 @@ def as_objects(items: Sequence[Any]) -> NDArray[Any]:
     for place, item in enumerate(items):
         found[place] = item
     return found
-
-
-def _key(cut: Cut) -> int:
-    return hash((cut.group, cut.intercept, cut.slope.tobytes()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,15 +277,8 @@ def acceptable(tol: float) -> float:
     return max(tol, min(1e3 * tol, 1e-6))
 
 
-def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
-    """Clip to ``>= 0`` and scale every group down to a sum of at most 1."""
-    alpha = np.maximum(np.where(np.isfinite(multipliers), multipliers, 0.0), 0.0)
-    sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
-    return np.asarray(alpha / np.maximum(sums, 1.0)[cuts.groups])
-
-
 def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
-    """Project and clip an answer, or raise MasterError if it has wrong shapes or is not finite."""
+    """Project and clip an answer, and scale the multipliers of groups down to sums of at most 1."""
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
     fits = w.shape == (risk.space.dim,) and alpha.shape == (len(cuts),)
     if not (fits and np.isfinite(w).all()):
@@ -302,4 +287,6 @@ def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> Mast
             f"{risk.space.dim} weights and {len(cuts)} cuts, or no finite weight"
         )
     w = w if answer.is_projected else risk.space.project(w)
-    return replace(answer, w=w, multipliers=clean_multipliers(alpha, cuts))
+    alpha = np.maximum(np.where(np.isfinite(alpha), alpha, 0.0), 0.0)
+    sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
+    return replace(answer, w=w, multipliers=alpha / np.maximum(sums, 1.0)[cuts.groups])

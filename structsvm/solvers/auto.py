@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from structsvm.errors import SettingsError
 from structsvm.masters.base import Master
-from structsvm.masters.newton import master_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.support.checks import among, meant
 
-SOLVER_NAMES = ("auto", "cutting-plane", "one-slack", "frank-wolfe", "subgradient")
-DESCENT_NAMES = ("auto", "quasi-newton", "cccp")
-"""The names of the solvers of objectives that are not convex."""
+CONVEX: dict[str, Callable[..., Solver]] = {
+    "auto": CuttingPlane,
+    "cutting-plane": CuttingPlane,
+    "one-slack": partial(CuttingPlane, slack="one"),
+    "frank-wolfe": BlockFrankWolfe,
+    "subgradient": ProjectedSubgradient,
+}
+DESCENTS: dict[str, Callable[..., Solver]]
+DESCENTS = {"auto": QuasiNewton, "quasi-newton": QuasiNewton, "cccp": CCCP}
+"""The solvers of objectives that are not convex."""
 
 
 def solver_from(
@@ -45,29 +54,21 @@ def solver_from(
     >>> type(solver_from("auto", convex=False)).__name__
     'QuasiNewton'
     """
-    own = isinstance(name, Solver)
-    names = SOLVER_NAMES if convex else DESCENT_NAMES
-    if not own and not among(name, names):
+    kinds = CONVEX if convex else DESCENTS
+    if not isinstance(name, Solver) and not among(name, kinds):
         raise SettingsError(
-            f"solver must be a Solver or one of {list(names)}, got {name!r}{meant(name, names)}"
+            f"solver must be a Solver or one of {list(kinds)}, got {name!r}{meant(name, kinds)}"
         )
-    if own or name in ("frank-wolfe", "subgradient"):
-        for setting, value, usual in (("master", master, "auto"), ("slack", slack, "n")):
-            if value != usual:
-                raise SettingsError(
-                    f"{setting}={value!r} goes with solver='cutting-plane' and not with {name!r}: "
-                    f"leave it alone, or set it on a Solver, CuttingPlane({setting}=...)"
-                )
+    settings = {} if master == "auto" else {"master": master}
+    settings |= {} if slack == "n" else {"slack": slack}
+    if settings and name not in ("auto", "cutting-plane", "one-slack"):
+        (setting, value), *_ = settings.items()
+        raise SettingsError(
+            f"{setting}={value!r} goes with solver='cutting-plane' and not with {name!r}: "
+            f"leave it alone, or set it on a Solver, CuttingPlane({setting}=...)"
+        )
     if isinstance(name, Solver):
         return name
-    kinds: dict[str, type[BlockFrankWolfe | ProjectedSubgradient | CCCP]]
-    kinds = {"frank-wolfe": BlockFrankWolfe, "subgradient": ProjectedSubgradient, "cccp": CCCP}
-    found: Solver
-    if name in kinds:
-        found = kinds[name]()
-    elif convex:
-        slack = "one" if name == "one-slack" else slack
-        found = CuttingPlane(slack=slack, master=master_from(master))
-    else:
-        found = QuasiNewton()
-    return found if stopping is None else replace(found, stopping=stopping)
+    found: Any = kinds[name](**settings if convex else {})
+    solver: Solver = found if stopping is None else replace(found, stopping=stopping)
+    return solver

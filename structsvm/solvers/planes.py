@@ -107,6 +107,9 @@ def weakest(qualities: Iterable[Quality]) -> Quality:
     return max(qualities, key=list(Quality).index, default=Quality.EXACT)
 
 
+COLUMNS = ("_intercepts", "_slopes", "_seen")
+
+
 class PlaneCache:
     """The latest planes of every sample: labellings that are tried before an oracle is."""
 
@@ -173,18 +176,13 @@ class PlaneCache:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes."""
-        return {
-            "cache_intercepts": self._intercepts,
-            "cache_slopes": self._slopes,
-            "cache_seen": self._seen,
-            "cache_labellings": as_objects([as_objects(row) for row in self._labellings]),
-        }
+        held = {f"cache{name}": getattr(self, name) for name in COLUMNS}
+        return held | {"cache_labellings": as_objects(list(map(as_objects, self._labellings)))}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold what another cache of the same size held."""
-        self._intercepts = state["cache_intercepts"].copy()
-        self._slopes = state["cache_slopes"].copy()
-        self._seen = state["cache_seen"].copy()
+        for name in COLUMNS:
+            setattr(self, name, state[f"cache{name}"].copy())
         unknown = [[None] * self.capacity for _ in range(len(self._seen))]
         self._labellings = [list(row) for row in state.get("cache_labellings", unknown)]
 
