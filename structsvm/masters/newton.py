@@ -91,7 +91,8 @@ class NewtonMaster(Master):
             omega = request.proximal.added_to(omega)
         restricted = _Restricted(cuts, risk.space, omega)
         found = _ascend(restricted, cuts.multipliers, request.tol, self.max_steps)
-        _refuse_stalled("newton", found.relative_gap, request.tol)
+        if not found.relative_gap <= acceptable(request.tol):
+            raise MasterError(f"newton stalled at a relative gap of {found.relative_gap:.1g}")
         return MasterSolution(found.projection.w, found.alpha, "newton", is_projected=True)
 
     def _proximal_point(
@@ -125,13 +126,9 @@ class NewtonMaster(Master):
                 break
             # Where rounding keeps a subproblem from being solved, a looser bond would be worse.
             weight *= 0.1 if found.relative_gap <= max(request.tol, 0.1 * gap) else 10.0
-        _refuse_stalled("proximal newton", gap, request.tol)
+        if not gap <= acceptable(request.tol):
+            raise MasterError(f"proximal newton stalled at a relative gap of {gap:.1g}")
         return MasterSolution(w, multipliers, "proximal newton")
-
-
-def _refuse_stalled(name: str, gap: float, tol: float) -> None:
-    if not gap <= acceptable(tol):
-        raise MasterError(f"{name} stalled at a relative gap of {gap:.1g}")
 
 
 @dataclass(frozen=True)

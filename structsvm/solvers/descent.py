@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,7 +17,7 @@ from structsvm.solvers.run import Descent
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unless
-from structsvm.weights import PSD, Nonnegative, WeightSpace
+from structsvm.weights import PSD, Nonnegative
 
 logger = logging.getLogger("structsvm")
 
@@ -98,7 +97,7 @@ class _Rounds:
         self.is_solved = True
         """Whether the last model was solved to the accuracy that was asked for."""
         self.w = run.risk.start
-        self.objective, self.gradient = run.evaluate(self.w)
+        self.objective, _ = run.evaluate(self.w)
         self.scale = max(abs(self.objective), 1e-300)
 
     def step(self) -> Step:
@@ -121,12 +120,12 @@ class _Rounds:
                 return Step(label, stationary=self.is_solved, stalled=not self.is_solved)
         if not promised:
             return Step("a more precise model")
-        objective, gradient = self.run.evaluate(w)
+        objective, _ = self.run.evaluate(w)
         if objective > self.objective - SUFFICIENT * promised:
             return self._reject()
         if objective <= self.objective - 0.5 * promised:
             self.mu = max(self.mu / 2, 1e-6 * self.settings.proximal)
-        self.w, self.objective, self.gradient = w, objective, gradient
+        self.w, self.objective = w, objective
         return Step("step taken")
 
     def _solve_model(self) -> tuple[Floats, float, float]:
@@ -188,15 +187,19 @@ class QuasiNewton(Solver):
         space, start, tol = run.risk.space, run.risk.start, self.stopping.tol
 
         def value(x: Floats) -> tuple[float, Floats]:
-            w, pulled = _of_factor(x, space)
-            objective, gradient = run.evaluate(w)
-            return objective, pulled(gradient)
+            """The objective and its gradient with respect to the entries of ``L``."""
+            if not isinstance(space, PSD):
+                objective, gradient = run.evaluate(x**2)
+                return objective, 2.0 * gradient * x
+            L = x.reshape(space.order, space.order)
+            objective, gradient = run.evaluate(space.from_metric(L @ L.T))
+            return objective, np.asarray(2.0 * (space.to_metric(gradient) @ L)).ravel()
 
-        if isinstance(space, Nonnegative):
-            root = np.sqrt(start)
-        else:
+        if isinstance(space, PSD):
             values, vectors = np.linalg.eigh(space.to_metric(start))
             root = ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T).ravel()
+        else:
+            root = np.sqrt(start)
         run.evaluate(start)
         done(Step("start"))
         found = scipy_minimize(
@@ -208,20 +211,3 @@ class QuasiNewton(Solver):
             options={"maxiter": self.stopping.max_iter + 1, "gtol": tol, "ftol": tol**2},
         )
         done(Step("L-BFGS", stationary=found.success, stalled=not found.success))
-
-
-Pull = Callable[[Floats], Floats]
-"""A gradient with respect to a weight to that with respect to its factor."""
-
-
-def _of_factor(x: Floats, space: WeightSpace) -> tuple[Floats, Pull]:
-    """The weight of ``L L^T``, for the entries of ``L`` as a vector, the diagonal or all."""
-    if isinstance(space, Nonnegative):
-        return x**2, lambda gradient: 2.0 * gradient * x
-    assert isinstance(space, PSD)
-    L = x.reshape(space.order, space.order)
-
-    def pulled(gradient: Floats) -> Floats:
-        return np.asarray(2.0 * (space.to_metric(gradient) @ L)).ravel()
-
-    return space.from_metric(L @ L.T), pulled
