@@ -11,7 +11,8 @@ import scipy.linalg as sl
 from _harness import RESULTS, Goal, report, seconds
 
 from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut
-from structsvm.graphs import FeatureGraph, GraphOfImage, from_image
+from structsvm.graphs import FeatureGraph, GraphOfImage
+from structsvm.graphs.images import from_image
 from structsvm.graphs.similarity import Similarity
 from structsvm.io import images_and_labels, read_images
 from structsvm.oracles.normalized_cut import NormalizedHinge

@@ -415,7 +415,7 @@ class CutObjective(Objective):
         weights = np.ones(len(samples)) if weights is None else weights
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         graphs = [_graph(sample) for sample in samples]
-        kept = teaching(graphs, truths)
+        kept = teaching(truths)
         kappa, normalized = self.problem.loss_weight, self.problem.objective_kind == "normalized"
         kind = NormalizedHinge if normalized else PlainHinge
         return CutRisk(

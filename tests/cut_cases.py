@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from structsvm.graphs import FeatureGraph, from_adjacency
+from structsvm.graphs import FeatureGraph
+from structsvm.graphs.images import from_adjacency
 
 
 def random_graph(rng, T=30, P=4, sparse=False):

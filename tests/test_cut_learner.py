@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.graphs import FeatureGraph, GraphOfImage, from_adjacency
+from structsvm.graphs import FeatureGraph, GraphOfImage
+from structsvm.graphs.images import from_adjacency
 from structsvm.io import images_and_labels, read_images
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import decode_with, encode

@@ -19,8 +19,8 @@ from structsvm import (
 from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning
 from structsvm.features import HermiteMoments
-from structsvm.graphs import FeatureGraph, from_image, node_labels
-from structsvm.graphs.images import pixels_of
+from structsvm.graphs import FeatureGraph, node_labels
+from structsvm.graphs.images import from_image, pixels_of
 from structsvm.interop import risk_of
 from structsvm.io import read_recordings
 from structsvm.partial_labels.labels import as_partial

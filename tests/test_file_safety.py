@@ -24,7 +24,8 @@ from structsvm.errors import (
     ModelFileError,
     StructSVMError,
 )
-from structsvm.graphs import GraphOfImage, from_image, images
+from structsvm.graphs import GraphOfImage, images
+from structsvm.graphs.images import from_image
 from structsvm.io import read_images, read_recordings
 from structsvm.io.label_files import read_regions
 from structsvm.parallel import Processes

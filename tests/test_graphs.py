@@ -14,13 +14,16 @@ from structsvm.graphs import (
     GraphOfImage,
     NodeLabels,
     as_graph,
-    from_adjacency,
-    from_image,
-    from_networkx,
     node_labels,
 )
 from structsvm.graphs.graph import jaccard_distance, limit_in_words, node_codes, region_rand
-from structsvm.graphs.images import named_pixels, pixel_edges
+from structsvm.graphs.images import (
+    from_adjacency,
+    from_image,
+    from_networkx,
+    named_pixels,
+    pixel_edges,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 
 
@@ -116,7 +119,10 @@ def uneven():
             lambda: as_graph(FeatureGraph(np.eye(3), np.array([[0, 1, 0], [1, 2, 1]]))),
             r"the edge \(0, 1\) is given 2 times",
         ),
-        (lambda: as_graph(FeatureGraph(np.eye(2), nodes=("a", "a"))), "two nodes are called 'a'"),
+        (
+            lambda: as_graph(FeatureGraph(np.eye(2), nodes=("a", "a"))),
+            "the node 'a' is given 2 times",
+        ),
         (lambda: FeatureGraph(np.eye(2), regions=np.array([[0, 2]])), "from 0 to 1"),
         (
             lambda: FeatureGraph(np.full((2, 1), np.nan)),
@@ -190,8 +196,8 @@ def test_channels(image, names):
     [
         ({"nodes": "voxels"}, "nodes must be one of"),
         ({"n_superpixels": 1}, "n_superpixels must be an integer >= 2"),
-        ({"radius": 0.5}, "radius must be at least 1"),
-        ({"compactness": 0.0}, "compactness must be > 0"),
+        ({"radius": 0.5}, "radius and compactness must be at least 1"),
+        ({"compactness": 0.0}, "compactness must be at least 1 pixel, and > 0"),
     ],
 )
 def test_image_settings_are_checked(settings, message):

@@ -250,11 +250,6 @@ class TestBadFiles:
             ("regularizer", {"is": "Popen", "of": {"args": "ls"}}, "KeyError"),
             ("regularizer", {"is": "sklearn os.system", "of": {}}, "KeyError"),
             ("baselines_", {"is": "subprocess.Popen", "of": {"args": "ls"}}, "KeyError"),
-            (
-                "metric_",
-                {"is": "Metric", "of": {"factor": "spam", "price": 1.0}, "as": 99},
-                "TypeError",
-            ),
             ("metric_", {"is": "Metric", "from": {}}, "KeyError"),
         ],
     )

@@ -7,7 +7,8 @@ from PIL import Image
 
 from structsvm import DataError, MetricLearner, NormalizedCut, evaluate
 from structsvm.cli.evaluate import state_table
-from structsvm.graphs import as_graph, from_networkx
+from structsvm.graphs import as_graph
+from structsvm.graphs.images import from_networkx
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from structsvm.cli import terminal
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning, VerdictWarning, without_warnings
-from structsvm.graphs import from_adjacency
+from structsvm.graphs.images import from_adjacency
 from structsvm.io import arrays_and_labels
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching

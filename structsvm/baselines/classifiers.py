@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import GRAPHS, Sample
+from structsvm.data.sample import Sample
 from structsvm.data.samples import (
     UNKNOWN,
     Counts,
@@ -154,7 +154,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, Xs: Any) -> list[Floats]:
         """Probabilities of the regions ``classes_`` at each node, (T_i, C) each."""
-        return probabilities_by(self, [graph.X for graph in self._graphs(Xs)], GRAPHS)
+        return probabilities_by(self, [graph.X for graph in self._graphs(Xs)])
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the region of each node or pixel; ``n_clusters`` as below."""
@@ -169,8 +169,8 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             At most so many regions in each image, the most probable ones.
         """
         graphs = self._graphs(Xs)
-        counts = cluster_counts(n_clusters, [graph.n_samples for graph in graphs], GRAPHS)
-        probabilities = probabilities_by(self, [graph.X for graph in graphs], GRAPHS)
+        counts = cluster_counts(n_clusters, [graph.n_samples for graph in graphs])
+        probabilities = probabilities_by(self, [graph.X for graph in graphs])
         codes = list(map(self._code, probabilities, counts))
         return list(map(FeatureGraph.label_map, graphs, codes)) if self._names_pixels else codes
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from structsvm.data.sample import RECORDINGS, Deferred, Origin, Sample, Words, has_gaps
 from structsvm.data.samples import (
     TRANSPOSED,
+    Names,
     as_floats,
     as_list,
     check_samples,
@@ -226,9 +227,8 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     fewest = FEWEST_ROWS if features is None else 2
     found = []
     for j, name in enumerate(names[0]):
-        columns = [] if str(name) in known else [_column(x, j, name) for x in samples]
-        long = [column for column in columns if len(column) >= fewest]
-        steps = [np.diff(np.asarray(column, dtype=np.float64)) for column in long]
+        columns = [] if str(name) in known else [_numbers(x, j, name) for x in samples]
+        steps = [np.diff(column) for column in columns if len(column) >= fewest]
         if steps and all((one > 0).all() and _are_even(one) for one in steps):
             found.append(name)
     if not found or len(found) == len(names[0]):
@@ -241,30 +241,26 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
             "measured",
             DataWarning,
         )
-    return [_without(x, found) for x in samples]
+    left = [name for name in names[0] if name not in found]
+    return [x.choosing(left) if is_recording(x) else x[left] for x in samples]
+
+
+def _numbers(x: Any, j: int, name: Any) -> Floats:
+    """A column of a frame or a recording; none of words."""
+    if is_recording(x):
+        return np.asarray(x.X[:, j], dtype=np.float64)
+    return np.asarray(x[name] if _holds_numbers(x[name]) else (), dtype=np.float64)
+
+
+def _are_even(steps: Floats) -> bool:
+    usual = np.median(steps)
+    return bool((np.abs(steps - usual) <= EVEN * usual).mean() >= MOSTLY)
 
 
 def names_of(x: Any) -> list[Any] | None:
     if is_recording(x):
         return list(x.features)
     return list(x.columns) if is_frame(x) and hasattr(x, "drop") else None
-
-
-def _column(x: Any, j: int, name: Any) -> Any:
-    if is_recording(x):
-        return x.X[:, j]
-    return x[name].to_numpy() if _holds_numbers(x[name]) else np.empty(0)
-
-
-def _without(x: Any, names: Sequence[Any]) -> Any:
-    if is_recording(x):
-        return x.choosing([name for name in x.features if name not in names])
-    return x.drop(columns=names) if hasattr(x, "iloc") else x.drop(names)
-
-
-def _are_even(steps: Floats) -> bool:
-    usual = np.median(steps)
-    return bool((np.abs(steps - usual) <= EVEN * usual).mean() >= MOSTLY)
 
 
 # ---- labels that mark where recordings change: 1 at the first sample of a segment
@@ -324,7 +320,7 @@ IN_MEMORY = (list, tuple, dict, str, bytes, bytearray, memoryview, np.ndarray)
 
 def read_arrays(
     Xs: Any,
-    feature_names: Sequence[str] | None = None,
+    feature_names: Names = None,
     n_features: int | None = None,
     words: Words = RECORDINGS,
     missing: str | None = None,
@@ -458,7 +454,7 @@ def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:
 
 
 def _read_later(
-    source: Source, feature_names: Sequence[str] | None, n_features: int | None
+    source: Source, feature_names: Names, n_features: int | None
 ) -> tuple[list[Sample], list[str] | None]:
     """Samples that are read when they are needed, each of which is read and checked once now."""
     n, words = len(source), source.words
@@ -517,16 +513,10 @@ def _taken_apart(found: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
         if names is not None:  # which HDF5 holds as bytes
             texts = np.asarray(names).tolist()
             columns = [x.decode() if isinstance(x, bytes) else str(x) for x in texts]
-    return _array(X), y, None if columns is None else tuple(columns)
-
-
-def _array(X: Any) -> Any:
-    """An array of zarr, h5py or another library as one of numpy; frames as they are."""
-    if isinstance(X, np.ndarray) or hasattr(X, "isel") or not hasattr(X, "__array__"):
-        return X
-    if hasattr(type(X), "columns") or hasattr(type(X), "column_names") or hasattr(X, "to_frame"):
-        return X
-    return np.asanyarray(X)
+    tables = ("isel", "columns", "column_names", "to_frame")
+    if hasattr(X, "__array__") and not any(hasattr(X, name) for name in tables):
+        X = np.asanyarray(X)  # an array of zarr, h5py or another library
+    return X, y, None if columns is None else tuple(columns)
 
 
 def _of_file(path: Path) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -24,7 +24,7 @@ from structsvm.data.sample import (
     of_each,
     scales,
 )
-from structsvm.errors import DataError, DataWarning, SettingsError, about, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, about, refuse, warn
 from structsvm.support.arrays import Bools, Floats, Ints, Stack, all_within
 from structsvm.support.checks import (
     counted,
@@ -39,6 +39,8 @@ from structsvm.support.tables import column_names, refuse_other_columns
 # ---- values as users hold them: what numpy would change without a word is refused, or found
 
 
+Names = Sequence[str] | None
+"""What columns are called, if they have names."""
 UNKNOWN = -1
 """Marks a sample without a label, as in scikit-learn."""
 
@@ -88,7 +90,7 @@ def _place(there: Bools, names: Any) -> str:
     return cell(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
 
 
-def cell(row: int, column: int, names: Sequence[str] | None) -> str:
+def cell(row: int, column: int, names: Names) -> str:
     """An entry of a matrix in words, with the name of its column."""
     named = names is not None and column < len(names)
     return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")
@@ -164,23 +166,22 @@ def full_labels(y: Any) -> NDArray[Any]:
 
 def missing_labels(values: NDArray[Any]) -> Bools:
     """Which labels are missing: None, NaN, NaT, pandas' NA, and text of nothing but spaces."""
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind in "mM":
-        return np.asarray(np.isnat(values))
-    if values.dtype.kind in "OUS":
-        found = [_is_missing(value) for value in values.ravel().tolist()]
-        return np.array(found, dtype=np.bool_).reshape(values.shape)
-    return np.zeros(values.shape, dtype=np.bool_)
+    kind = values.dtype.kind
+    if kind in "fmM":
+        return np.asarray(np.isnan(values) if kind == "f" else np.isnat(values))
+    return _each(values, _is_missing) if kind in "OUS" else np.zeros(values.shape, dtype=np.bool_)
 
 
 def unlabelled(values: NDArray[Any]) -> Bools:
     """Which labels are the number -1."""
-    if values.dtype.kind in "iufb":
-        return np.asarray(values == UNKNOWN)
-    if values.dtype.kind != "O":
-        return np.zeros(values.shape, dtype=np.bool_)
-    found = [is_number(value) and value == UNKNOWN for value in values.ravel().tolist()]
+    if values.dtype.kind == "O":
+        return _each(values, lambda value: is_number(value) and value == UNKNOWN)
+    is_known = values.dtype.kind not in "iufb"
+    return np.zeros(values.shape, dtype=np.bool_) if is_known else np.asarray(values == UNKNOWN)
+
+
+def _each(values: NDArray[Any], test: Callable[[Any], bool]) -> Bools:
+    found = [test(value) for value in values.ravel().tolist()]
     return np.array(found, dtype=np.bool_).reshape(values.shape)
 
 
@@ -194,9 +195,8 @@ def _is_missing(value: Any) -> bool:
         return True
     if isinstance(value, str | bytes):
         return not value.strip()
-    return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
-        value != value
-    )
+    numbers = float | np.floating | np.datetime64 | np.timedelta64
+    return isinstance(value, numbers) and bool(value != value)
 
 
 def refuse_missing(values: NDArray[Any], item: str) -> None:
@@ -252,7 +252,7 @@ STANDARDIZE = ("recording", "training", None)
 
 def check_samples(
     Xs: Any,
-    feature_names: Sequence[str] | None = None,
+    feature_names: Names = None,
     n_features: int | None = None,
     words: Words = RECORDINGS,
     missing: str | None = None,
@@ -277,7 +277,7 @@ def check_samples(
 
 def check_widths(
     shapes: Sequence[tuple[int, ...]],
-    names: Sequence[str] | None,
+    names: Names,
     n_features: int | None,
     words: Words,
 ) -> int:
@@ -308,8 +308,8 @@ class Standardizer:
 
     kind: str | None
     """"recording", "training", "both" or None."""
-    mean: Floats | None = None
-    scale: Floats | None = None
+    mean: Any = None
+    scale: Any = None
 
     @classmethod
     def fit(
@@ -335,9 +335,7 @@ class Standardizer:
             return X
         if self.kind == "recording":
             return self.of_stack(Stack.of([X])).rows
-        assert self.mean is not None
-        assert self.scale is not None
-        as_in_training = (X - self.mean) * self.scale
+        as_in_training: Floats = (X - self.mean) * self.scale
         if self.kind == "training":
             return as_in_training
         return np.hstack([replace(self, kind="recording")(X), as_in_training])
@@ -388,7 +386,7 @@ def far_from_zero(Xs: Stack) -> list[int]:
 
 
 def warn_about_constant_features(
-    Xs: Sequence[Data], names: Sequence[str] | None, words: Words = RECORDINGS
+    Xs: Sequence[Data], names: Names, words: Words = RECORDINGS
 ) -> None:
     """Warn when a feature is constant within every recording."""
     constant = np.all(constant_features(Xs), axis=0)
@@ -411,14 +409,19 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     refuse_hidden(sample_weight, "sample_weight")
     weights = np.asarray(sample_weight, dtype=np.float64)
     refuse_other_shape(weights, n, words.whole, "sample_weight")
-    wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
-    if wrong.size:
-        raise DataError(
-            f"sample_weight of {words.whole} {wrong[0]} is {weights[wrong[0]]}: give a finite "
-            "number, 0 to leave it out"
-        )
-    if not weights.any():
-        raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
+    wrong = ~((weights >= 0) & (weights < np.inf))
+    refuse(
+        DataError,
+        (
+            wrong.any(),
+            f"sample_weight of {words.whole} {wrong.argmax()} is {weights[wrong.argmax()]}: give a "
+            "finite number, 0 to leave it out",
+        ),
+        (
+            not weights.any(),
+            f"every sample_weight is 0: no {words.whole} is left to learn from",
+        ),
+    )
     return np.asarray(weights / weights.max())
 
 
@@ -522,7 +525,7 @@ def checked_names(feature_names: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
+def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
     """A recording or a table as a read-only array (T, P), finite but for masked values."""
     if type(X) is not np.ndarray or X.dtype.kind not in "fiub":
         X = X if missing not in ("interpolate", "mask") else _with_gaps(X)
@@ -559,9 +562,7 @@ def _with_gaps(X: Any) -> Any:
     return X
 
 
-def _no_measurement(
-    array: Floats, wrong: Bools, names: Sequence[str] | None, missing: str | None
-) -> str:
+def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | None) -> str:
     row, column = np.argwhere(wrong)[0].tolist()
     found = f"has {array[row, column]} in {cell(row, column, names)}"
     if not np.isnan(array[row, column]):
@@ -574,7 +575,7 @@ def _no_measurement(
     return f"{found}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first{way_out}"
 
 
-def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
+def _not_a_number(X: Any, names: Names) -> str:
     try:
         rows = np.atleast_1d(np.asarray(X, dtype=object))
     except ValueError:  # rows of several lengths

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.samples import refuse_other_shape
-from structsvm.errors import DataError, DataWarning, warn, without_warnings
+from structsvm.errors import DataError, DataWarning, refuse, warn, without_warnings
 from structsvm.support.checks import some_of
 from structsvm.support.lazy import require
 
@@ -26,7 +26,6 @@ SECONDS = 1e7
 """Numbers from here on, such as 20240105, are dates and no seconds since the start."""
 EPOCHS = (1.0, 1e3, 1e6, 1e9)
 """Units of the numbers that computers count from 1970, in parts of a second."""
-HOUR = 3600.0  # seconds by which a clock is put back
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
@@ -244,20 +243,6 @@ class TimeAxis:
         return np.concatenate(ends)
 
 
-def put_back(axis: TimeAxis) -> str:
-    """Return a sentence about local times that are an hour back once, or nothing."""
-    usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
-    is_local = axis._holds_dates and axis.offset is None and len(axis) > 2
-    if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
-        return ""
-    if abs(back[0] - usual + HOUR) > 0.5 * usual:
-        return ""
-    return (
-        ". They are an hour back once, as where the clock is put back in autumn: samples of two "
-        "hours are mixed then, so write times in UTC, or with their zone (+02:00)"
-    )
-
-
 def time_axis(times: Any, n_samples: int) -> TimeAxis:
     """Convert numbers, dates or an index of pandas to a time axis, and check it."""
     if isinstance(times, TimeAxis):
@@ -272,14 +257,17 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
         raise DataError(f"times must be numbers or dates, got {found.values.dtype} values")
     refuse_other_shape(found.values, n_samples, "sample", "times")
     missing = np.isnat(found.values) if found._holds_dates else np.isnan(found.values)
-    falls = np.flatnonzero(found.values[1:] < found.values[:-1])
-    if missing.any():
-        wrong = f"the time of sample {int(np.flatnonzero(missing)[0])} is missing"
-    elif falls.size:
-        wrong = f"times fall after sample {int(falls[0])}: sort the samples by them"
-    else:
-        return found
-    raise DataError(wrong)
+    falls = found.values[1:] < found.values[:-1]
+    refuse(
+        DataError,
+        (missing.any(), f"the time of sample {missing.argmax()} is missing"),
+        (
+            falls.any(),
+            f"times fall after sample {falls.argmax() if falls.size else 0}: sort the samples by "
+            "them",
+        ),
+    )
+    return found
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:

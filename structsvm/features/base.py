@@ -17,7 +17,7 @@ from structsvm.data.sample import RECORDINGS, Words, has_gaps
 from structsvm.data.samples import check_samples
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, is_whole
+from structsvm.support.checks import counted, is_whole, refuse_unless
 from structsvm.support.contract import Contract, hook
 
 Recordings = Sequence[Floats]
@@ -203,13 +203,13 @@ def integers(name: str, values: Any, least: int | None = None) -> tuple[int, ...
     """A parameter that is a non-empty sequence of different whole numbers."""
     found = [values] if np.ndim(values) == 0 else list(values)
     right = all(is_whole(v) and (least is None or v >= least) for v in found)
-    if not (found and right and len(set(found)) == len(found)):
-        of_size = "" if least is None else f" of {least} or more"
-        raise SettingsError(f"{name} must be different whole numbers{of_size}, got {values!r}")
+    wanted = "different whole numbers" + ("" if least is None else f" of {least} or more")
+    refuse_unless(bool(found) and right and len(set(found)) == len(found), name, wanted, values)
     return tuple(int(v) for v in found)
 
 
 Named = list[tuple[str, Any]]
+NAMES = "one or more, which differ and have no double underscore"
 
 
 class _Composition(RecordingTransformer):
@@ -344,11 +344,8 @@ class _Composition(RecordingTransformer):
         """Clones of the stages, ready to be fitted."""
         own, named = type(self).__name__, self._named()
         names = [name for name, _ in named]
-        if not names or len(set(names)) < len(names) or not all(n and "__" not in n for n in names):
-            raise SettingsError(
-                f"{own} needs one stage or more, whose names differ and have no double underscore, "
-                f"got {names}"
-            )
+        right = names and len(set(names)) == len(names) and all(n and "__" not in n for n in names)
+        refuse_unless(bool(right), f"names of the stages of {own}", NAMES, names)
         for name, stage in named:
             if not isinstance(stage, RecordingTransformer):
                 raise SettingsError(

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
 from structsvm.data.samples import Standardizer
-from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.errors import DataError, LearningError, SettingsError, refuse
 from structsvm.features.base import RecordingTransformer, Stage, integers
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, is_number, is_whole, refuse_below
+from structsvm.support.checks import counted, is_number, is_whole, refuse_below, refuse_unless
 from structsvm.support.contract import hook
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
@@ -45,8 +45,8 @@ class Columns(Stage):
     def _fit(self, arrays: list[Floats]) -> None:
         P = arrays[0].shape[1]
         chosen = range(P) if self.which is None else integers("which", self.which, least=0)
-        if max(chosen) >= P:
-            raise SettingsError(f"which names column {max(chosen)}, and there are 0..{P - 1}")
+        last = max(chosen)
+        refuse(SettingsError, (last >= P, f"which names column {last}, and there are 0..{P - 1}"))
         self.columns_ = np.array(chosen, dtype=np.int64)
 
     def _features(self, X: Floats) -> Floats:
@@ -166,12 +166,14 @@ class MovingStatistics(Stage):
     learns = False
 
     def _fit(self, arrays: list[Floats]) -> None:
-        windows = integers("windows", self.windows, least=1)
-        names = self.statistics
-        if isinstance(names, str) or not names or not set(names) <= set(STATISTICS):
-            raise SettingsError(f"statistics must be some of {STATISTICS}, got {names!r}")
-        if 1 in windows and {"spread", "slope"} & set(names):
-            raise SettingsError("a window of 1 sample has no spread and no slope: use 2 or more")
+        windows, names = integers("windows", self.windows, least=1), self.statistics
+        unknown = isinstance(names, str) or not names or not set(names) <= set(STATISTICS)
+        short = 1 in windows and bool({"spread", "slope"} & set(names))
+        refuse(
+            SettingsError,
+            (unknown, f"statistics must be some of {STATISTICS}, got {names!r}"),
+            (short, "a window of 1 sample has no spread and no slope: use 2 or more"),
+        )
         self.windows_ = np.array(windows, dtype=np.int64)
 
     def _features(self, X: Floats) -> Floats:
@@ -201,12 +203,8 @@ class MovingStatistics(Stage):
         return found.reshape(T, -1)
 
     def _names(self, columns: list[str]) -> list[str]:
-        return [
-            f"{name} {statistic} {w}"
-            for w in self.windows_
-            for statistic in self.statistics
-            for name in columns
-        ]
+        kinds = [f"{statistic} {w}" for w in self.windows_ for statistic in self.statistics]
+        return [f"{name} {kind}" for kind in kinds for name in columns]
 
 
 NORMAL = 1.4826
@@ -268,9 +266,8 @@ class HermiteMoments(Stage):
     learns = False
 
     def _fit(self, arrays: list[Floats]) -> None:
-        n = self.n_moments
-        if not (is_whole(n) and 1 <= n <= 50):
-            raise SettingsError(f"n_moments must be from 1 to 50, got {n!r}")
+        fits = is_whole(self.n_moments) and 1 <= self.n_moments <= 50
+        refuse_unless(fits, "n_moments", "from 1 to 50", self.n_moments)
 
     def _names(self, columns: list[str]) -> list[str]:
         return [f"{name} psi{i + 1}" for name in columns for i in range(self.n_moments)]
@@ -327,10 +324,8 @@ class Components(Stage):
 
     def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_components
-        if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
-            raise SettingsError(
-                f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
-            )
+        fits = (is_whole(n) and n >= 1) or (is_number(n) and 0 < n < 1)
+        refuse_unless(fits, "n_components", "a number of them, or a share between 0 and 1", n)
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         Zs = [self.standardizer_(X) for X in arrays]
         T = sum(len(Z) for Z in Zs)
@@ -370,18 +365,18 @@ class _Wrapper(Stage):
                 f"StandardScaler(), got {inner!r}: one of recordings is used without {owner}"
             )
 
-    def _call(self, transformer: Any, method: str, X: Floats) -> Any:
+    def _call(self, transformer: Any, X: Floats, *methods: str) -> Any:
+        """What the last of these methods returns, each of which is called with X."""
         try:
-            return getattr(transformer, method)(X)
+            return [getattr(transformer, method)(X) for method in methods][-1]
         except Exception as error:  # whatever a foreign transformer raises
             raise LearningError(
                 f"{type(self).__name__}: {self.transformer!r} failed: {error}"
             ) from error
 
     def _fit_and_call(self, transformer: Any, X: Floats) -> Any:
-        if hasattr(transformer, "fit_transform"):
-            return self._call(transformer, "fit_transform", X)
-        return self._call(self._call(transformer, "fit", X), "transform", X)
+        both = hasattr(transformer, "fit_transform")
+        return self._call(transformer, X, *(["fit_transform"] if both else ["fit", "transform"]))
 
     @hook
     def _names(self, columns: list[str]) -> list[str]:
@@ -423,7 +418,7 @@ class Rows(_Wrapper):
                 "would be too good: use StateScores with a classifier, which cross-fits"
             )
         self.transformer_ = clone(given)
-        self._call(self.transformer_, "fit", np.vstack(arrays))
+        self._call(self.transformer_, np.vstack(arrays), "fit")
 
     def _features(self, X: Floats) -> Floats:
         found = self.transformer_.transform(X)
@@ -468,8 +463,7 @@ class Series(_Wrapper):
 
     def _fit(self, arrays: list[Floats]) -> None:
         self._check()
-        if self.axis not in (0, 1):
-            raise SettingsError(f"axis of Series must be 0 or 1, got {self.axis!r}")
+        refuse_unless(self.axis in (0, 1), "axis of Series", "0 or 1", self.axis)
         self.n_features_out_ = int(self._features(arrays[0]).shape[1])
 
     def _features(self, X: Floats) -> Floats:
@@ -511,15 +505,15 @@ class OfWindows(_Wrapper):
 
     def _fit(self, arrays: list[Floats]) -> None:
         self._check()
-        for name in ("width", "hop"):
-            refuse_below(1, f"{name} of OfWindows", getattr(self, name))
+        refuse_below(1, "width of OfWindows", self.width)
+        refuse_below(1, "hop of OfWindows", self.hop)
         self.transformer_ = clone(self.transformer)
         stack = np.concatenate([self._stack(X) for X in arrays])
         made = np.asarray(self._fit_and_call(self.transformer_, stack))
         self.n_features_out_ = int(made.reshape(len(made), -1).shape[1])
 
     def _features(self, X: Floats) -> Floats:
-        made = np.asarray(self._call(self.transformer_, "transform", self._stack(X)))
+        made = np.asarray(self._call(self.transformer_, self._stack(X), "transform"))
         rows = made.reshape(len(made), -1).astype(np.float64)
         nearest = np.minimum((np.arange(len(X)) + self.hop // 2) // self.hop, len(rows) - 1)
         return np.asarray(rows[nearest])

@@ -26,12 +26,19 @@ from structsvm.data.samples import (
     units_of,
     unknown_labels,
 )
-from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings
+from structsvm.errors import (
+    DataError,
+    LearningError,
+    SettingsError,
+    about,
+    refuse,
+    without_warnings,
+)
 from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
 from structsvm.parallel import single_threaded
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number, refuse_below
+from structsvm.support.checks import is_number, refuse_below, refuse_unless
 from structsvm.support.progress import share, stage
 
 BOOSTING = {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False}
@@ -100,8 +107,8 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
 
 
 def check_smoothing(smoothing: Any) -> None:
-    if not (is_number(smoothing) and 0 < smoothing < 1):
-        raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
+    fits = is_number(smoothing) and 0 < smoothing < 1
+    refuse_unless(fits, "smoothing", "between 0 and 1, such as 0.02", smoothing)
 
 
 def _threads_for(rows: Floats) -> AbstractContextManager[None]:
@@ -121,11 +128,7 @@ class FrameModel:
     """C, of which it may know fewer."""
 
     def probabilities(
-        self,
-        Xs: Recordings,
-        owner: str,
-        words: Words = RECORDINGS,
-        features: Recordings | None = None,
+        self, Xs: Recordings, owner: str, features: Recordings | None = None
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
         features = self.features.transform(Xs) if features is None else features
@@ -133,22 +136,19 @@ class FrameModel:
         with _threads_for(rows):  # at once, because trees take as long for a few rows as for many
             answer = np.asarray(self.classifier.predict_proba(rows))
         fits = answer.shape == (len(rows), self.known.size)
-        near = np.abs(answer.sum(axis=1) - 1.0) <= SUM_TOLERANCE if fits else [False]  # NaN is not
-        wrong = np.flatnonzero(~np.asarray(near))
-        if len(wrong):
-            ends = np.cumsum([len(F) for F in features])
-            i = int(np.searchsorted(ends, wrong[0], side="right"))
+        off = np.abs(answer.sum(axis=1) - 1.0).max() if fits else np.inf
+        if not off <= SUM_TOLERANCE:  # which NaN is not
             raise LearningError(
-                f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
-                f"expected {len(rows)} x {self.known.size} numbers that sum to 1 in each row, got "
-                f"shape {answer.shape}, of which one is {answer[wrong[0] : wrong[0] + 1].tolist()}"
+                f"{owner}: {self.classifier!r} gives no probabilities: expected {len(rows)} x "
+                f"{self.known.size} numbers that sum to 1 in each row, got shape {answer.shape}, "
+                f"off by {off:g} at most"
             )
         p = np.zeros((len(rows), self.n_classes))
         p[:, self.known] = answer
         return np.split(p, np.cumsum([len(F) for F in features])[:-1])
 
 
-def probabilities_by(learner: Any, Xs: Recordings, words: Words = RECORDINGS) -> list[Floats]:
+def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
     """Probabilities of all states at each sample by an estimator with ``models_``, (T_i, C) each.
 
     Scores of training recordings come from the models of the folds, and one model of all is surer
@@ -162,8 +162,7 @@ def probabilities_by(learner: Any, Xs: Recordings, words: Words = RECORDINGS) ->
         kind = repr(model.features)
         if not model.features.learns and kind not in computed:  # alike in all of its kind
             computed[kind] = model.features.transform(Xs)
-        features = computed.get(kind)
-        found.append(model.probabilities(Xs, type(learner).__name__, words, features))
+        found.append(model.probabilities(Xs, type(learner).__name__, computed.get(kind)))
     return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
@@ -271,25 +270,24 @@ class FrameRecipe:
             first = np.unique(apart, return_index=True)[1]
             names, units = [names[k] for k in units[first]], apart
         n_units, noun = len(names), self.words.whole if groups is None else "group"
-        if n_units < 2:
-            called = "" if groups is None else f", {names[0]!r}"
-            raise DataError(
-                f"{self.owner} scores each {noun} by a model that has not seen it, and there is "
-                f"only one {noun}{called}: label another {noun}"
-            )
         occurs = np.zeros((n_units, states.classes.size), dtype=bool)
         for unit, code in zip(units.tolist(), states.codes, strict=True):
             occurs[unit, code[code != UNKNOWN]] = True
-        lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
-        if every_state and lonely.size:
-            where = {str(states.classes[c]): names[int(occurs[:, c].argmax())] for c in lonely}
-            shown = "; ".join(f"{name} only in {noun} {it!r}" for name, it in where.items())
-            named = self.words.named
-            raise DataError(
-                f"{self.owner} scores each {noun} by a model that has not seen it, so every "
-                f"{named} has to occur in two {noun}s: {shown}. Label that {named} in another "
-                f"{noun}, give it the name of a similar one, or leave the {noun} out"
-            )
+        lonely = np.flatnonzero(occurs.sum(axis=0) == 1) if every_state else np.empty(0, np.int64)
+        where = {str(states.classes[c]): names[int(occurs[:, c].argmax())] for c in lonely}
+        shown = "; ".join(f"{name} only in {noun} {it!r}" for name, it in where.items())
+        scored = f"{self.owner} scores each {noun} by a model that has not seen it"
+        called, named = "" if groups is None else f", {names[0]!r}", self.words.named
+        refuse(
+            DataError,
+            (n_units < 2, f"{scored}, and there is only one {noun}{called}: label another {noun}"),
+            (
+                lonely.size,
+                f"{scored}, so every {named} has to occur in two {noun}s: {shown}. Label that "
+                f"{named} in another {noun}, give it the name of a similar one, or leave the "
+                f"{noun} out",
+            ),
+        )
         n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
         best, fewest = np.zeros(n_units, dtype=np.int64), np.inf
         for _ in range(DRAWS):
@@ -321,9 +319,8 @@ class FrameRecipe:
                 model = self.fit(
                     _at(Xs, train), some, _at(groups, train), where, _at(features, train)
                 )
-                scored = model.probabilities(
-                    _at(Xs, test), f"{self.owner}{where}", self.words, _at(features, test)
-                )
+                features_of = _at(features, test)
+                scored = model.probabilities(_at(Xs, test), f"{self.owner}{where}", features_of)
                 for i, p in zip(test, scored, strict=True):
                     found[i] = p
                 models.append(model)

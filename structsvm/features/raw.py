@@ -14,7 +14,7 @@ from structsvm.data.samples import check_samples, label_values, numbered, refuse
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, is_number
+from structsvm.support.checks import counted, is_number, refuse_unless
 
 CHUNK = 2**21
 """Values of windows that are computed with at a time."""
@@ -178,8 +178,8 @@ def windows(
     """
     hop = window / 2 if hop is None else hop
     for name, value in {"rate": rate, "window": window, "hop": hop}.items():
-        if not (is_number(value) and 0 < value < np.inf):
-            raise SettingsError(f"{name} must be a finite number > 0, got {value!r}")
+        fits = is_number(value) and 0 < value < np.inf
+        refuse_unless(fits, name, "a finite number > 0", value)
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
     (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)
     columns = column_names(own, signal.shape[1])
@@ -189,24 +189,22 @@ def windows(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
-    strange = [one for one in statistics if not callable(one) and one not in STATISTICS]
-    if strange or not (len(statistics) or len(bands)):
-        raise SettingsError(
-            f"statistics must be some of {', '.join(STATISTICS)} or functions, at least one where "
-            f"there are no bands, got {strange or statistics!r}"
-        )
-    makers: list[Maker] = []
-    for one in statistics:
-        name = one if isinstance(one, str) else getattr(one, "__name__", type(one).__name__)
-        makers.append((name, one if callable(one) else STATISTICS[one]))
+    known = all(callable(one) or one in STATISTICS for one in statistics)
+    wanted = f"some of {', '.join(STATISTICS)} or functions, at least one where there are no bands"
+    refuse_unless(known and len([*statistics, *bands]) > 0, "statistics", wanted, statistics)
+    makers = [
+        (one, STATISTICS[one])
+        if isinstance(one, str)
+        else (getattr(one, "__name__", type(one).__name__), one)
+        for one in statistics
+    ]
     makers += [_band(band, rate, W) for band in bands]
     starts = np.arange(0, len(signal) - W + 1, H)
     features, feature_names = _features(signal, starts, W, makers), []
     for (name, _), values in zip(makers, features, strict=True):
-        if values.shape[1] == len(columns):
-            feature_names += [f"{column} {name}" for column in columns]
-        else:
-            feature_names += [f"{name} {j}" for j in range(values.shape[1])]
+        of_each = values.shape[1] == len(columns)
+        numbered = [f"{name} {j}" for j in range(values.shape[1])]
+        feature_names += [f"{column} {name}" for column in columns] if of_each else numbered
     X = np.hstack(features)
     return Windows(X, tuple(feature_names), starts, W, len(signal), float(rate))
 

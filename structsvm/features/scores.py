@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import GRAPHS, RECORDINGS, Words
+from structsvm.data.sample import GRAPHS, RECORDINGS
 from structsvm.data.samples import (
     UNKNOWN,
     Standardizer,
@@ -50,7 +50,6 @@ Learned = tuple[list[Floats], list[FrameModel]]
 class CrossFitted(RecordingTransformer):
     """Features from a classifier: no training recording is scored by one that has seen it."""
 
-    words: ClassVar[Words] = RECORDINGS
     models_: list[FrameModel]
 
     def fit(self, Xs: Recordings, ys: Any = None, groups: Any = None) -> Self:
@@ -82,20 +81,20 @@ class CrossFitted(RecordingTransformer):
 
     def predict_proba(self, Xs: Recordings) -> list[Floats]:
         """Probabilities of the states ``classes_``, or of a boundary, at each sample, (T_i, C)."""
-        return probabilities_by(self, Xs, self.words)
+        return probabilities_by(self, Xs)
 
     def _learn(self, Xs: Recordings, ys: Any, groups: Any, held_out: bool) -> Learned:
         """Learn, and return probabilities of held-out recordings and whose they are, if asked."""
-        arrays, recipe = read_recordings(Xs), self._recipe()
+        arrays = read_recordings(Xs)
         self.n_features_in_ = int(arrays[0].shape[1])
-        return self._fit_models(recipe, arrays, each_in_order(ys, Xs), groups, held_out)
+        return self._fit_models(arrays, each_in_order(ys, Xs), groups, held_out)
 
     @abstractmethod
     def _recipe(self) -> FrameRecipe: ...
 
     @abstractmethod
     def _fit_models(
-        self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
+        self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
     ) -> Learned: ...
 
     @abstractmethod
@@ -118,11 +117,10 @@ class NamedScores(CrossFitted):
         check_is_fitted(self)
         return np.asarray([f"score {name}" for name in self.classes_], dtype=object)
 
-    def _fit_models(
-        self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
-    ) -> Learned:
+    def _fit_models(self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool) -> Learned:
         check_smoothing(self.smoothing)
         found: Learned = ([], [])
+        recipe = self._recipe()
         states = States.read(ys, arrays, recipe.owner, recipe.words)
         if held_out:
             fold = recipe.draw(arrays, states, groups, every_state=True)
@@ -228,8 +226,6 @@ class RegionScores(NamedScores):
     smoothing: float = 0.02
     random_state: int | None = 0
 
-    words = GRAPHS
-
     def _recipe(self) -> FrameRecipe:
         return region_recipe(self)
 
@@ -316,9 +312,8 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
         check_is_fitted(self)
         return np.asarray(["boundary cosine", "boundary sine"], dtype=object)
 
-    def _fit_models(
-        self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
-    ) -> Learned:
+    def _fit_models(self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool) -> Learned:
+        recipe = self._recipe()
         states = read_boundaries(ys, arrays, recipe.owner)
         near = self._near(states)
         fold = recipe.draw(arrays, states, groups, every_state=False)
@@ -348,21 +343,17 @@ class Surroundings(Stage):
 
     def _fit(self, arrays: list[Floats]) -> None:
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
-        self.lags_ = Lags(NEIGHBOURS).fit(arrays)
-        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(arrays)
+        sides = MovingStatistics(self.widths, ("before", "after"))
+        change = MovingStatistics(self.widths, ("before_minus_after",))
+        self.stages_ = [stage.fit(arrays) for stage in (Lags(NEIGHBOURS), sides, change)]
 
     def _features(self, X: Floats) -> Floats:
         Z = self.standardizer_(X)
-        (near,), (sides,) = self.lags_.transform([Z]), self.sides_.transform([Z])
-        means = sides.reshape(len(X), self.sides_.windows_.size, 2, -1)
-        change = (means[:, :, 0] - means[:, :, 1]).reshape(len(X), -1)
+        near, sides, change = (stage.transform([Z])[0] for stage in self.stages_)
         return np.hstack([near, sides, change, np.abs(change)])
 
     def _names(self, columns: list[str]) -> list[str]:
-        near, sides = (s.get_feature_names_out(columns) for s in (self.lags_, self.sides_))
-        change = [
-            f"{name} before_minus_after {w}" for w in self.sides_.windows_ for name in columns
-        ]
+        near, sides, change = (stage.get_feature_names_out(columns) for stage in self.stages_)
         return [*near, *sides, *change, *[f"size of {name}" for name in change]]
 
 

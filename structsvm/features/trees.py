@@ -45,14 +45,14 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def of(cls, fitted: Any) -> Self | None:
         """The trees of a fitted classifier of scikit-learn; None if it is no such thing."""
-        name = type(fitted).__name__
-        if name not in STORED or not type(fitted).__module__.startswith("sklearn."):
+        kind = type(fitted)
+        if kind.__name__ not in STORED or not kind.__module__.startswith("sklearn."):
             return None
         if not hasattr(fitted, "classes_"):
             return None
         try:
-            boosted = hasattr(fitted, "_predictors")
-            return cls(fitted.classes_, *(_boosted(fitted) if boosted else _forest(fitted)))
+            read = _boosted if hasattr(fitted, "_predictors") else _forest
+            return cls(fitted.classes_, *read(fitted))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
             raise ModelFileError(
                 f"the trees of {fitted!r} cannot be read ({error}): use estimator='logistic', or a "
@@ -61,10 +61,6 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
-
-    def fit(self, X: Floats, y: Any) -> Self:
-        """Refuse to learn, because stored trees can only predict."""
-        raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
 
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""

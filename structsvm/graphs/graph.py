@@ -22,7 +22,7 @@ from structsvm.data.samples import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError, DataWarning, warn
+from structsvm.errors import DataError, DataWarning, refuse, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_of
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import shown
@@ -88,11 +88,9 @@ class FeatureGraph:
         edges = None if self.edges is None else np.asarray(self.edges)
         if edges is not None and edges.size:
             right = edges.dtype.kind in "iu" and edges.ndim == len(edges) == 2
-            if not (right and edges.min() >= 0 and edges.max() < T and (edges[0] < edges[1]).all()):
-                raise DataError(
-                    f"edges must be integers (2, E), pairs i < j of nodes below {T}, got "
-                    f"{shown(self.edges)}"
-                )
+            right = right and edges.min() >= 0 and edges.max() < T and (edges[0] < edges[1]).all()
+            wrong = f"edges must be integers (2, E), pairs i < j of nodes below {T}, got "
+            refuse(DataError, (not right, f"{wrong}{shown(self.edges)}"))
         for name, value in {
             "X": X,
             "edges": None if edges is None else edges.astype(np.int64).reshape(2, -1),
@@ -103,17 +101,14 @@ class FeatureGraph:
         }.items():
             object.__setattr__(self, name, value)
         regions, n_names, n_nodes = self.regions, len(self.features), len(self.nodes or self.X)
-        for is_right, message in (
-            (np.isfinite(self.sizes).all() and (self.sizes >= 0).all(), "sizes must be >= 0"),
-            (
-                regions is None or (regions.min() >= 0 and regions.max() < T),
-                f"regions must be numbers of nodes from 0 to {T - 1}",
-            ),
-            (n_names == P, f"{n_names} names in features for {P}: give one to each"),
-            (n_nodes == T, f"{n_nodes} names in nodes for {T}: give one to each"),
-        ):
-            if not is_right:
-                raise DataError(message)
+        beyond = regions is not None and not 0 <= regions.min() <= regions.max() < T
+        refuse(
+            DataError,
+            (not ((self.sizes >= 0) & (self.sizes < np.inf)).all(), "sizes must be >= 0"),
+            (beyond, f"regions must be numbers of nodes from 0 to {T - 1}"),
+            (n_names != P, f"{n_names} names in features for {P}: give one to each"),
+            (n_nodes != T, f"{n_nodes} names in nodes for {T}: give one to each"),
+        )
 
     @property
     def n_samples(self) -> int:
@@ -196,6 +191,10 @@ def _vector(value: Any, name: str, usual: NDArray[Any]) -> NDArray[Any]:
     return found.astype(usual.dtype)
 
 
+NOTHING_TOGETHER = (
+    "every node has its own label, and any metric cuts them correctly: labels say which nodes "
+    "belong together"
+)
 NOTHING_TO_CUT = (
     "all nodes of each graph have the same label: there is nothing to cut (small objects "
     "need more superpixels: raise n_superpixels of GraphOfImage)"
@@ -395,16 +394,11 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     return np.where(there, most, UNKNOWN)
 
 
-def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
+def teaching(truths: Sequence[NodeLabels]) -> list[int]:
     """The graphs whose nodes have more than one label; a warning for the others."""
-    if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
-        raise DataError(
-            "every node has its own label, and any metric cuts them correctly: labels say "
-            "which nodes belong together"
-        )
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
-    if not kept:
-        raise DataError(NOTHING_TO_CUT)
+    apart = bool(truths) and all(truth.M.n_clusters == truth.M.n_samples for truth in truths)
+    refuse(DataError, (apart, NOTHING_TOGETHER), (not kept, NOTHING_TO_CUT))
     left = [i for i in range(len(truths)) if i not in kept]
     if left:
         warn(
@@ -421,13 +415,12 @@ def limit_in_words(truths: Sequence[NodeLabels]) -> str:
         return ""
     loss = float(np.mean([truth.least_loss for truth in truths]))
     single = float(np.mean([truth.n_clusters - 1 for truth in truths]))
-    there: Counter[Any] = Counter()
-    kept: Counter[Any] = Counter()
+    there, kept = Counter[Any](), Counter[Any]()
     for truth in truths:
         names = range(truth.n_clusters) if truth.names is None else truth.names.tolist()
-        for k, name in enumerate(names):
-            there[name] += truth.counts[:, k].sum()
-            kept[name] += truth.counts[truth.counts.argmax(axis=1) == k, k].sum()
+        inside = np.eye(truth.n_clusters)[truth.counts.argmax(axis=1)] * truth.counts
+        there.update(dict(zip(names, truth.counts.sum(axis=0), strict=True)))
+        kept.update(dict(zip(names, inside.sum(axis=0), strict=True)))
     shares = {name: kept[name] / there[name] for name in there}
     if loss <= LOST * single and min(shares.values()) >= 1 - LOST:
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -17,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.data.samples import refuse_hidden
-from structsvm.errors import DataError, DataWarning, SettingsError, warn, without_warnings
+from structsvm.errors import DataError, DataWarning, refuse, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.storage import archive
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import counted, refuse_below, refuse_unlisted
+from structsvm.support.checks import counted, refuse_below, refuse_unless, refuse_unlisted
 from structsvm.support.lazy import require
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
@@ -38,9 +39,23 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     Parameters
     ----------
     x : FeatureGraph, networkx.Graph, (adjacency, features), or image
-        Images are arrays of shape (H, W) or (H, W, C), images of Pillow, or the paths of files.
+        The features of the nodes of a networkx graph, undirected, are the vector under
+        ``features``, ``feature``, ``x`` or ``mean color``, or else all attributes but ``label``,
+        which are numbers, in the order of their names; weights of edges and self-loops are ignored.
+        The region adjacency graphs of scikit-image are taken as they are, their pixel counts as
+        sizes. An adjacency matrix, (T, T), sparse or dense and symmetric, only says where there is
+        an edge; features are (T, P).
+        Images are arrays of shape (H, W) or (H, W, C), images of Pillow, or the paths of files:
+        grey, RGB (A is dropped) or C channels of any kind; uint8 or uint16 over the range of its
+        type, or floats in [0, 1]. Colour is turned into L, a, b. Superpixels of one of more than a
+        million pixels are computed after it is reduced by a whole factor.
     settings : GraphOfImage, optional
         How images become graphs.
+
+    Returns
+    -------
+    FeatureGraph
+        Of an image, ``regions`` (H, W) is the node of each pixel.
 
     Raises
     ------
@@ -56,16 +71,19 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     (3, 3)
     """
     if isinstance(x, FeatureGraph):
-        _refuse_repeated(x)
+        pairs: Any = () if x.edges is None else map(tuple, x.edges.T.tolist())
+        for what, things in (("edge", pairs), ("node", x.nodes or ())):
+            for name, n in Counter(things).most_common(1):
+                refuse(DataError, (n > 1, f"the {what} {name!r} is given {n} times: give it once"))
         return x
     if hasattr(x, "nodes") and hasattr(x, "edges"):
         return from_networkx(x)
     if isinstance(x, tuple) and len(x) == 2:
         return from_adjacency(*x)
     if isinstance(x, np.ndarray) and x.ndim in (2, 3):
-        return from_image(x, settings or GraphOfImage())
+        return from_image(x, settings)
     if is_picture(x):
-        return from_image(pixels_of(x), settings or GraphOfImage())
+        return from_image(pixels_of(x), settings)
     found = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
     raise DataError(
         "expected a networkx graph, a pair (adjacency, features), a FeatureGraph, an image of "
@@ -73,47 +91,8 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     )
 
 
-def _refuse_repeated(graph: FeatureGraph) -> None:
-    """DataError for an edge or a name that is there twice, which would count twice."""
-    if graph.edges is not None:
-        pairs, counts = np.unique(graph.edges, axis=1, return_counts=True)
-        if counts.max(initial=1) > 1:
-            pair = tuple(pairs[:, counts.argmax()].tolist())
-            raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
-    if graph.nodes is not None and len(set(graph.nodes)) < graph.n_samples:
-        twice = next(name for name in graph.nodes if graph.nodes.count(name) > 1)
-        raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
-
-
 def from_networkx(graph: Any) -> FeatureGraph:
-    """Convert a networkx graph whose nodes have features.
-
-    These are the vector under ``features``, ``feature``, ``x`` or ``mean color``, or else all
-    attributes of a node but ``label``, which are numbers, in the order of their names.
-    Weights of edges and self-loops are ignored. The region adjacency graphs of scikit-image
-    (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Undirected.
-
-    Raises
-    ------
-    DataError
-        If the graph is directed or empty, the features of its nodes are missing, no numbers or
-        of several lengths, or the weight of an edge is negative.
-
-    Examples
-    --------
-    >>> import networkx
-    >>> from structsvm.graphs import from_networkx
-    >>> path = networkx.path_graph(3)
-    >>> for node in path:
-    ...     path.nodes[node].update(age=30 + node, height=1.8)
-    >>> from_networkx(path).features
-    ('age', 'height')
-    """
+    """Convert a networkx graph whose nodes have features."""
     nodes = tuple(graph.nodes)
     if graph.is_directed() or not nodes:
         raise DataError(
@@ -139,24 +118,7 @@ def from_networkx(graph: Any) -> FeatureGraph:
 
 
 def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
-    """Convert a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
-
-    Its values only say where there is an edge; the diagonal is ignored.
-
-    Raises
-    ------
-    DataError
-        If the matrix is not symmetric or has negative, NaN or inf entries, or the features are no
-        numbers or do not fit the matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.graphs import from_adjacency
-    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-    >>> from_adjacency(path, np.array([[0.0], [1.0], [9.0]])).edges.tolist()
-    [[0, 1], [1, 2]]
-    """
+    """Convert a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P)."""
     nodes = FeatureGraph(features)
     T = nodes.n_samples
     refuse_hidden(adjacency, "the adjacency matrix")
@@ -164,11 +126,8 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
         A = sp.coo_array(adjacency, copy=True)
     except (TypeError, ValueError) as error:
         raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
-    if A.shape != (T, T):
-        raise DataError(
-            f"adjacency of shape {A.shape} and features of shape {nodes.X.shape}: expected (T, T), "
-            "(T, P)"
-        )
+    shapes = f"adjacency of shape {A.shape} and features of shape {nodes.X.shape}"
+    refuse(DataError, (A.shape != (T, T), f"{shapes}: expected (T, T), (T, P)"))
     A.sum_duplicates()
     there = (A.data != 0) & (A.coords[0] != A.coords[1])
     (i, j), values = (ends[there] for ends in A.coords), A.data[there]
@@ -180,8 +139,8 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
             "not similar, or abs(A) if every entry is an edge"
         )
     edges = unique_edges(np.vstack([i, j]).astype(np.int64))
-    if i.size != 2 * edges.shape[1]:
-        raise DataError("the adjacency matrix is not symmetric: give A + A.T")
+    is_symmetric = i.size == 2 * edges.shape[1]
+    refuse(DataError, (not is_symmetric, "the adjacency matrix is not symmetric: give A + A.T"))
     return replace(nodes, edges=edges)
 
 
@@ -287,47 +246,17 @@ class GraphOfImage:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        choices = {
-            "nodes": ("superpixels", "pixels"),
-            "edges": ("all", "adjacent"),
-            "features": ("colour+position", "all"),
-        }
-        for name, allowed in choices.items():
-            refuse_unlisted(name, getattr(self, name), allowed)
+        refuse_unlisted("nodes", self.nodes, ("superpixels", "pixels"))
+        refuse_unlisted("edges", self.edges, ("all", "adjacent"))
+        refuse_unlisted("features", self.features, ("colour+position", "all"))
         refuse_below(2, "n_superpixels", self.n_superpixels)
-        if not (self.radius >= 1 and self.compactness > 0):
-            raise SettingsError(
-                f"radius must be at least 1 pixel and compactness must be > 0, got {self.radius} "
-                f"and {self.compactness}"
-            )
+        fits = self.radius >= 1 and self.compactness > 0
+        given = (self.radius, self.compactness)
+        refuse_unless(fits, "radius and compactness", "at least 1 pixel, and > 0", given)
 
 
 def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
-    """Convert an image to a graph, whose nodes are superpixels or pixels.
-
-    Parameters
-    ----------
-    image : array of shape (H, W), (H, W, 1), (H, W, 3), (H, W, 4) or (H, W, C)
-        Grey, RGB (A is dropped) or C channels of any kind: uint8 or uint16 over the range of its
-        type, or floats in [0, 1]. Colour is turned into L, a, b. An image of more than a million
-        pixels is reduced by the smallest whole factor that makes it smaller than that.
-    settings : GraphOfImage, optional
-
-    Returns
-    -------
-    FeatureGraph
-        ``regions`` (H, W) is the node of each pixel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.graphs import GraphOfImage, from_image
-    >>> image = np.zeros((4, 6, 3))
-    >>> image[:, 3:] = 1.0
-    >>> graph = from_image(image, GraphOfImage(nodes="pixels", radius=1.5))
-    >>> graph.n_samples, graph.regions.shape
-    (24, (4, 6))
-    """
+    """Convert an image to a graph, whose nodes are superpixels or pixels."""
     settings = settings or GraphOfImage()
     image = np.asanyarray(image)
     factor = 1 if settings.nodes == "pixels" else _factor(image)
@@ -440,24 +369,28 @@ def _reduced(image: NDArray[Any], factor: int) -> Floats:
 
 def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
     """An image as (H, W, C) in [0, 1], reduced by a factor."""
-    kind, wrong = image.dtype.kind, ""
     is_integer = image.dtype in (np.uint8, np.uint16)
-    if np.ma.is_masked(image):
-        wrong = "the image has masked pixels: fill them first (image.filled(...))"
-    elif image.ndim not in (2, 3) or image.size == 0:
-        wrong = f"an image must have shape (H, W) or (H, W, C), got {image.shape}"
-    elif not is_integer and kind not in "fb":
-        wrong = (
+    is_shaped = image.ndim in (2, 3) and image.size > 0
+    is_known = is_integer or image.dtype.kind in "fb"
+    low, high = (image.min(), image.max()) if is_shaped and not is_integer and is_known else (0, 1)
+    refuse(
+        DataError,
+        (
+            np.ma.is_masked(image),
+            "the image has masked pixels: fill them first (image.filled(...))",
+        ),
+        (not is_shaped, f"an image must have shape (H, W) or (H, W, C), got {image.shape}"),
+        (
+            not is_known,
             f"an image of {image.dtype} values: give uint8 (white is 255), uint16 (65535) or "
-            "floats (1)"
-        )
-    elif not is_integer and not (image.min() >= 0 and image.max() <= 1):
-        wrong = (
-            f"a float image must lie in [0, 1], this one spans [{float(image.min()):.3g}, "
-            f"{float(image.max()):.3g}]: rescale it, and fill NaN"
-        )
-    if wrong:
-        raise DataError(wrong)
+            "floats (1)",
+        ),
+        (
+            not (low >= 0 and high <= 1),
+            f"a float image must lie in [0, 1], this one spans [{float(low):.3g}, "
+            f"{float(high):.3g}]: rescale it, and fill NaN",
+        ),
+    )
     image = image[:, :, None] if image.ndim == 2 else image
     pixels = image if factor == 1 else _reduced(image, factor)
     white = float(np.iinfo(image.dtype).max) if is_integer else 1.0
@@ -524,20 +457,15 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     if values.dtype == np.uint8:
         return values
     low, high = int(values.min()), int(values.max())
-    if low < 0 or high > MOST_GREY:
-        raise DataError(
-            f"{name}: greys from {low} to {high}, 16 bits go from 0 to {MOST_GREY}: save it with 8 "
-            "or 16 bits"
-        )
-    levels = (high >> 8) - (low >> 8) + 1
-    message = (
-        f"{name}: greys from {low} to {high} of {MOST_GREY} are {levels} of the 256 levels that "
-        "are told apart: save it with 8 bits, or spread them over all 16"
+    levels, greys = (high >> 8) - (low >> 8) + 1, f"{name}: greys from {low} to {high}"
+    few = (
+        f"{greys} of {MOST_GREY} are {levels} of the 256 levels that are told apart: save it with "
+        "8 bits, or spread them over all 16"
     )
-    if levels == 1 and high > low:
-        raise DataError(message)
+    beyond = f"{greys}, 16 bits go from 0 to {MOST_GREY}: save it with 8 or 16 bits"
+    refuse(DataError, (low < 0 or high > MOST_GREY, beyond), (levels == 1 and high > low, few))
     if 1 < levels <= FEW_LEVELS:
-        warn(message, DataWarning)
+        warn(few, DataWarning)
     return (values >> 8).astype(np.uint8)
 
 
@@ -546,11 +474,10 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
     name = _check_kind(picture, MASK_KINDS)
     if name.lower().endswith(".npy"):
         return _array(Path(picture), max_pixels).astype(np.int64)
-    pixels = _values(picture, name, max_pixels)
-    values = pixels
-    if pixels.ndim == 3:  # one integer for a colour
-        values = pixels.astype(np.int32) @ (1 << 16, 1 << 8, 1)
-    values = _with_hard_edges(name, pixels, values)
+    values = _values(picture, name, max_pixels)
+    if values.ndim == 3:  # one integer for a colour
+        values = values.astype(np.int32) @ (1 << 16, 1 << 8, 1)
+    values = _with_hard_edges(name, values)
     kinds, shades = np.unique(values), np.unique(values & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR
     if kinds.size > MOST_LABELS or (near and name.lower().endswith(LOSSY)):
@@ -561,11 +488,10 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
     return values.astype(np.int64)
 
 
-def _with_hard_edges(name: str, pixels: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """A label map in which the values of soft edges, (H, W), are those of the levels beside them.
+def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """A label map in which the values of soft edges, (H, W), are those of the nearest levels.
 
-    These are at least two rare values, hardly ever side by side with themselves, whose pixels lie
-    between a darker and a brighter one, or are nearly as dark as a level.
+    These are at least two rare values, most of which lie between a darker and a brighter one.
     """
     kinds, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
     rare = sizes < RARE * values.size
@@ -573,29 +499,19 @@ def _with_hard_edges(name: str, pixels: NDArray[Any], values: NDArray[Any]) -> N
         return values
     codes = codes.reshape(values.shape)
     doubtful = rare[codes]
-    alone = ndimage.minimum_filter(codes, 3) != ndimage.maximum_filter(codes, 3)
-    grey = pixels.astype(np.float64).reshape(*values.shape, -1)
-    light = grey @ (1.0, 2.0, 4.0)[: grey.shape[2]]  # two colours may have one sum
-    between = (ndimage.minimum_filter(light, 3) < light) & (
-        light < ndimage.maximum_filter(light, 3)
+    is_soft = (ndimage.minimum_filter(codes, 3) < codes) & (
+        codes < ndimage.maximum_filter(codes, 3)
     )
-    levels = np.flatnonzero(~rare)
-    first = [np.unravel_index(int((codes == k).argmax()), codes.shape) for k in levels]
-    away = np.array([np.abs(grey - grey[place]).max(axis=2) for place in first])
-    is_soft = alone & (between | (away.min(axis=0) < NEAR))
-    if np.mean(is_soft[doubtful]) < MOSTLY or doubtful.mean() > MOST_DOUBTFUL:
+    if is_soft[doubtful].mean() < MOSTLY or doubtful.mean() > MOST_DOUBTFUL:
         return values
-    beside = [ndimage.maximum_filter(codes == k, 5) for k in levels]
-    away = np.where(beside, away, away + 1e9)  # a level that is not beside it is the last choice
-    found = values.copy()
-    found[doubtful] = kinds[levels][away.argmin(axis=0)][doubtful]
+    nearest = ndimage.distance_transform_edt(doubtful, return_distances=False, return_indices=True)
     warn(
         f"{name}: {int(rare.sum())} of its {kinds.size} values, in {doubtful.mean():.1%} of the "
         f"pixels, are those of soft edges or of losses: each is taken for the nearest of "
-        f"{levels.size} levels",
+        f"{int((~rare).sum())} levels",
         DataWarning,
     )
-    return found
+    return np.asarray(values[tuple(nearest)])
 
 
 def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:

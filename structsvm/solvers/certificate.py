@@ -16,7 +16,6 @@ from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality, Status
-from structsvm.storage.codec import check_fields
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unless
 
@@ -29,6 +28,7 @@ accuracy only."""
 CROSSED = 1e-3
 """Of its scale, how far the bounds of a program may cross: more than broken constraints explain."""
 
+KINDS = (int, float, int, float, float, float, int, str)  # of what an entry of the history holds
 NUMBERS = ("null", "at_null", "lower", "upper", "certified_upper")
 
 
@@ -174,9 +174,10 @@ class Certificate:
         self.caught = None if header["caught"] is None else str(header["caught"])
         self.bound, self.best = str(header["bound"]), best
         self.quality = Quality[header["quality"]]
-        self.entries = [HistoryEntry(*row) for row in header["history"]]
-        for entry in self.entries:
-            check_fields(HistoryEntry, vars(entry))
+        self.entries = [
+            HistoryEntry(*(kind(value) for kind, value in zip(KINDS, row, strict=True)))
+            for row in header["history"]
+        ]
         self._started = time.perf_counter() - float(header["seconds"])
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:

@@ -10,11 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cache
-from inspect import Parameter, signature
-from numbers import Integral, Real
-from types import CodeType, ModuleType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from types import CodeType, ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +20,6 @@ from structsvm.errors import SettingsError
 from structsvm.support.contract import settings_in, without_remembered
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
-NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 
 
 @dataclass(frozen=True)
@@ -127,18 +123,14 @@ class Codec:
         return COLLECTIONS[kind](map(self.unpack, content))
 
     def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
-        """An instance; of an older file, parameters may be missing that have defaults."""
         cls: Any = Unstored if name == "Unstored" else self._class_of(name)
         state = {key: self.unpack(value) for key, value in packed.items()}
         if issubclass(cls, Enum):
             return cls[state["name"]]
         if _is_value(cls):
-            check_fields(cls, state)
             return cls(**state)
-        parameters = signature(cls).parameters.values()
-        usual = {p.name: p.default for p in parameters if p.default is not Parameter.empty}
         made = cls.__new__(cls)
-        vars(made).update(usual | state)
+        vars(made).update(state)
         return made
 
     def _pack_array(self, value: NDArray[Any], place: tuple[str, ...]) -> Any:
@@ -162,42 +154,6 @@ def _state(value: Any) -> dict[str, Any]:
     if _is_value(type(value)):
         return settings_in(value)
     return without_remembered(value, vars(value))
-
-
-def check_fields(cls: type, state: Mapping[str, Any]) -> None:
-    """Check values that a file gives the fields of a dataclass, by its annotations."""
-    hints = _hints(cls)
-    for name, value in state.items():
-        stored = not isinstance(value, Unstored)
-        if stored and name in hints and not _suits(value, hints[name]):
-            raise TypeError(f"{cls.__name__}.{name} cannot be {value!r}")
-
-
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    try:
-        found = get_type_hints(cls)
-    except NameError:  # a name that is there for type checkers alone
-        return {}
-    return {f.name: found[f.name] for f in fields(cls) if f.init}
-
-
-def _suits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type, as far as that can be seen from outside."""
-    if hint is Any:
-        return True
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return any(_suits(value, one) for one in inner)
-    if origin is tuple and isinstance(value, tuple):
-        each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) else inner
-        return len(value) == len(each) and all(map(_suits, value, each))
-    expected = NUMBERS.get(hint, origin or hint)
-    if hint in (int, float) and isinstance(value, bool | np.bool_):
-        return False
-    if getattr(expected, "_is_protocol", False) or not isinstance(expected, type):
-        return expected is not None or value is None
-    return isinstance(value, expected)
 
 
 def fingerprint(value: Any) -> str:
