@@ -201,7 +201,7 @@ classifiers of scikit-learn, optional
         if scored.probabilities is None:
             return CHOICES, losses
         xs, ys, rules, longest = self._blocks(scored)
-        C, units = xs[0].shape[1], scored.units[[part.recording for part in scored.known]]
+        C, units = xs[0].shape[1], scored.units_of_known
         truths = [EquivalenceMatrix.from_breakpoints(segments_of(y)[1]) for y in ys]
         order = np.random.default_rng(self.random_state).permutation(len(ys))
         work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
@@ -231,7 +231,7 @@ classifiers of scikit-learn, optional
         xs, ys, rules, longest = self._blocks(scored)
         counted = StateCounts.of(ys, C)
         self.start_ = counted.weight(*numbers)
-        n_units = np.unique(scored.units[[part.recording for part in scored.known]]).size
+        n_units = np.unique(scored.units_of_known).size
         risk = RegularizedRisk(
             problem=rules.problem(counted.lengths(longest)),
             xs=xs,

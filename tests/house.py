@@ -190,6 +190,8 @@ class Watch:
         self.folders = tuple(f"{(root / folder).resolve()}/" for folder in PACKAGES)
         self.codes: set[CodeType] = set()
         self.depths: Counter[int] = Counter()
+        self.boxes: dict[str, None] = {}
+        self._way: list[FrameType] = []
         self._of_house: dict[CodeType, bool] = {}
 
     @property
@@ -218,12 +220,17 @@ class Watch:
             self.codes.add(frame.f_code)
             if self._is_oracle(frame):
                 self._ask([f for f in _stack(frame) if self._mine(f.f_code)])
+        elif event == "return" and self._way and frame is self._way[0]:
+            self._way.pop(0)
+            self.boxes |= dict.fromkeys(_boxes(value))
 
     def _ask(self, stack: list[FrameType]) -> None:
-        """Count the frames between ``fit`` and an oracle that is asked."""
+        """Count the frames between ``fit`` and an oracle, and follow the first answer back."""
         names = [frame.f_code.co_name for frame in stack]
         if "fit" in names and not any(map(self._is_oracle, stack[1:])):
             self.depths[names.index("fit") + 1] += 1
+            if "iterate" in names and not self.boxes:  # the loop of a solver
+                self._way = stack[: names.index("iterate")]
 
     def _is_oracle(self, frame: FrameType) -> bool:
         """Whether a method of an oracle begins that looks for a maximum."""
@@ -236,6 +243,15 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def _boxes(value: Any) -> Iterator[str]:
+    """Classes of the house in what a function returns, those inside of lists and tuples too."""
+    if type(value).__module__.startswith("structsvm"):
+        yield type(value).__name__
+    if type(value) in (list, tuple):
+        for one in value[:3]:
+            yield from _boxes(one)
 
 
 def measured(root: Path) -> Iterator[tuple[str, object]]:
@@ -266,6 +282,7 @@ def measured(root: Path) -> Iterator[tuple[str, object]]:
     yield "the same by structsvm fit change-point FOLDER", typed.entered if written else said
     depths = ", ".join(f"{depth} ({times} times)" for depth, times in fit.depths.most_common())
     yield "frames from fit to the oracle", depths
+    yield "containers on the way back", f"{len(fit.boxes)}: {', '.join(fit.boxes)}"
     yield "public methods and properties of MetricLearner", len(list(_public(MetricLearner)))
 
 

@@ -266,6 +266,11 @@ class Scored:
         return self.probabilities is not None and bool(self.known)
 
     @property
+    def units_of_known(self) -> Ints:
+        """The group of each known stretch, (n_known,)."""
+        return self.units[[part.recording for part in self.known]]
+
+    @property
     def sequences(self) -> list[Ints]:
         """Numbers of the states of the known stretches."""
         return [part.of(self.codes) for part in self.known]
