@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from _cache import Pieces, seconds_option
 from _har import mean_and_error
-from _report import SHARED, publish
+from _report import SHARED, publish, stored
 from _tables import read
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
@@ -119,29 +119,28 @@ CASES: Mapping[str, Case] = {
 
 
 def main(folder: Path, seconds: float, sets: Sequence[str]) -> None:
-    pieces = Pieces("try_out", seconds)
-    rows = []
+    """Measure these sets, and publish them with the earlier rows of others."""
+    pieces, (origin, before) = Pieces("try_out", seconds), stored("try_out")
+    rows = {row["set"]: row for row in before}
     for name in sets:
         case = CASES[name]
         found = pieces.get(f"{name}, one thread", partial(measured, name, case, folder))
         if found is None:
             continue
-        rows.append(
-            {
-                "set": name,
-                "learned from": f"{found['learned from']} {case.what}",
-                "held out": found["held out"],
-                "first answer": f"{found['first']:.0f} s",
-                "CPU seconds": f"{found['seconds']:.0f}",
-                "time left, told to true": found["told"],
-                "recommended": found["used"],
-                "loss": found["loss"],
-                "lost by the minute": found["lost"],
-            }
-        )
+        rows[name] = {
+            "set": name,
+            "learned from": f"{found['learned from']} {case.what}",
+            "held out": found["held out"],
+            "first answer": f"{found['first']:.0f} s",
+            "CPU seconds": f"{found['seconds']:.0f}",
+            "time left, told to true": found["told"],
+            "recommended": found["used"],
+            "loss": found["loss"],
+            "lost by the minute": found["lost"],
+        }
     pieces.finish()
-    if len(rows) == len(CASES):
-        publish("try_out", rows)
+    passed_on = origin["commits"] if set(sets) < set(CASES) else ()
+    publish("try_out", [rows[name] for name in CASES], passed_on)
 
 
 def measured(name: str, case: Case, folder: Path) -> dict[str, Any]:
