@@ -37,7 +37,7 @@ from structsvm.learner.completing import (
 from structsvm.learner.fitting import FitState, Settings
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs, TrainingSet
-from structsvm.partial_labels.labels import read_labels
+from structsvm.partial_labels import read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.learning import within_whitening

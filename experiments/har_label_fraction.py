@@ -32,7 +32,7 @@ from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.learner import TrainingSet
 from structsvm.learner.completing import calibrate_known
-from structsvm.partial_labels.labels import read_labels
+from structsvm.partial_labels import read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
 

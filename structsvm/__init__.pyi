@@ -13,7 +13,7 @@ from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates as margin_rates
 from structsvm.model_selection.stability import weight_stability as weight_stability
-from structsvm.partial_labels.labels import PartialLabels as PartialLabels
+from structsvm.partial_labels import PartialLabels as PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.oracle import Region as Region
 from structsvm.problems.change_point import ChangePoint as ChangePoint

@@ -32,7 +32,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partial_labels.labels import read_labels
+from structsvm.partial_labels import read_labels
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite, some_of

@@ -588,6 +588,8 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
 def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
     """The same of parts that are in memory, where threads do without copies."""
     n_jobs = getattr(_backend.get(), "n_jobs", 1)
-    backend = Threads(n_jobs) if n_jobs != 1 and len(parts) > 1 else Serial()
-    with single_threaded(), backend.open(parts) as session:
-        return session.map(task, argument)
+    with single_threaded():
+        if n_jobs == 1 or len(parts) < 2:
+            return [task(part, argument) for part in parts]
+        with Threads(n_jobs).open(parts) as session:
+            return session.map(task, argument)

@@ -23,7 +23,7 @@ from structsvm.graphs import FeatureGraph, node_labels
 from structsvm.graphs.images import from_image, pixels_of
 from structsvm.interop import risk_of
 from structsvm.io import read_recordings
-from structsvm.partial_labels.labels import as_partial
+from structsvm.partial_labels import as_partial
 
 T = 40
 

@@ -8,7 +8,7 @@ from sequential_cases import segmentations
 
 from structsvm.errors import DataError
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
+from structsvm.partial_labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Region, TraceObjective
 

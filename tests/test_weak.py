@@ -18,7 +18,7 @@ from structsvm import (
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partial_labels.labels import Known
+from structsvm.partial_labels import Known
 from structsvm.partitions import partition_loss
 from structsvm.solvers import CuttingPlane, Stopping
 

@@ -20,7 +20,7 @@ from _sets.fetch import REGISTRY
 from structsvm.datasets.public import PublicSet
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
 from structsvm.support.lazy import require

@@ -34,7 +34,7 @@ from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.plugins import problem_class, problem_name, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.solvers.auto import solver_from

@@ -40,7 +40,7 @@ from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table
 from structsvm.learner.training_set import ask
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.samples import as_file, overlay

@@ -23,7 +23,7 @@ from structsvm.learner.columns import column_names, warn_of_columns, words_of
 from structsvm.learner.form import Form
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
-from structsvm.partial_labels.labels import labels_of_each, read_labels
+from structsvm.partial_labels import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import BLIND, names_states
 from structsvm.support.arrays import Ints

@@ -31,7 +31,7 @@ from structsvm.learner.training_set import (
     even_part,
     names_of_labels,
 )
-from structsvm.partial_labels.labels import Known, PartialLabels
+from structsvm.partial_labels import Known, PartialLabels
 from structsvm.problems.menu import are_names
 from structsvm.storage import archive
 from structsvm.support.arrays import Ints

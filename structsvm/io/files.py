@@ -31,7 +31,7 @@ from structsvm.io.tables import (
     refuse_repeated,
     with_all_categories,
 )
-from structsvm.partial_labels.labels import known_where
+from structsvm.partial_labels import known_where
 from structsvm.storage import archive as storage
 from structsvm.storage.archive import write_atomically
 from structsvm.support.checks import counted, ending_of, some_of

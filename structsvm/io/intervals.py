@@ -30,7 +30,7 @@ from structsvm.io.label_files import (
     read_rows,
 )
 from structsvm.io.recording import Recording, listed, spelled
-from structsvm.partial_labels.labels import PartialLabels, known_where
+from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.archive import write_atomically
 from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unlisted

@@ -22,7 +22,7 @@ from structsvm.errors import DataError, about, printable
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
-from structsvm.partial_labels.labels import region_from
+from structsvm.partial_labels import region_from
 from structsvm.partitions.oracle import Region
 from structsvm.support.checks import is_number_text, uncell
 from structsvm.support.lazy import require

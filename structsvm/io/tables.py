@@ -34,7 +34,7 @@ from structsvm.io.sniff import (
     read_text,
     refuse_thousands,
 )
-from structsvm.partial_labels.labels import known_where
+from structsvm.partial_labels import known_where
 from structsvm.storage.archive import check_bytes
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted

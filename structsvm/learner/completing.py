@@ -31,8 +31,8 @@ from structsvm.learner.fitting import (
     usable_factor,
 )
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import single_threaded, spread
-from structsvm.partial_labels.labels import Known, known_parts
+from structsvm.parallel import spread
+from structsvm.partial_labels import Known, known_parts
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
 from structsvm.partitions.metric import (
@@ -408,7 +408,7 @@ def _gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:
     """Difference of the loss of each sample from the loss of no change at all, (N,)."""
     counts = [_count(data.problem, known) for known in data.labels]
     tasks = [(x, K, Constraint()) for x, K in zip(data.samples, counts, strict=True)]
-    guesses = _partitions("judging", tasks, (data.problem, metric))
+    guesses = spread("judging", _partition, tasks, (data.problem, metric))
     none = [EquivalenceMatrix.from_labels(np.zeros(known.n_samples)) for known in data.labels]
     gains = zip(data.labels, none, guesses, strict=True)
     return np.array([known.loss(one) - known.loss(M) for known, one, M in gains])
@@ -417,24 +417,13 @@ def _gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:
 def complete_labels(metric: Metric, data: TrainingSet) -> list[EquivalenceMatrix]:
     pairs = list(zip(data.samples, data.labels, strict=True))
     tasks = [(x, k.constraint.n_clusters, k.constraint) for x, k in pairs if k.truth is None]
-    found = iter(_partitions("completing the labels", tasks, (data.problem, metric)))
+    found = iter(spread("completing the labels", _partition, tasks, (data.problem, metric)))
     return [next(found) if known.truth is None else known.truth for known in data.labels]
 
 
-Task = tuple[Sample, int | None, Constraint]
-
-
-def _partitions(
-    words: str, tasks: Sequence[Task], how: tuple[PartitionProblem, Metric]
-) -> list[EquivalenceMatrix]:
-    """The best partition of each sample: here, or by the worker that reads it."""
-    if any(sample.is_deferred for sample, *_ in tasks):
-        return spread(words, _partition, tasks, how)
-    with single_threaded():
-        return [_partition(task, how) for task in tasks]
-
-
-def _partition(task: Task, how: tuple[PartitionProblem, Metric]) -> EquivalenceMatrix:
+def _partition(
+    task: tuple[Sample, int | None, Constraint], how: tuple[PartitionProblem, Metric]
+) -> EquivalenceMatrix:
     (x, K, constraint), (problem, metric) = task, how
     return problem.partition(x, metric, K, constraint)
 

@@ -27,7 +27,7 @@ from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, refuse
 from structsvm.graphs.images import is_one
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows

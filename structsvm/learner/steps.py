@@ -26,7 +26,7 @@ from structsvm.learner.fitting import problem_from
 from structsvm.learner.form import Form
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import backend_from, spread, working_on
-from structsvm.partial_labels.labels import PartialLabels, as_partial, labels_of_each, read_labels
+from structsvm.partial_labels import PartialLabels, as_partial, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric

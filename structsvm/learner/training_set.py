@@ -51,7 +51,7 @@ from structsvm.features.scores import NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
 from structsvm.parallel import spread, spread_in_threads
-from structsvm.partial_labels.labels import (
+from structsvm.partial_labels import (
     Known,
     known_parts,
     labels_of_each,

@@ -154,7 +154,7 @@ class PartialLabels:
         forbidden = np.flatnonzero(pairs & ~changes) + 1
         known = itertools.pairwise(np.flatnonzero(codes != UNKNOWN).tolist())
         gaps = [(i, j) for i, j in known if j > i + 1 and codes[i] != codes[j]]
-        _refuse_clashing_counts(T, forced, forbidden, gaps, self.regions, self.n_clusters)
+        self._refuse_clashing_counts(T, forced, forbidden, gaps)
         _refuse_overlap(self.regions)
         return Constraint(
             n_clusters=self.n_clusters,
@@ -162,6 +162,40 @@ class PartialLabels:
             forbidden=tuple(forbidden.tolist()),
             regions=(*self.regions, *(Region(i + 1, j + 1, 1, or_more=True) for i, j in gaps)),
         )
+
+    def _refuse_clashing_counts(
+        self, T: int, forced: Ints, forbidden: Ints, gaps: Sequence[tuple[int, int]]
+    ) -> None:
+        """Refuse labels that no segmentation keeps, naming those that clash."""
+        most, K = T - 1, self.n_clusters
+        counts: list[Count] = [
+            (r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
+            for r in self.regions
+        ]
+        for i, j in gaps:
+            counts.append((i, j, 1, most, f"samples {i} and {j}, which have different labels"))
+        if K is not None:
+            counts.append((0, most, K - 1, K - 1, f"n_clusters={K}"))
+        if not counts:
+            return
+        points = np.unique([0, most, *(point for count in counts for point in count[:2])])
+        first = np.searchsorted(forced, points, "right").tolist()
+        held = np.searchsorted(forbidden, points, "right").tolist()
+        for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
+            must = forced[first[k] : first[k + 1]]
+            may = q - p - (held[k + 1] - held[k])
+            many = f"the labels of samples {p}..{q}, which change {must.size} times"
+            if must.size == 1:
+                many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
+            few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
+            counts.append((p, q, must.size, q - p, many if must.size else ""))
+            counts.append((p, q, 0, may, few if may < q - p else ""))
+        cycle = sorted(_clashing(counts), key=lambda edge: min(edge[:2]))
+        names = list(dict.fromkeys(name for *_, name in cycle if name))
+        if len(names) == 1:
+            raise DataError(f"{names[0]}: there is no room for it")
+        if names:
+            raise DataError(f"labels that contradict each other: {' and '.join(names)}")
 
     def _clusters(self, T: int) -> Constraint:
         for row in itertools.chain(*self.must_link, *self.cannot_link):
@@ -226,50 +260,6 @@ def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, li
         inside = np.flatnonzero(forced[first:stop]) + 1
         found.append((start, end, [*inside.tolist(), end - start]))
     return found
-
-
-def _refuse_clashing_counts(
-    T: int,
-    forced: Ints,
-    forbidden: Ints,
-    gaps: Sequence[tuple[int, int]],
-    regions: Sequence[Region],
-    K: int | None,
-) -> None:
-    """Refuse labels that no segmentation keeps, naming those that clash."""
-    most = T - 1
-    counts: list[Count] = [
-        (r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
-        for r in regions
-    ]
-    counts += [
-        (i, j, 1, most, f"samples {i} and {j}, which have different labels") for i, j in gaps
-    ]
-    if K is not None:
-        counts.append((0, most, K - 1, K - 1, f"n_clusters={K}"))
-    if not counts:
-        return
-    points = np.unique([0, most, *(point for count in counts for point in count[:2])])
-    first = np.searchsorted(forced, points, "right").tolist()
-    held = np.searchsorted(forbidden, points, "right").tolist()
-    for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
-        must = forced[first[k] : first[k + 1]]
-        may = q - p - (held[k + 1] - held[k])
-        counts.append((p, q, 0, q - p, ""))
-        if must.size:
-            many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
-            if must.size > 1:
-                many = f"the labels of samples {p}..{q}, which change {must.size} times"
-            counts.append((p, q, must.size, q - p, many))
-        if may < q - p:
-            few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
-            counts.append((p, q, 0, may, few))
-    cycle = sorted(_clashing(counts), key=lambda edge: min(edge[:2]))
-    names = list(dict.fromkeys(name for *_, name in cycle if name))
-    if len(names) == 1:
-        raise DataError(f"{names[0]}: there is no room for it")
-    if names:
-        raise DataError(f"labels that contradict each other: {' and '.join(names)}")
 
 
 def _clashing(counts: Sequence[Count]) -> list[Edge]:

@@ -1,1 +1,0 @@
-"""Labels that are known in part: what they say, completing them, learning from them."""
