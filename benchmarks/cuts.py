@@ -14,7 +14,7 @@ from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.images import from_image
 from structsvm.graphs.similarity import Similarity
-from structsvm.io import images_and_labels, read_images
+from structsvm.io import read_images
 from structsvm.oracles.normalized_cut import NormalizedHinge
 from structsvm.partitions import Metric
 
@@ -63,7 +63,8 @@ def pixels() -> tuple[FeatureGraph, np.ndarray]:
 
 def learn() -> tuple[MetricLearner, list[Goal]]:
     """Ten images, longest side 160 pixels, about 115 superpixels each; the graphs are made once."""
-    images, labels = images_and_labels(read_images(HORSES)[:10])
+    horses = read_images(HORSES)[:10]
+    images, labels = [one.image for one in horses], [one.labels for one in horses]
     goals = []
     for features in ("colour+position", "all"):
         problem = NormalizedCut(image=GraphOfImage(features=features))

@@ -176,7 +176,7 @@ def about(where: object) -> Iterator[None]:
         raise type(error)(text if text.startswith(str(where)) else f"{where}: {text}") from error
 
 
-def warn(message: str, category: type[Warning]) -> None:
+def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Warn at the line of the user's code that called into structsvm, however deep this is.
 
     That line is outside of the outermost call into the package, so that neither the depth nor a

@@ -14,7 +14,7 @@ from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.images import from_adjacency
-from structsvm.io import images_and_labels, read_images
+from structsvm.io import read_images
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import decode_with, encode
 from structsvm.parallel import Processes, Threads
@@ -315,7 +315,8 @@ def test_resume_is_not_for_labels_in_part(noisy, tmp_path):
 @pytest.fixture(scope="module")
 def horses(shared_data):
     """Ten images to learn from, thirty others, as graphs of about 115 superpixels."""
-    images, labels = images_and_labels(read_images(shared_data / "weizmann_horse")[:40])
+    horses = read_images(shared_data / "weizmann_horse")[:40]
+    images, labels = [one.image for one in horses], [one.labels for one in horses]
     graphs = [sample.side for sample in NormalizedCut().read(images)[0]]
     return (graphs[:10], labels[:10]), (graphs[10:], labels[10:])
 

@@ -6,7 +6,7 @@ from PIL import Image
 
 from structsvm.errors import DataError
 from structsvm.graphs.images import label_map_of, pixels_of
-from structsvm.io import images_and_labels, read_images
+from structsvm.io import read_images
 
 RNG = np.random.default_rng(0)
 
@@ -40,8 +40,6 @@ def test_two_folders_side_by_side(folder):
     assert second.image.shape == (6, 8, 3)
     assert second.image.dtype == np.uint8
     assert (second.labels == 255).sum() == (first.labels == 3).sum() == 16
-    Xs, ys = images_and_labels([first, second])
-    assert len(Xs) == len(ys) == 2
 
 
 def test_files_and_a_folder_of_masks(folder):
@@ -49,8 +47,6 @@ def test_files_and_a_folder_of_masks(folder):
     assert image.labels is not None
     (alone,) = read_images(str(folder / "img" / "b.png"), need_labels=False)
     assert alone.labels is None
-    with pytest.raises(DataError, match=r"b.png has no label map"):
-        images_and_labels([alone])
 
 
 def test_a_colour_is_the_same_label_in_an_image_that_lacks_others(folder):

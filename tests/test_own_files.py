@@ -8,7 +8,7 @@ import pytest
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recordings
-from structsvm.io.cleaning import looks_like_changes, read_labels_as, without_odd_columns
+from structsvm.io.cleaning import changes_in, read_labels_as, without_odd_columns
 
 
 def long_frame(ids=("ann", "ben"), T=30, seed=0):
@@ -156,17 +156,6 @@ class TestColumns:
             assert f"recording_column={name!r}" in said
         assert self.told(recording(width=who, x=rng.normal(size=50))) == []
 
-    def test_a_long_table_is_recognised(self, rng):
-        one = recording(
-            nr=np.repeat([4, 2, 7], 20), t=np.tile(np.arange(20), 3), x=rng.normal(size=60)
-        )
-        (said,) = self.told(one)
-        assert "recording_column='nr' and time_column='t'" in said
-
-    def test_a_row_of_values_is_no_header(self, rng):
-        (said,) = self.told(recording(**{"1.88": rng.normal(size=50), "0.3": rng.normal(size=50)}))
-        assert "'1.88', '0.3', which looks like a row of values" in said
-
 
 class TestChanges:
     marks = np.zeros(100, dtype=int)
@@ -196,7 +185,7 @@ class TestChanges:
         ],
     )
     def test_states_are_not(self, y):
-        assert not looks_like_changes([self.labelled(y)])
+        assert not changes_in([self.labelled(y)])
 
     def test_what_is_no_mark(self):
         with pytest.raises(DataError, match="walk: labels that are changes must be 0 or 1, got 2"):

@@ -6,13 +6,24 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from structsvm.datasets.public import Fetch, around, segments, single, table
+from structsvm.datasets.public import Fetch, around
 from structsvm.io.recording import Recording
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.lazy import require
 
 BEE_FEATURES = ("x", "y", "sin", "cos", "dtheta", "|dtheta|", "speed")
 TEP_START = 160
 """Sample at which the fault is switched on: after 8 hours, a sample every 3 minutes."""
 TEP_FEATURES = tuple(f"XMEAS{j}" for j in range(1, 42)) + tuple(f"XMV{j}" for j in range(1, 12))
+
+
+def segments(changes: Any) -> Ints:
+    """Numbers of segments, from marks at the first sample of each but the first."""
+    return np.cumsum(np.asarray(changes, dtype=np.int64))
+
+
+def single(X: Floats) -> Floats:
+    return X.astype(np.float32).astype(np.float64)
 
 
 def exercise(name: str, fetch: Fetch) -> Recording:
@@ -73,7 +84,8 @@ def series(name: str, fetch: Fetch) -> Recording:
 
 def session(name: str, fetch: Fetch) -> Recording:
     """One session of :func:`fetch_mocap86`."""
-    frame = table(fetch(f"dataset/MoCap/{name}.csv"))
+    pandas = require("pandas", "datasets", "reading a public set")
+    frame = pandas.read_csv(fetch(f"dataset/MoCap/{name}.csv"))
     features = tuple(f"channel {column}" for column in frame.columns[:-1])
     y = frame["state"].to_numpy(np.int64)
     return Recording(name, frame.iloc[:, :-1].to_numpy(np.float64), y, features)

@@ -25,11 +25,11 @@ from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
 from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
-from structsvm.io.cleaning import cleaned, columns_of, in_windows, looks_like_changes, window_for
+from structsvm.io.cleaning import changes_in, cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
 from structsvm.io.image_folder import read_images
-from structsvm.io.intervals import CHOSEN, layers_of, with_labels
-from structsvm.io.label_files import read_regions
+from structsvm.io.intervals import layers_of, with_labels
+from structsvm.io.label_files import CHOSEN, read_regions
 from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
@@ -46,7 +46,7 @@ TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands give themselves."""
-OF_LABELS = ["outside", "tier", *CHOSEN]  # parameters of reading labels from files of their own
+OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of their own
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS]
 FILES += [*OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
@@ -514,7 +514,7 @@ def read_layers(
     labels_matter, steps = need_labels or blanks, getattr(learner, "steps_", {})
     found = {}
     for name, some in layers.items():
-        if not labels_matter and not looks_like_changes(some):
+        if not labels_matter and not changes_in(some):
             # labels that nobody asks for are no reason to refuse anything
             options = replace(options, labels_are=None)
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted
 
 MIN_LENGTH = 20  # samples in the shortest segment
 N_CHANGES = (5, 9)  # fewest and most changes of a recording, and of each nuisance feature
@@ -66,8 +65,8 @@ def relevant_changes(
     >>> recordings[0].X.shape, recordings[0].features
     ((200, 3), ('relevant_0', 'nuisance_0', 'nuisance_1'))
     """
-    if not 1 <= n_relevant <= n_features:
-        raise SettingsError(f"n_relevant must be in 1..{n_features} (n_features), got {n_relevant}")
+    of_all = f"in 1..{n_features} (n_features)"
+    refuse_unless(1 <= n_relevant <= n_features, "n_relevant", of_all, n_relevant)
     refuse_below((N_CHANGES[1] + 1) * MIN_LENGTH, "n_samples", n_samples)
     if rank is not None:
         refuse_below(1, "rank", rank)
@@ -163,11 +162,8 @@ def digits_recordings(
     left = [rng.permutation(some) for some in of_digit]
     limits = {"n_runs": np.inf, "run_length": min(some.size for some in of_digit)}
     for (name, limit), (least, largest) in zip(limits.items(), (n_runs, run_length), strict=True):
-        if not 1 <= least <= largest <= limit:
-            raise SettingsError(
-                f"{name} must be (fewest, most) with 1 <= fewest <= most <= {limit}, got "
-                f"{(least, largest)}"
-            )
+        words = f"(fewest, most) with 1 <= fewest <= most <= {limit}"
+        refuse_unless(1 <= least <= largest <= limit, name, words, (least, largest))
     inked = images.max(axis=0) > 0
     names = np.array([f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE)])
     features = tuple(names[inked].tolist())

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 
@@ -218,7 +217,11 @@ GRID_MS = 20  # 50 Hz, the grid that phone and watch are put on
 
 
 def activity(name: str, fetch: Fetch) -> Recording:
-    logs = [table(fetch(f"DATA/{name[:3]}/{name}_{device}.csv")) for device in ("sp", "sw")]
+    """Mean and log(std + 0.01) over half a second, at 10 Hz, of channels and magnitudes."""
+    pandas = require("pandas", "datasets", "reading a public set")
+    logs = [
+        pandas.read_csv(fetch(f"DATA/{name[:3]}/{name}_{device}.csv")) for device in ("sp", "sw")
+    ]
     frames = [log.drop_duplicates("timestamp") for log in logs]
     times = [frame["timestamp"].to_numpy(np.float64) for frame in frames]
     grid = np.arange(max(t[0] for t in times), min(t[-1] for t in times), GRID_MS)
@@ -227,32 +230,19 @@ def activity(name: str, fetch: Fetch) -> Recording:
     # Where several lines have one time, the last of them says what is going on.
     line = np.searchsorted(logs[0]["timestamp"].to_numpy(np.float64), grid, side="right") - 1
     current = logs[0]["label"].map(ACTIVITIES.index).to_numpy()[line]
-    X, features = activity_features(np.column_stack(channels))
-    # The most frequent of every five labels; of two, the smaller number.
-    blocks = current[: len(current) // 5 * 5].reshape(-1, 5)
-    y = np.array([np.bincount(block).argmax() for block in blocks])
-    return Recording(name, X, y, features)
-
-
-def activity_features(channels: Floats) -> tuple[Floats, tuple[str, ...]]:
-    """Mean and log(std + 0.01) over half a second, ten times a second, of channels and
-    magnitudes.
-    """
     names = [f"{device}.{axis}" for device in ("phone", "watch") for axis in AXES]
     names += [f"{device}.|{kind}|" for device in ("phone", "watch") for kind in ("acc", "gyro")]
-    sizes = [np.linalg.norm(channels[:, j : j + 3], axis=1) for j in range(0, 12, 3)]
-    centres = np.arange(len(channels) // 5) * 5 + 2  # of every five samples
-    mean, std = around(np.column_stack([channels, *sizes]), centres, 12)
-    features = [f"{name}:{kind}" for kind in ("mean", "logstd") for name in names]
-    return single(np.hstack([mean, np.log(std + 0.01)])), tuple(features)
-
-
-def water_loop(name: str, fetch: Fetch) -> Recording:
-    folder, number = name.split("_")
-    frame = table(fetch(f"data/{folder}/{int(number)}.csv"), separator=";")
-    features = tuple(frame.columns[1:9])
-    X = frame[list(features)].to_numpy(np.float64)
-    return Recording(name, single(X), segments(frame["changepoint"] == 1), features)
+    sizes = [np.linalg.norm(channels[j : j + 3], axis=0) for j in range(0, 12, 3)]
+    centres = np.arange(grid.size // 5) * 5 + 2  # of every five samples
+    mean, std = around(np.column_stack([*channels, *sizes]), centres, 12)
+    X = np.hstack([mean, np.log(std + 0.01)]).astype(np.float32).astype(np.float64)
+    # The most frequent of every five labels; of two, the smaller number.
+    y = np.array(
+        [np.bincount(block).argmax() for block in current[: centres.size * 5].reshape(-1, 5)]
+    )
+    return Recording(
+        name, X, y, tuple(f"{one}:{kind}" for kind in ("mean", "logstd") for one in names)
+    )
 
 
 def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
@@ -262,14 +252,10 @@ def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
     return means, np.array([window.std(axis=0) for window in windows])
 
 
-def segments(changes: Any) -> Ints:
-    """Numbers of segments, from marks at the first sample of each but the first."""
-    return np.cumsum(np.asarray(changes, dtype=np.int64))
-
-
-def single(X: Floats) -> Floats:
-    return X.astype(np.float32).astype(np.float64)
-
-
-def table(path: Path, separator: str = ",") -> Any:
-    return require("pandas", "datasets", "reading a public set").read_csv(path, sep=separator)
+def water_loop(name: str, fetch: Fetch) -> Recording:
+    folder, number = name.split("_")
+    pandas = require("pandas", "datasets", "reading a public set")
+    frame = pandas.read_csv(fetch(f"data/{folder}/{int(number)}.csv"), sep=";")
+    X = frame.iloc[:, 1:9].to_numpy(np.float32).astype(np.float64)
+    y = np.cumsum(frame["changepoint"].to_numpy() == 1, dtype=np.int64)
+    return Recording(name, X, y, tuple(frame.columns[1:9]))

@@ -17,7 +17,7 @@ from structsvm.support.contract import asked
 from structsvm.support.lazy import require
 
 ruptures = require("ruptures", "ruptures", "the learned metric in ruptures")
-BaseEstimator: Any = ruptures.base.BaseEstimator
+KernelCPD: Any = ruptures.KernelCPD
 CostMl: Any = ruptures.costs.CostMl
 
 
@@ -70,29 +70,23 @@ class MetricCost(CostMl):  # type: ignore[misc]
 
     def __init__(self, learner: MetricLearner) -> None:
         super().__init__(metric=learner.metric_.matrix)
-        self.learner = learner
-        self.min_size = 1
+        self.learner, self.min_size = learner, 1
 
     def fit(self, signal: Any) -> MetricCost:
-        """Standardise the signal (T, P) as the learner does, and prepare its costs."""
         super().fit(_signal(self.learner, signal))
         return self
 
 
-class MetricDetector(BaseEstimator):  # type: ignore[misc]
+class MetricDetector(KernelCPD):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
     def __init__(self, learner: MetricLearner) -> None:
+        super().__init__(kernel="linear", min_size=1, jump=1)
         self.learner, self.metric = learner, learner.metric_
-        self.n_samples: int | None = None
 
     def fit(self, signal: Any) -> MetricDetector:
-        """Transform a signal (T, P) into the metric and hand it to the detector."""
         Z = self.metric.transform(_signal(self.learner, signal))
-        self.n_samples = len(Z)
-        self.detector = ruptures.KernelCPD(kernel="linear", min_size=1, jump=1).fit(
-            np.ascontiguousarray(Z)
-        )
+        super().fit(np.ascontiguousarray(Z))
         return self
 
     def predict(self, n_bkps: int | None = None, pen: float | None = None) -> list[int]:
@@ -100,14 +94,9 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
             raise DataError("the detector has no signal: call fit first")
         if n_bkps == 0 or self.n_samples == 1:
             return [self.n_samples]
-        if n_bkps is None:
-            pen = self.metric.price if pen is None else pen
-        return [int(end) for end in self.detector.predict(n_bkps=n_bkps, pen=pen)]
-
-    def fit_predict(
-        self, signal: Any, n_bkps: int | None = None, pen: float | None = None
-    ) -> list[int]:
-        return self.fit(signal).predict(n_bkps, pen)
+        if n_bkps is None and pen is None:
+            pen = self.metric.price
+        return [int(end) for end in super().predict(n_bkps=n_bkps, pen=pen)]
 
 
 def _signal(learner: MetricLearner, signal: Any) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from structsvm.data.sample import filled
 from structsvm.data.samples import label_values, unknown_labels
 from structsvm.data.times import time_axis
-from structsvm.errors import DataError, DataWarning, warn
+from structsvm.errors import DataError, warn
 from structsvm.io.intervals import refuse_dates
 from structsvm.io.label_files import Interval
 from structsvm.io.recording import Recording
@@ -86,14 +86,14 @@ def pose_recordings(dataset: Any) -> list[Recording]:
 def _seen(points: Floats, at: Floats, keypoints: Sequence[str], name: str) -> Floats:
     """Interpolate missing positions (T, K, D) in time."""
     unseen = np.asarray(np.isnan(points).any(axis=2))
-    for k, keypoint in enumerate(keypoints):
-        if unseen[:, k].all():
+    for keypoint, was_seen in zip(keypoints, (~unseen).T, strict=True):
+        if not was_seen.any():
             raise DataError(
                 f"{name}: keypoint {keypoint!r} is never seen: leave it out, as "
                 f"dataset.drop_sel(keypoints={keypoint!r})"
             )
     if unseen.any():
-        warn(f"{name}: {unseen.sum()} of {unseen.size} positions are interpolated", DataWarning)
+        warn(f"{name}: {unseen.sum()} of {unseen.size} positions are interpolated")
     return filled(points.reshape(len(points), -1), at).reshape(points.shape)
 
 

@@ -5,7 +5,6 @@ from structsvm.io.files import read_recording as read_recording
 from structsvm.io.files import read_recordings as read_recordings
 from structsvm.io.files import write_recording as write_recording
 from structsvm.io.image_folder import LabelledImage as LabelledImage
-from structsvm.io.image_folder import images_and_labels as images_and_labels
 from structsvm.io.image_folder import read_images as read_images
 from structsvm.io.intervals import intervals_of as intervals_of
 from structsvm.io.intervals import labels_of as labels_of

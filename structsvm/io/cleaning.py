@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.reading import (
-    FEWEST_ROWS,
-    NO,
-    YES,
-    count_marks,
-    marks_of,
-    without_counting,
-)
+from structsvm.data.reading import FEWEST_ROWS, NO, YES, count_marks, marks_of, without_counting
 from structsvm.data.sample import RECORDINGS, Sample, blocks, filled
 from structsvm.data.times import TimeAxis, warn_about_times
-from structsvm.errors import DataError, DataWarning, warn
+from structsvm.errors import DataError, warn
 from structsvm.io.recording import FileOptions, Recording, listed, repeated_in, share_features
 from structsvm.learner.columns import SPREAD, warn_of_columns
 from structsvm.support.arrays import Floats, Ints
@@ -31,8 +24,6 @@ MASK = "missing='mask' learns and predicts without them"
 IMPUTE = "missing='impute' puts the median of their column there"
 """Advice about missing values: of samples that follow each other, and of other rows."""
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
-ROWS_OF_A_RECORDING = 5
-"""Rows that the recordings of a long table have at least, on average."""
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
 IDENTIFIERS = {
@@ -69,15 +60,13 @@ def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Rec
     """Leave out the rows of tables in which values are missing, or put medians there."""
     if options.in_order:
         return list(recordings)
-    if options.missing != "impute":
-        advice = "" if options.wanted else f"; {IMPUTE}"
-        return [_without_rows(one, advice) for one in recordings]
-    if not options.medians:
+    if options.missing == "impute" and not options.medians:
         X, first = np.vstack([one.X for one in recordings]), recordings[0]
         _refuse_empty(X, first, "no value, and therefore no median")
         medians = dict(zip(first.features, np.nanmedian(X, axis=0).tolist(), strict=True))
         options = replace(options, medians=medians)
-    return [_imputed(one, options) for one in recordings]
+    complete = _imputed if options.missing == "impute" else _without_rows
+    return [complete(one, options) for one in recordings]
 
 
 def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
@@ -95,16 +84,14 @@ def _imputed(recording: Recording, options: FileOptions) -> Recording:
     medians = np.array([options.medians[name] for name in recording.features])
     if n := int(np.isnan(X).sum()):
         values = counted(n, "missing value")
-        warn(f"{recording.where}: {values} imputed, by the median of the column", DataWarning)
-    return replace(
-        recording,
-        X=np.where(np.isnan(X), medians, X),
-        origin=None if origin is None else replace(origin, options=options),
-    )
+        warn(f"{recording.where}: {values} imputed, by the median of the column")
+    origin = origin and replace(origin, options=options)
+    return replace(recording, X=np.where(np.isnan(X), medians, X), origin=origin)
 
 
-def _without_rows(recording: Recording, advice: str) -> Recording:
-    missing, features = np.isnan(recording.X), recording.features
+def _without_rows(recording: Recording, options: FileOptions) -> Recording:
+    missing, features, origin = np.isnan(recording.X), recording.features, recording.origin
+    advice = "" if options.wanted else f"; {IMPUTE}"
     rows = np.flatnonzero(missing.any(axis=1))
     if not rows.size:
         return recording
@@ -117,29 +104,21 @@ def _without_rows(recording: Recording, advice: str) -> Recording:
     warn(
         f"{recording.where}: {rows.size} of {counted(len(missing), 'row')} left out in which "
         f"values are missing, the first is {recording.place(rows[0])}, column "
-        f"{features[missing[rows[0]].argmax()]!r}{advice}",
-        DataWarning,
+        f"{features[missing[rows[0]].argmax()]!r}{advice}"
     )
-    kept, origin = recording.at(np.setdiff1d(np.arange(len(missing)), rows)), recording.origin
-    if kept.origin is None or origin is None:
+    kept = recording.at(np.setdiff1d(np.arange(len(missing)), rows))
+    if origin is None or kept.origin is None:
         return kept
     return replace(kept, origin=replace(kept.origin, left_out=origin.rows[rows]))
 
 
-def without_gaps(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
-    """Refuse missing values, interpolate them or leave them NaN."""
-    advice = BETWEEN if options.wanted else f"{BETWEEN}; {MASK}"
-    if not options.in_order:
-        advice = IMPUTE
-    return [
-        one if np.isfinite(one.X).all() else _without_gaps(one, options, advice)
-        for one in recordings
-    ]
-
-
-def _without_gaps(recording: Recording, options: FileOptions, advice: str) -> Recording:
-    X, name = recording.X, recording.where
+def without_gaps(recording: Recording, options: FileOptions) -> Recording:
+    """Refuse missing values, interpolate them or leave them NaN; :func:`completed` sees to rows."""
+    X, where, missing = recording.X, recording.where, options.missing
     endless = [(row, row + 1, column) for row, column in np.argwhere(np.isinf(X)).tolist()]
+    n, is_later = int(np.isnan(X).sum()), missing is None and not options.in_order
+    if not endless and (n == 0 or missing == "impute" or is_later):
+        return recording
     places = some_of(
         [
             f"{recording.place(start, end)}, column {recording.features[j]!r}"
@@ -148,23 +127,20 @@ def _without_gaps(recording: Recording, options: FileOptions, advice: str) -> Re
         4,
         "; ",
     )
-    n, missing = int(np.isnan(X).sum()), options.missing
     gaps = f"{'a missing value' if n == 1 else 'missing values'} in {places}"
     if endless:
         value = X[endless[0][0], endless[0][2]]
-        gaps, advice = f"{value} in {places}", "leave it blank, or its row out"
-    elif missing == "impute" or (missing is None and not options.in_order):
-        return recording  # they are left out, or imputed, when all are read
-    if endless or missing not in ("mask", "interpolate"):
-        raise DataError(f"{name}: {gaps}; {advice}")
+        raise DataError(f"{where}: {value} in {places}; leave it blank, or its row out")
+    if missing not in ("mask", "interpolate"):
+        advice = BETWEEN if options.wanted else f"{BETWEEN}; {MASK}"
+        raise DataError(f"{where}: {gaps}; {advice if options.in_order else IMPUTE}")
     if missing == "interpolate":
         _refuse_empty(X, recording, "no value that could be interpolated")
+        time = recording.time
+        X = filled(X, None if time is None else np.cumsum([0.0, *time.steps]))
     done = "masked" if missing == "mask" else "interpolated"
-    warn(f"{name}: {counted(n, 'value')} {done}: {gaps}", DataWarning)
-    if missing == "mask":
-        return recording
-    time = recording.time
-    return replace(recording, X=filled(X, None if time is None else np.cumsum([0.0, *time.steps])))
+    warn(f"{where}: {counted(n, 'value')} {done}: {gaps}")
+    return replace(recording, X=X)
 
 
 def read_labels_as(
@@ -174,8 +150,7 @@ def read_labels_as(
     refuse_unlisted("labels_are", labels_are, (None, "states", "changes"))
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
-    n = count_marks([one.y for one in recordings if one.y is not None])
-    if labels_are is None and ask and n:
+    if labels_are is None and ask and (n := changes_in(recordings)):
         raise DataError(
             f"{recordings[0].where}: the labels are 0 but for {counted(n, 'single sample')} with "
             "1, or no and yes. If a 1 marks the first sample of a new segment, say "
@@ -185,8 +160,9 @@ def read_labels_as(
     return list(recordings)
 
 
-def looks_like_changes(recordings: Sequence[Recording]) -> bool:
-    return count_marks([one.y for one in recordings if one.y is not None]) > 0
+def changes_in(recordings: Sequence[Recording]) -> int:
+    """How many labels there are that may mark changes, and nothing but these."""
+    return count_marks([one.y for one in recordings if one.y is not None])
 
 
 def _from_marks(recording: Recording) -> Recording:
@@ -218,8 +194,7 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
     if said:
         warn(
             f"labels differ in capitals, blanks or dashes alone: {some_of(said, 3)}. They are read "
-            "as different states: write them alike if they are one",
-            DataWarning,
+            "as different states: write them alike if they are one"
         )
 
 
@@ -230,26 +205,10 @@ def without_odd_columns(
         return list(recordings)
     found = list(without_counting(recordings, None))
     arrays = [one.X for one in found if len(one.X) >= FEWEST_ROWS]
-    names = found[0].features if arrays else ()
-    if _are_values(names):
-        warn(
-            f"{found[0].where}: its columns are called {listed(names, 3)}, which looks like a row "
-            "of values: if it has no header, write one, or a sample is lost",
-            DataWarning,
-        )
-    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
-    if again:
-        number, time = again
-        warn(
-            f"column {time!r} begins again wherever column {number!r} changes, and both are "
-            f"features now: if every {number!r} is a recording of its own, give "
-            f"recording_column={number!r} and time_column={time!r}",
-            DataWarning,
-        )
     doubtful = [
         name
-        for j, name in enumerate(names)
-        if name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
+        for j, name in enumerate(found[0].features if arrays else ())
+        if all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         first = doubtful[0]
@@ -257,8 +216,7 @@ def without_odd_columns(
             f"{listed(doubtful)} only rises, or holds whole numbers and is called as identifiers "
             "and predictions are, and would be learned from: unless it was measured, say what it "
             f"is, time_column={first!r}, recording_column={first!r} or label_column={first!r}, or "
-            f"leave it out, ignore={first!r}",
-            DataWarning,
+            f"leave it out, ignore={first!r}"
         )
     return found
 
@@ -272,28 +230,7 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     return is_odd_name and bool((column == np.round(column)).all())
 
 
-def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
-    """A column that numbers stretches of rows, and one that begins again in each."""
-    for j, number in enumerate(features):
-        starts = np.flatnonzero(np.diff(X[:, j])) + 1
-        few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
-        once = np.unique(X[:, j]).size == starts.size + 1
-        if few and once and (X[:, j] == np.round(X[:, j])).all():
-            for k, time in enumerate(features):
-                if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
-                    return number, time
-    return ()
-
-
-def _are_values(names: Sequence[str]) -> bool:
-    """Whether names are numbers, and none that count."""
-    try:
-        values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
-    except ValueError:
-        return False
-    if values.size < 2:
-        return bool((values != np.round(values)).any())
-    return bool((np.diff(values) <= 0).any())
+# ---- recordings that are sampled much finer than their segments last, averaged to windows
 
 
 USUAL = 0.1  # part of the segments that may be shorter than a usual one

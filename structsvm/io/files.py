@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
+from structsvm.errors import DataError, SettingsError, about, printable, warn
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
 from structsvm.io.intervals import label_files
@@ -85,13 +85,13 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     if len(features) != P:
         names, columns = counted(len(features), "name"), counted(P, "column")
         raise DataError(f"{names} in 'features', X has {columns}")
-    refuse_repeated(path, features)
+    refuse_repeated(features)
     y = _labels(arrays, T, options)
     if y is None and options.need_labels:
         raise DataError(f"no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
     time, origin = _times(path, arrays, T), Origin(path, np.arange(T), options=options)
     whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
-    return without_gaps([whole.choosing(options.chosen(path, features))], options)[0]
+    return without_gaps(whole.choosing(options.chosen(features)), options)
 
 
 def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[Any] | None:
@@ -100,23 +100,24 @@ def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[
     if ends is not None:
         sizes = np.diff(ends.ravel().astype(np.int64), prepend=0)
         if ends.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
-            wrong = f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"
-        else:
-            segments = np.repeat(np.arange(sizes.size), sizes)
-    if y is not None and y.shape != (T,):
-        wrong = f"y has shape {y.shape}, X has {T} rows"
-    elif y is not None and y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.flatnonzero(~np.isfinite(y))[0])
-        wrong = f"the label of row {row} is {y[row]}"
-    elif y is not None and segments is not None and (options.need_labels or options.blanks):
-        differ = np.flatnonzero((y[1:] != y[:-1]) != (segments[1:] != segments[:-1]))
-        if differ.size:
-            one = f"just one has a change at sample {differ[0] + 1}"
-            wrong = f"of 'y' and 'bkps' {one}: leave one of them out"
-    if wrong:
-        raise DataError(wrong)
+            raise DataError(
+                f"bkps must increase and end with {T}, the number of rows; got {ends.tolist()}"
+            )
+        segments = np.repeat(np.arange(sizes.size), sizes)
     if y is None:
         return segments
+    if y.shape != (T,):
+        wrong = f"y has shape {y.shape}, X has {T} rows"
+    elif y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int((~np.isfinite(y)).argmax())
+        wrong = f"the label of row {row} is {y[row]}"
+    elif segments is not None and (options.need_labels or options.blanks):
+        differ = (y[1:] != y[:-1]) != (segments[1:] != segments[:-1])
+        if differ.any():
+            wrong = f"of 'y' and 'bkps' just one has a change at sample {differ.argmax() + 1}"
+            wrong += ": leave one of them out"
+    if wrong:
+        raise DataError(wrong)
     missing = are_spelled(y.tolist(), options.missing_labels)
     return known_where(y, ~missing) if missing.any() else y
 
@@ -131,9 +132,7 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
             told["offset"] = np.timedelta64(told["offset"], "us")
         return time_axis(TimeAxis(values=arrays["time"], **told), n_samples)
     except (DataError, TypeError, ValueError) as error:
-        warn(
-            f"{path}: 'time' is not used, because {error}; samples are counted instead", DataWarning
-        )
+        warn(f"{path}: 'time' is not used, because {error}; samples are counted instead")
         return None
 
 
@@ -369,7 +368,9 @@ def from_long(
     if label is None and "label" in {*map(str, frame.columns), *map(str, frame.index.names)}:
         label = "label"
     given = FileOptions(label, time, recording, blanks=True, need_labels=False, **options)
-    found = recordings_in(frame, Origin(Path("frame"), np.arange(len(frame))), "frame", given)
+    origin = Origin(Path("frame"), np.arange(len(frame)), options=given)
+    with about("frame"):
+        found = recordings_in(frame, origin, "frame")
     return cleaned([replace(one, source=None, origin=None) for one in found], given)
 
 
@@ -418,24 +419,22 @@ def read_file(
     """Read the recordings of one file, which are several if a column tells them apart."""
     file = _checked(Path(path))
     kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
-    if kind not in (".npz", *MEDIA):
-        found = recordings_in(*read_frame(file, options), name, options)
-    else:
-        wrong = ""
-        if options.recording_column not in (None, *options.optional):
-            wrong = f"one recording, without a column {options.recording_column!r}: only tables "
-            wrong += "have columns"
-        elif kind != ".npz" and options.need_labels:
-            wrong = "sound and pictures hold no labels: name the table that does, labels= (in "
-            wrong += "Python, with_labels of what is read with need_labels=False)"
-        if wrong:
-            raise DataError(f"{file}: {wrong}")
-        with about(file):
-            if kind == ".npz":
-                found = [read_npz(file, name, options)]
-            else:
-                film = read_streams(file, name, options.stream, options.wanted)
-                found = [film.choosing(options.chosen(file, film.features))]
+    with about(file):
+        if kind not in (".npz", *MEDIA):
+            found = recordings_in(*read_frame(file, options), name)
+        elif options.recording_column not in (None, *options.optional):
+            column = options.recording_column
+            raise DataError(f"one recording, without a column {column!r}: only tables have columns")
+        elif kind == ".npz":
+            found = [read_npz(file, name, options)]
+        elif options.need_labels:
+            raise DataError(
+                "sound and pictures hold no labels: name the table that does, labels= (in Python, "
+                "with_labels of what is read with need_labels=False)"
+            )
+        else:
+            film = read_streams(file, name, options.stream, options.wanted)
+            found = [film.choosing(options.chosen(film.features))]
     if options.rate is None:
         return found
     times = [TimeAxis("seconds", np.arange(len(one.X)) / options.rate) for one in found]

@@ -100,32 +100,6 @@ def read_images(
     return found
 
 
-def images_and_labels(
-    images: Iterable[LabelledImage],
-) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
-    """Return images (H, W) or (H, W, C) and label maps (H, W) for ``fit``.
-
-    Raises
-    ------
-    DataError
-        Naming the first image without a label map.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.io import LabelledImage, images_and_labels
-    >>> pixels, labels = np.zeros((2, 3, 3), dtype=np.uint8), np.array([[0, 0, 1], [0, 1, 1]])
-    >>> Xs, ys = images_and_labels([LabelledImage("sky", pixels, labels, "sky.png")])
-    >>> Xs[0].shape, ys[0].shape
-    ((2, 3, 3), (2, 3))
-    """
-    images = list(images)
-    for image in images:
-        if image.labels is None:
-            raise DataError(f"{image.source} has no label map")
-    return [one.image for one in images], [one.labels for one in images if one.labels is not None]
-
-
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     """Return the image files of a path, and a folder of label maps beside them."""
     # os.path takes a name that is too long for one that is not there
@@ -163,15 +137,12 @@ def _read(
     names = [f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
-    wrong = ""
     if maps:
         labels = label_map_of(maps[0], max_pixels)
         sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
         if sizes[0] != sizes[1]:
-            wrong = f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}"
+            raise DataError(f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}")
     elif need_labels:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"
-        wrong = f"{path}: no label map of that name {where}"
-    if wrong:
-        raise DataError(wrong)
+        raise DataError(f"{path}: no label map of that name {where}")
     return LabelledImage(printable(path.stem), image, labels, str(path))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,35 +18,21 @@ from numpy.typing import NDArray
 
 from structsvm.data.samples import check_vector, label_values, missing_labels, unknown_labels
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, DataWarning, SettingsError, about, printable, warn
-from structsvm.io.label_files import (
-    LABEL_KINDS,
-    WHOSE,
-    Interval,
-    LabelFile,
-    Marks,
-    Row,
-    name_of,
-    read_rows,
-)
+from structsvm.errors import DataError, about, printable, refuse, warn
+from structsvm.io.label_files import LABEL_KINDS, Interval, LabelFile, name_of, read_rows
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.archive import write_atomically
-from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unlisted
+from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unless
 
-Span = tuple[int, int, Any]
+Span = tuple[int, int, Interval]
 """The first sample of an interval, the one after its last, and the interval."""
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
-CHOSEN = ("start", "end", "label", "recording", "subject", "annotator")
 
 
 def labels_of(
-    intervals: Sequence[Interval],
-    times: Any,
-    *,
-    tolerance: float = 0.0,
-    outside: str | None = None,
+    intervals: Sequence[Interval], times: Any, *, tolerance: float = 0.0, outside: str | None = None
 ) -> PartialLabels:
     """Convert stretches of time to labels of the samples of a recording, for ``fit``.
 
@@ -76,8 +62,8 @@ def labels_of(
     >>> partial.codes.tolist(), partial.regions
     ([0, 0, -1, -1, 1, 1], (Region(start=2, end=5, changes=1, or_more=False),))
     """
-    if not is_number(tolerance) or not 0 <= tolerance < np.inf:
-        raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
+    fits = is_number(tolerance) and 0 <= tolerance < np.inf
+    refuse_unless(fits, "tolerance", "a finite number >= 0", tolerance)
     axis = time_axis(times, len(times))
     labels = _placed(_spans(intervals, axis), axis, outside)
     regions = _blurred(labels, axis, tolerance) if tolerance else []
@@ -95,7 +81,7 @@ def _placed(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArr
     return labels
 
 
-def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "") -> list[Span]:
+def _spans(intervals: Sequence[Interval], axis: TimeAxis, where: str = "") -> list[Span]:
     """Return the samples of each interval; warn of those elsewhere, and of those that are one."""
     spans: list[Span] = []
     misplaced = []
@@ -116,21 +102,19 @@ def _spans(intervals: Sequence[Interval | Row], axis: TimeAxis, where: str = "")
             f"{where}{len(misplaced)} of {n} hold no sample, or reach beyond the samples, at "
             f"{axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}, the first is "
             f"{misplaced[0]}: check that the labels are of this recording, and the unit of time, "
-            "which the name of a column tells, as start_ms or start_sample",
-            DataWarning,
+            "which the name of a column tells, as start_ms or start_sample"
         )
     if joined:
         warn(
             f"{where}{len(joined)} of {n} begin in another one of the same label and are joined "
-            f"with it, the first is {joined[0]}",
-            DataWarning,
+            f"with it, the first is {joined[0]}"
         )
     return spans
 
 
-def _collisions(spans: Sequence[Span]) -> tuple[list[Any], str]:
+def _collisions(spans: Sequence[Span]) -> tuple[list[Interval], str]:
     """Return what begins within one of its label, and words about the first of two labels."""
-    last: dict[str, tuple[int, Any]] = {}
+    last: dict[str, tuple[int, Interval]] = {}
     joined, overlap = [], ""
     for start, end, one in sorted(spans, key=lambda span: span[:2]):
         for label, (to, other) in last.items():
@@ -201,17 +185,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     ]
 
 
-def read_intervals(
-    path: str | PathLike[str],
-    *,
-    start: str | None = None,
-    end: str | None = None,
-    label: str | None = None,
-    recording: str | None = None,
-    subject: str | None = None,
-    tier: str | None = None,
-    annotator: str | None = None,
-) -> dict[str, list[Interval]]:
+def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str, list[Interval]]:
     r"""Read the labels of a labelling tool, by the name of the recording.
 
     Parameters
@@ -224,14 +198,13 @@ def read_intervals(
         clock. Otherwise a table with a header, as of :func:`read_recordings`: the aggregated or the
         tabular events of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column
         for each tier, or one with onset and duration (BIDS).
-    start, end, label, recording : str, optional
-        Names of the columns of a table, where they are not called so in English, Spanish,
-        Portuguese, French, German or Italian. An end that is called a duration is added to the
-        start; words such as ``ms`` in the names of columns tell units. Without a column of
-        recordings all intervals are of one, named after the file.
-    subject, tier, annotator : str, optional
-        Whose labels, where a recording has those of several. What a model predicted is read where
-        ``annotator`` is the name of its version.
+    chosen
+        ``start``, ``end``, ``label``, ``recording``: names of the columns of a table, where they
+        are not called so in English, Spanish, Portuguese, French, German or Italian. An end that is
+        called a duration is added to the start; words such as ``ms`` in the names of columns tell
+        units. Without a column of recordings all intervals are of one, named after the file.
+        ``subject``, ``tier``, ``annotator``: whose labels, where a recording has those of several.
+        What a model predicted is read where ``annotator`` is the name of its version.
 
     Returns
     -------
@@ -254,13 +227,8 @@ def read_intervals(
     ...     read_intervals(track)["walk"][0]
     Interval(start=0.0, end=2.5, label='rest')
     """
-    given = {"start": start, "end": end, "label": label, "recording": recording}
-    columns = {key: value for key, value in given.items() if value is not None}
-    who = {"tier": tier, "subject": subject, "annotator": annotator}
-    return {
-        name: [Interval(row.start, row.end, row.label) for row in marks.rows]
-        for name, marks in read_rows(LabelFile(Path(path), columns, who)).items()
-    }
+    read = read_rows(LabelFile(Path(path), chosen))
+    return {name: rows for name, (rows, _) in read.items()}
 
 
 def write_intervals(
@@ -312,15 +280,15 @@ def write_intervals(
 
 def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[str, Any]:
     """Return a task of Label Studio, with the from_name and to_name of its template."""
-    result = []
-    for k, i in enumerate(intervals):
-        value = {"start": i.start, "end": i.end, "instant": False, TYPE: [i.label]}
-        of = {"id": f"{name}-{k}", "from_name": "label", "to_name": "ts", "type": TYPE}
-        result.append(of | {"value": value})
-    labelled: dict[str, Any] = {"annotations": [{"result": result}]}
+    result = [
+        {"id": f"{name}-{k}", "from_name": "label", "to_name": "ts", "type": TYPE}
+        | {"value": {"start": i.start, "end": i.end, "instant": False, TYPE: [i.label]}}
+        for k, i in enumerate(intervals)
+    ]
+    by, version = "annotations", {}
     if predictions:
-        labelled = {"predictions": [{"result": result, "model_version": "structsvm"}]}
-    return {"data": {"csv": f"{name}.csv"}} | labelled
+        by, version = "predictions", {"model_version": "structsvm"}
+    return {"data": {"csv": f"{name}.csv"}, by: [{"result": result} | version]}
 
 
 def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
@@ -402,14 +370,12 @@ def with_labels(
     """
     layers = layers_of(recordings, path, blanks=blanks, outside=outside, **chosen)
     first, found = next(iter(layers.items()))
-    without, wrong = [one.name for one in found if one.y is None], ""
-    if len(layers) > 1:
-        wrong = f"several labels at once, in layers called {listed(list(layers))}: choose one, "
-        wrong += f"tier={first!r}; structsvm try learns each"
-    elif without:
-        wrong = f"nothing about {listed(without)} of {first!r}: leave out what has no labels"
-    if wrong:
-        raise DataError(f"{path}: {wrong}")
+    without = [one.name for one in found if one.y is None]
+    several = f"several labels at once, in layers called {listed(list(layers))}: choose one, "
+    several += f"tier={first!r}; structsvm try learns each"
+    nothing = f"nothing about {listed(without)} of {first!r}: leave out what has no labels"
+    with about(path):
+        refuse(DataError, (len(layers) > 1, several), (without, nothing))
     return found
 
 
@@ -459,18 +425,12 @@ def layers_of(
     >>> layers["walk"][0].y.tolist()
     ['no walk', 'no walk', 'walk', 'walk']
     """
-    for name in chosen:
-        refuse_unlisted("the choice of labels", name, CHOSEN)
-    ours = _of_recordings(recordings, _marks_in(Path(path), recordings, chosen), Path(path))
-    tiers = list(dict.fromkeys(row.tier for one in ours for row in one.marks.rows))
-    if tier in tiers or (
-        tier is None and any(len({r.tier for r in one.marks.rows}) > 1 for one in ours)
-    ):
-        return {
-            name: [_labelled(one.of_tier(name), blanks, outside, name) for one in ours]
-            for name in tiers
-            if tier in (None, name)
-        }
+    ours = _marks_of(recordings, Path(path), chosen)
+    of_each = [dict.fromkeys(row.who.get("tier", "") for row in one.rows) for one in ours]
+    tiers = list(dict.fromkeys(chain(*of_each)))
+    if tier in tiers or (tier is None and any(len(some) > 1 for some in of_each)):
+        names = tiers if tier is None else [tier]
+        return {n: [_labelled(one.of_tier(n), blanks, outside, n) for one in ours] for n in names}
     labels = list(dict.fromkeys(row.label for one in ours for _, _, row in one.spans if row.label))
     overlaps = [f"{one.where}: {both}" for one in ours if (both := _collisions(one.spans)[1])]
     if tier is None and not overlaps:
@@ -480,12 +440,9 @@ def layers_of(
             f"{path}: no tier {tier!r}; there is {listed([*filter(None, tiers)] or labels)}"
         )
     if tier is None:
-        warn(f"{overlaps[0]}: each label is a layer of its own", DataWarning)
-    return {
-        name: [_having(one, name, outside) for one in ours]
-        for name in labels
-        if tier in (None, name)
-    }
+        warn(f"{overlaps[0]}: each label is a layer of its own")
+    names = labels if tier is None else [tier]
+    return {name: [_having(one, name, outside) for one in ours] for name in names}
 
 
 def label_files(path: Path) -> list[Path]:
@@ -495,31 +452,23 @@ def label_files(path: Path) -> list[Path]:
     return [file for file in found if file.parent == path] or found  # recordings may be below
 
 
-def _marks_in(
-    path: Path, recordings: Sequence[Recording], chosen: Mapping[str, str | None]
-) -> dict[str, Marks]:
-    """Read the labels of a file, or of those of a folder, by the name of the recording."""
-    columns = {k: v for k, v in chosen.items() if k not in WHOSE and v is not None}
-    who = {kind: chosen.get(kind) for kind in ("subject", "annotator")}
+def _marks_of(
+    recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None]
+) -> list[Marks]:
+    """Read the labels of each recording from a file, or from those of a folder."""
     known = {name for one in recordings for name in _names(one)}
-    found: dict[str, Marks] = {}
+    marks: dict[str, tuple[Path, list[Interval], set[str]]] = {}
     files = label_files(path)
     for file in files:
         below = Path() if file == path else file.parent.relative_to(path)
-        read = read_rows(LabelFile(file, columns, who, known), alone=len(files) == 1)
-        for called, marks in read.items():
-            is_own = called == printable(file.stem)
-            name = spelled((below / called).as_posix() if is_own else called)
-            if name in found:
+        read = read_rows(LabelFile(file, chosen, known), ("subject", "annotator"), len(files) == 1)
+        for own, (rows, sought) in read.items():
+            is_of_file = own == printable(file.stem)
+            name = spelled((below / own).as_posix() if is_of_file else own)
+            if name in marks:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
-            found[name] = marks
-    return found
-
-
-def _of_recordings(
-    recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path
-) -> list[Marked]:
-    found: dict[str, Marked] = {}
+            marks[name] = file, rows, sought
+    found: dict[str, Marks] = {}
     for recording in recordings:
         called = next((name for name in _names(recording) if name in marks), None)
         if called is None and len(recordings) == len(marks) == 1:
@@ -527,8 +476,7 @@ def _of_recordings(
             if path.is_dir() or called != printable(path.stem):
                 warn(
                     f"{path}: its labels are of {called!r}, and are taken for those of "
-                    f"{recording.name}, the only recording",
-                    DataWarning,
+                    f"{recording.name}, the only recording"
                 )
         if called is None or called in found:
             raise DataError(
@@ -536,12 +484,11 @@ def _of_recordings(
                 f"has {listed(list(marks), 5)}: name recordings in a column 'recording' of a "
                 "table, or call files like them, or leave out a recording that has no labels"
             )
-        found[called] = Marked(recording, marks[called])
+        found[called] = Marks(recording, *marks[called])
     if strangers := [name for name in marks if name not in found]:
         warn(
             f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
-            f"a name; those that were given are {listed([one.name for one in recordings], 5)}",
-            DataWarning,
+            f"a name; those that were given are {listed([one.name for one in recordings], 5)}"
         )
     return list(found.values())
 
@@ -552,83 +499,83 @@ def _names(recording: Recording) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Marked:
+class Marks:
+    """What a file says about a recording."""
+
     recording: Recording
-    marks: Marks
+    file: Path
+    rows: list[Interval]
+    sought: Set[str]  # the labels that those who labelled it looked for
 
     @property
     def where(self) -> str:
-        return f"{self.marks.file}: {self.recording.name}"
+        return f"{self.file}: {self.recording.name}"
 
     @cached_property
     def axis(self) -> TimeAxis:
         """What the moments of the file are on: the times, or the numbers of the samples."""
-        axis, units = self.recording.time, {row.unit for row in self.marks.rows}
+        axis, units = self.recording.time, {row.unit for row in self.rows}
         if axis is not None and "samples" not in units:
             return axis
         axis = TimeAxis("sample", np.arange(len(self.recording.X)))
         ways = "name the column of time (time_column=), or give the sampling rate in Hz (rate=)"
         if not units <= {None, "samples"}:
             raise DataError(f"its labels are in seconds, and it has no times: {ways}")
-        ends = [axis.value(at) for row in self.marks.rows for at in (row.start, row.end)]
+        ends = [axis.value(at) for row in self.rows for at in (row.start, row.end)]
         if any(at % 1 for at in ends if at < np.inf):
             warn(
                 f"{self.where}: it has no times, so that labels count samples and are rounded up "
-                f"to whole ones: if they are in seconds, {ways}",
-                DataWarning,
+                f"to whole ones: if they are in seconds, {ways}"
             )
         return axis
 
     @cached_property
     def spans(self) -> list[Span]:
         """The samples of each stretch; none where all rows are points, which are changes."""
-        if all(row.start == row.end for row in self.marks.rows):
+        if all(row.start == row.end for row in self.rows):
             return []
         with about(self.where):
-            return _spans(self.marks.rows, self.axis, f"{self.where}: ")
+            return _spans(self.rows, self.axis, f"{self.where}: ")
 
-    def of_tier(self, tier: str) -> Marked:
-        rows = [row for row in self.marks.rows if row.tier == tier]
-        return Marked(self.recording, replace(self.marks, rows=rows))
+    def of_tier(self, tier: str) -> Marks:
+        return replace(self, rows=[row for row in self.rows if row.who.get("tier", "") == tier])
 
 
-def _having(marked: Marked, label: str, outside: str | None) -> Recording:
+def _having(marks: Marks, label: str, outside: str | None) -> Recording:
     """Return the recording with one label, and another one elsewhere, if it was looked for."""
-    if label not in marked.marks.sought:
-        return replace(marked.recording, y=None)
-    there = [span for span in marked.spans if span[2].label == label]
-    y = _placed(there, marked.axis, f"no {label}" if outside is None else outside)
-    return replace(marked.recording, y=np.array(y.tolist()))
+    y = None
+    if label in marks.sought:
+        there = [span for span in marks.spans if span[2].label == label]
+        placed = _placed(there, marks.axis, f"no {label}" if outside is None else outside)
+        y = np.array(placed.tolist())
+    return replace(marks.recording, y=y)
 
 
 def _labelled(
-    marked: Marked, blanks: bool, outside: str | None, tier: str | None = None
+    marks: Marks, blanks: bool, outside: str | None, tier: str | None = None
 ) -> Recording:
     """Return the recording with names of stretches, or numbers of segments between points."""
-    if not marked.marks.rows and tier is not None:
-        return replace(marked.recording, y=None)
-    if not marked.marks.rows:
+    recording, y = marks.recording, None
+    with about(marks.where):
+        if marks.rows and not marks.spans:
+            y = _segments([row.start for row in marks.rows], marks.axis)
+        elif marks.rows:
+            placed = _placed(marks.spans, marks.axis, outside)
+            known = ~missing_labels(placed)
+            y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
+            if not (blanks or known.all()):
+                first = f"{marks.axis.name} {marks.axis.text(int(known.argmin()))}"
+                raise DataError(
+                    f"{(~known).sum()} of {known.size} samples are in no stretch, the first at "
+                    f"{first}, or their stretch has no label: label all of them, say what they "
+                    "are, as outside='rest', or let fit learn from some (in Python, blanks=True)"
+                )
+    if y is None and tier is None:
         raise DataError(
-            f"{marked.marks.file}: nothing about {marked.recording.name}: leave out a recording "
-            "that has no labels"
+            f"{marks.file}: nothing about {recording.name}: leave out a recording that has no "
+            "labels"
         )
-    with about(marked.where):
-        axis = marked.axis
-        if not marked.spans:
-            return replace(
-                marked.recording, y=_segments([row.start for row in marked.marks.rows], axis)
-            )
-        placed = _placed(marked.spans, axis, outside)
-        known = ~missing_labels(placed)
-        if not (blanks or known.all()):
-            first = axis.text(int(known.argmin()))
-            raise DataError(
-                f"{(~known).sum()} of {len(axis)} samples are in no stretch, the first at "
-                f"{axis.name} {first}, or their stretch has no label: label all of them, say what "
-                "they are, as outside='rest', or let fit learn from some (in Python, blanks=True)"
-            )
-        y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
-        return replace(marked.recording, y=y)
+    return replace(recording, y=y)
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
@@ -639,9 +586,6 @@ def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
             raise DataError(f"the change at {axis.name} {change} is {where}")
     found, counts = np.unique(begins, return_counts=True)
     if found.size < len(changes):
-        at = axis.text(int(found[counts.argmax()]))
-        warn(
-            f"several changes are within one sample, as at {axis.name} {at}: they are one",
-            DataWarning,
-        )
+        at = f"{axis.name} {axis.text(int(found[counts.argmax()]))}"
+        warn(f"several changes are within one sample, as at {at}: they are one")
     return np.cumsum(np.isin(np.arange(len(axis)), begins))

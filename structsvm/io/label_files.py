@@ -10,6 +10,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -18,13 +19,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 from structsvm.data.times import YEAR_FIRST, TimeAxis
-from structsvm.errors import DataError, about, printable
+from structsvm.errors import DataError, about, printable, refuse
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels import region_from
 from structsvm.partitions.oracle import Region
-from structsvm.support.checks import is_number_text, uncell
+from structsvm.support.checks import is_number_text, refuse_unlisted, uncell
 from structsvm.support.lazy import require
 
 TABLES = (".csv", ".tsv", *EXCEL)
@@ -36,6 +37,8 @@ WHOSE = {
     "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
 }
 """Columns that say whose the labels of a row are, by what is chosen."""
+COLUMNS = ("start", "end", "label", "recording")
+CHOSEN = (*COLUMNS, *WHOSE)
 WORDS = {
     "start": """start onset begin beginning from tmin inicio comienzo debut beginn anfang startzeit
         anfangszeit von inizio desde de du da""",
@@ -96,27 +99,19 @@ class Interval:
     'walk'
     """
 
-    start: float | str
+    start: Any
     """In the time of the recording: a number, or a date as text."""
-    end: float | str
+    end: Any
     """The stretch ends before this time."""
     label: str
-
-
-@dataclass(frozen=True)
-class Row:
-    start: Any  # None in a row that only says what was looked for in its recording
-    end: Any
-    label: str
-    recording: str | None = None  # None for the name of the file
-    who: Mapping[str, str] = field(default_factory=dict)
+    recording: str | None = field(default=None, repr=False, compare=False)
+    """As the file that it was read from calls it, if it does."""
+    who: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Its tier, subject and annotator, if known."""
-    line: int | None = None
-    unit: str | None = None  # the unit of its times, if the file says it
-
-    @property
-    def tier(self) -> str:
-        return self.who.get("tier", "")
+    line: int | None = field(default=None, repr=False, compare=False)
+    """Of the file."""
+    unit: str | None = field(default=None, repr=False, compare=False)
+    """The unit of its times, if the file says it."""
 
     def __str__(self) -> str:
         line = "" if self.line is None else f" (line {self.line})"
@@ -124,20 +119,19 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Marks:
-    file: Path
-    rows: list[Row]
-    sought: Set[str]  # the labels that those who labelled it looked for
-
-
-@dataclass(frozen=True)
 class LabelFile:
     path: Path
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """Names of columns, in place of the usual ones."""
-    who: Mapping[str, str | None] = field(default_factory=dict)
-    """The tier, subject and annotator that are asked for."""
+    chosen: Mapping[str, str | None] = field(default_factory=dict)
+    """Names of columns, in place of the usual ones, and whose labels are asked for."""
     known: Set[str] = frozenset()  # names of recordings
+
+    def __post_init__(self) -> None:
+        for name in self.chosen:
+            refuse_unlisted("the choice of labels", name, CHOSEN)
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        return {key: name for key in COLUMNS if (name := self.chosen.get(key)) is not None}
 
     @cached_property
     def kind(self) -> str:
@@ -149,7 +143,7 @@ class LabelFile:
         if self.path.suffix.lower() in EXCEL:
             return ""
         try:
-            return decoded(self.path, self.path.read_bytes())[0].removeprefix("\ufeff")
+            return decoded(self.path.read_bytes())[0].removeprefix("\ufeff")
         except (OSError, ValueError) as error:  # the latter for names that hold a zero
             raise DataError(f"cannot be read: {error}") from error
 
@@ -162,24 +156,25 @@ class LabelFile:
         ]
 
     @cached_property
-    def table(self) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-        """The header of a table, and the line and cells of each row."""
+    def table(self) -> Any:
+        """The cells of a table as texts, a pandas frame whose index are their lines."""
         frame, origin = read_frame(self.path, as_text=True)
-        rows = frame.fillna("").map(lambda value: uncell(str(value).strip())).to_dict("records")
-        return list(frame.columns), [(origin.line(k), row) for k, row in enumerate(rows)]
+        frame = frame.loc[:, ~frame.columns.duplicated(keep="last")]
+        frame.index = list(map(origin.line, range(len(frame))))
+        return frame.map(lambda value: uncell(str(value).strip()))
 
-    def time(self, line: int, text: str, column: str = "") -> float | str:
-        """Return a time as a number in seconds, or a date as text."""
-        text = text.strip()
-        if CLOCK.fullmatch(text) and unit_of(column):
-            return _seconds(text)
-        try:
-            at = float(text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text)
-        except ValueError:
-            if DATE.fullmatch(text):
-                return text
-            raise DataError(f"line {line}: {text!r} is neither a number nor a date") from None
-        return round(at * LONG.get(unit_of(column) or "", 1.0), 9)
+
+def moment(line: int, text: str, unit: str | None = None) -> float | str:
+    """Return a time as a number in seconds, or a date as text."""
+    text = text.strip()
+    if CLOCK.fullmatch(text) and unit:
+        return _seconds(text)
+    number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
+    with suppress(ValueError):
+        return round(float(number) * LONG.get(unit or "", 1.0), 9)
+    if DATE.fullmatch(text):
+        return text
+    raise DataError(f"line {line}: {text!r} is neither a number nor a date")
 
 
 def _words(column: str) -> list[str]:
@@ -229,8 +224,13 @@ def _seconds(clock: str) -> float:
     return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
 
 
-def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
-    """Read what a file says about each recording; ``alone`` it has to know who is asked for."""
+def read_rows(
+    file: LabelFile, kinds: Iterable[str] = WHOSE, alone: bool = True
+) -> dict[str, tuple[list[Interval], set[str]]]:
+    """Read what a file says about each recording, and the labels that were looked for in it.
+
+    ``alone`` it has to know who is asked for, of these kinds.
+    """
     own_name, name = printable(file.path.stem), "table"
     with about(file.path):
         try:
@@ -241,34 +241,30 @@ def read_rows(file: LabelFile, *, alone: bool = True) -> dict[str, Marks]:
         except Exception as error:  # a foreign document can miss anything
             raise DataError(f"no {name}, or a damaged one: {error!r}") from error
         left = [row for row in rows if row.start is not None]
-        for kind in file.who:
-            left = _of_one(left, kind, file.who[kind], alone)
-    named = {row.recording or own_name: list[Row]() for row in rows}
+        for kind in kinds:
+            left = _of_one(left, kind, file.chosen.get(kind), alone)
+    named = {row.recording or own_name: list[Interval]() for row in rows}
     for row in left:
         named[row.recording or own_name].append(row)
     # names of files become those of recordings, unless two would be the same
-    names = {called: called if called == own_name else name_of(called) for called in named}
-    if len(set(names.values())) < len(names):
-        names = {called: called for called in named}
+    names = [called if called == own_name else name_of(called) for called in named]
+    names = names if len(set(names)) == len(names) else list(named)
     found = {}
-    for called, some in named.items():
+    for called, some in zip(names, named.values(), strict=True):
         by = {row.who.get("annotator") for row in some}
         sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
         stretches = [row for row in some if name == "label track" or row.start != row.end]
-        found[names[called]] = Marks(file.path, stretches or some, sought)
+        found[called] = stretches or some, sought
     return found
 
 
-def _of_one(rows: list[Row], kind: str, wanted: str | None, alone: bool) -> list[Row]:
+def _of_one(rows: list[Interval], kind: str, wanted: str | None, alone: bool) -> list[Interval]:
     names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
     of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
-    refused = ""
     if wanted is None and len(of_each) > len({recording for recording, _ in of_each}):
-        refused = f"several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
-    elif wanted not in (None, *names) and alone:
-        refused = f"no {kind} {wanted!r}; there is {listed(names)}"
-    if refused:
-        raise DataError(refused)
+        raise DataError(f"several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}")
+    if wanted not in (None, *names) and alone:
+        raise DataError(f"no {kind} {wanted!r}; there is {listed(names)}")
     return [row for row in rows if wanted in (None, row.who.get(kind))]
 
 
@@ -283,21 +279,17 @@ def read_regions(
 ) -> dict[str, list[Region]]:
     """Read a table of regions by recording; times convert moments to samples."""
     found: dict[str, list[Region]] = {}
-    file = LabelFile(Path(path))
-    header, rows = file.table
-    in_time = not {"start_time", "end_time"}.isdisjoint(header)
-    columns = (
-        "recording",
-        *(f"{at}_time" if in_time else at for at in ("start", "end")),
-        "changes",
-    )
-    if missing := [name for name in columns if name not in header]:
+    table = LabelFile(Path(path)).table
+    in_time = not {"start_time", "end_time"}.isdisjoint(table)
+    columns = ["recording", "start", "end", "changes"]
+    if in_time:
+        columns[1:3] = "start_time", "end_time"
+    if missing := [name for name in columns if name not in table]:
         raise DataError(
             f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, and has "
-            f"{', '.join(header) or 'none'}"
+            f"{', '.join(table) or 'none'}"
         )
-    for line, row in rows:
-        name, *ends, changes = (row[column] for column in columns)
+    for line, name, *ends, changes in table[columns].itertuples(name=None):
         with about(f"{path}: line {line}"):
             if in_time:
                 axis = (times or {}).get(spelled(name))
@@ -306,7 +298,7 @@ def read_regions(
                         f"recording {name!r} has no times, or is not there: name their column, "
                         "time_column=, or give start and end in samples"
                     )
-                ends = [str(axis.sample_at(file.time(line, moment))) for moment in ends]
+                ends = [axis.sample_at(moment(line, at)) for at in ends]
             found.setdefault(spelled(name), []).append(region_from([*ends, changes]))
     return found
 
@@ -314,20 +306,23 @@ def read_regions(
 # ---- documents of tools
 
 
-def _of_label_studio(file: LabelFile) -> Iterator[Row]:
+def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
     """Read tasks; what a model predicted where its version is asked for as the annotator."""
     tasks = json.loads(file.text)
     tasks = tasks if isinstance(tasks, list) else [tasks]
-    names, wrong = _task_names(tasks), ""
-    if len(set(names)) < len(names):
-        wrong = f"two tasks are about one of {listed(names, 5)}"
-    elif any(task.keys().isdisjoint(("annotations", "predictions")) for task in tasks):
-        wrong = "a task has neither annotations nor predictions: export from Label Studio as JSON, "
-        wrong += "which JSON-MIN is not"
-    if wrong:
-        raise DataError(wrong)
+    names = _task_names(tasks)
+    is_other = any(task.keys().isdisjoint(("annotations", "predictions")) for task in tasks)
+    refuse(
+        DataError,
+        (len(set(names)) < len(names), f"two tasks are about one of {listed(names, 5)}"),
+        (
+            is_other,
+            "a task has neither annotations nor predictions: export from Label Studio as JSON, "
+            "which JSON-MIN is not",
+        ),
+    )
     for task, name in zip(tasks, names, strict=True):
-        yield Row(None, None, "", name)
+        yield Interval(None, None, "", name)
         seen: set[str] = set()
         for number, one in enumerate(task.get("annotations", ()), 1):
             by = one.get("completed_by")
@@ -340,11 +335,11 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
                 yield from _of_result(one["result"], name, who)
         for one in task.get("predictions") or ():
             who = str(one.get("model_version") or "model")
-            if who == file.who.get("annotator"):
+            if who == file.chosen.get("annotator"):
                 yield from _of_result(one["result"], name, who)
 
 
-def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Row]:
+def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Interval]:
     """Return the stretches of an annotation, without choices and the like."""
     for one in result:
         kind, value = one.get("type"), one["value"]
@@ -355,7 +350,7 @@ def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Row]:
                     f"{listed(list(map(str, value[kind])))}: a sample has one label"
                 )
             whose = {"tier": str(one.get("from_name", "")), "annotator": who}
-            yield Row(value["start"], value["end"], str(value[kind][0]), name, whose)
+            yield Interval(value["start"], value["end"], str(value[kind][0]), name, whose)
 
 
 def _task_names(tasks: Sequence[Any]) -> list[str]:
@@ -370,11 +365,11 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
     return before if len(set(before)) == len(before) else whole
 
 
-def _of_boris(file: LabelFile) -> Iterator[Row]:
+def _of_boris(file: LabelFile) -> Iterator[Interval]:
     project = json.loads(file.text)
     kinds = {one["code"]: str(one.get("type", "")) for one in project["behaviors_conf"].values()}
     for name, observation in project["observations"].items():
-        yield from (Row(None, None, behavior, name) for behavior in ("", *map(str, kinds)))
+        yield from (Interval(None, None, behavior, name) for behavior in ("", *map(str, kinds)))
         events = [
             (at, subject, behavior, "POINT" if "point" in kinds.get(behavior, "").lower() else "")
             for at, subject, behavior, *_ in sorted(observation["events"], key=lambda e: e[0])
@@ -383,46 +378,49 @@ def _of_boris(file: LabelFile) -> Iterator[Row]:
 
 
 def _are_events(file: LabelFile) -> bool:
-    known = {"Behavior", "Time"} <= (header := set(file.table[0])) and bool(header & set(STATUS))
-    return not file.columns and known and "Start (s)" not in header
+    if file.columns or not {"Behavior", "Time"} <= set(file.table):
+        return False
+    return not {*STATUS}.isdisjoint(file.table) and "Start (s)" not in file.table
 
 
-def _of_events(file: LabelFile) -> Iterator[Row]:
+def _of_events(file: LabelFile) -> Iterator[Interval]:
     """Read the tabular events of BORIS: rows in which a behaviour starts or stops."""
-    header, rows = file.table
-    status = next(column for column in STATUS if column in header)
+    status = next(column for column in STATUS if column in file.table)
     of_all = re.search(r"^Observation id[\t,;]([^\t,;\n]*)", file.text)
     events: dict[str | None, list[Any]] = {}
-    for line, row in rows:
+    for line, row in _rows(file.table):
         kind = row[status].upper()
         if kind in ("START", "STOP", "POINT"):
-            event = (file.time(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
+            event = (moment(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
             events.setdefault(row.get("Observation id") or (of_all and of_all[1]), []).append(event)
     for name, some in events.items():
         yield from _paired(name, some)
 
 
-def _paired(name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Row]:
+def _rows(table: Any) -> Iterator[tuple[int, dict[str, str]]]:
+    """The line and the cells of each row."""
+    return zip(table.index, table.to_dict("records"), strict=True)
+
+
+def _paired(name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Interval]:
     """Pair events (time, subject, behaviour, kind) of one recording to stretches."""
-    found, open_ones, wrong = [], dict[tuple[str, str], Any](), ""
+    found, open_ones = [], dict[tuple[str, str], Any]()
     for at, subject, behavior, kind in events:
         which, who = (subject, behavior), {"subject": subject}
         if kind == "POINT":
-            found.append(Row(at, at, behavior, name, who))
+            found.append(Interval(at, at, behavior, name, who))
         elif kind == "START" or (kind != "STOP" and which not in open_ones):
             open_ones[which] = at
         elif which in open_ones:
-            found.append(Row(open_ones.pop(which), at, behavior, name, who))
+            found.append(Interval(open_ones.pop(which), at, behavior, name, who))
         else:
-            wrong = wrong or f"{behavior!r} stops at {at} and never started"
+            raise DataError(f"{behavior!r} stops at {at} and never started")
     for _, behavior in open_ones:
-        wrong = wrong or f"{behavior!r} starts and never stops"
-    if wrong:
-        raise DataError(wrong)
+        raise DataError(f"{behavior!r} starts and never stops")
     return sorted(found, key=lambda row: row.start)
 
 
-def _of_eaf(file: LabelFile) -> Iterator[Row]:
+def _of_eaf(file: LabelFile) -> Iterator[Interval]:
     """Read a document of ELAN; annotations of annotations have the times of these."""
     root = ElementTree.fromstring(file.text.encode())
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
@@ -438,10 +436,10 @@ def _of_eaf(file: LabelFile) -> Iterator[Row]:
             known = one.get("ANNOTATION_REF") or one.get("ANNOTATION_ID")
             label = (one.findtext("ANNOTATION_VALUE") or "").strip()
             if known in spans and label:
-                yield Row(*spans[known], label, None, who)
+                yield Interval(*spans[known], label, None, who)
 
 
-def _of_textgrid(file: LabelFile) -> Iterator[Row]:
+def _of_textgrid(file: LabelFile) -> Iterator[Interval]:
     values = iter(
         found[1] if found[2] is None else float(found[2]) for found in PRAAT.finditer(file.text)
     )
@@ -453,14 +451,14 @@ def _of_textgrid(file: LabelFile) -> Iterator[Row]:
             end = next(values) if kind == "IntervalTier" else start
             label = str(next(values)).replace('""', '"').strip()
             if label:
-                yield Row(float(start), float(end), label, None, {"tier": str(tier)})
+                yield Interval(float(start), float(end), label, None, {"tier": str(tier)})
 
 
-def _of_subtitles(file: LabelFile) -> Iterator[Row]:
+def _of_subtitles(file: LabelFile) -> Iterator[Interval]:
     for block in re.split(r"\n\s*\n", file.text.strip()):
         times, _, said = block.partition("-->")[2].partition("\n")
         start, end = map(_seconds, CLOCK.findall(block.partition("-->")[0] + times))
-        yield Row(start, end, " ".join(said.split()))
+        yield Interval(start, end, " ".join(said.split()))
 
 
 # ---- lines without a header
@@ -472,10 +470,10 @@ def _is_track(file: LabelFile) -> bool:
     return not file.columns and len(parts) in (2, 3) and all(moments)
 
 
-def _of_audacity(file: LabelFile) -> Iterator[Row]:
-    for line, parts in file.lines:
-        start, end, *label = [*parts, ""]
-        yield Row(file.time(line, start), file.time(line, end), " ".join(label).strip(), line=line)
+def _of_audacity(file: LabelFile) -> Iterator[Interval]:
+    for line, (start, end, *label) in file.lines:
+        text = " ".join(label).strip()
+        yield Interval(moment(line, start), moment(line, end), text, line=line)
 
 
 def _is_plain_elan(file: LabelFile) -> bool:
@@ -484,109 +482,91 @@ def _is_plain_elan(file: LabelFile) -> bool:
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
-def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
+def _of_plain_elan(file: LabelFile) -> Iterator[Interval]:
     """Read ELAN's text without a header: tier, participant, times, duration, annotation."""
     for line, parts in file.lines:
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
         start, end = (_seconds(parts[k]) for k in clocks[:2])
-        yield Row(start, end, parts[-1].strip(), None, who, line)
+        yield Interval(start, end, parts[-1].strip(), None, who, line)
 
 
 # ---- tables with a header, by the names of their columns
 
 
-def _of_table(file: LabelFile) -> Iterator[Row]:
+def _of_table(file: LabelFile) -> Iterator[Interval]:
     """Read stretches or changes; ELAN's text may have a column for each tier."""
-    header, rows = file.table
-    columns = columns_in(header)
-    columns |= _recordings_in(file, columns) | dict(file.columns)
+    table, columns = file.table, columns_in(file.table)
+    columns |= _recordings_in(file, columns) | file.columns
     if "change" in columns and "end" in columns:
         columns.setdefault("start", columns["change"])
     are_changes = "change" in columns and "start" not in columns and file.kind in TABLES
     if are_changes:
         columns["start"] = columns["end"] = columns["change"]
-    is_elan = columns.get("start", "").startswith(OF_ELAN)
-    tiers = []
+    start, end, recording = (columns.get(key, "") for key in ("start", "end", "recording"))
+    is_elan, tiers = start.startswith(OF_ELAN), []
     if "label" not in columns and is_elan:
-        tiers = [column for column in header if not column.startswith(OF_ELAN)]
-    if columns.get("end") == NEXT and columns.get("start") in header and NEXT not in header:
-        header, rows = [*header, NEXT], _until_next(rows, columns)
-    needed = ("start", "end") if tiers or are_changes else ("start", "end", "label")
-    for key in needed:
-        if columns.get(key) not in header:
+        tiers = [column for column in table if not column.startswith(OF_ELAN)]
+    whose = {
+        kind: name
+        for kind, names in WHOSE.items()
+        for name in table
+        if name.lower() in names and name not in columns.values()
+    }
+    if end == NEXT and start in table and NEXT not in table:
+        of_one = [table[name] for name in (recording, *whose.values()) if name in table]
+        following = table.groupby([0 * table.index, *of_one])[start].shift(-1)
+        table = table.assign(**{NEXT: following.fillna("")})
+    for key in ("start", "end") if tiers or are_changes else ("start", "end", "label"):
+        if columns.get(key) not in table:
             named = repr(columns[key]) if key in columns else f"of the {key}"
             until = f", or end={NEXT!r} if each lasts until the next row" if key == "end" else ""
             raise DataError(
-                f"no column {named}; the columns are {', '.join(header)}: name it with {key}="
-                f"{until}"
+                f"no column {named}; the columns are {', '.join(table)}: name it with {key}={until}"
             )
-    start, end, unit = columns["start"], columns["end"], unit_of(columns["start"])
+    unit, unit_of_end = unit_of(start), unit_of(start if end == NEXT else end)
     lasts = (_role(end) or ("",))[0] == "duration"
     blank_is_none = is_elan or start.startswith("tmin")  # but what another tier says
-    for line, row in rows:
-        of, who = row.get(columns.get("recording", "")) or None, _whose(row, columns.values())
+    for line, row in _rows(table):
+        of, who = row.get(recording) or None, {kind: row[name] for kind, name in whose.items()}
         labels = {t: row[t] for t in tiers} or {"": "" if are_changes else row[columns["label"]]}
         if not row[start] and not row[end]:  # it says what was looked for
-            yield Row(None, None, labels.get("", ""), of, who)
+            yield Interval(None, None, labels.get("", ""), of, who)
             continue
-        begin = file.time(line, row[start], start)
-        is_last = end == NEXT and not row[end]
-        stop = math.inf if is_last else file.time(line, row[end], start if end == NEXT else end)
+        is_last, begin = end == NEXT and not row[end], moment(line, row[start], unit)
+        stop = math.inf if is_last else moment(line, row[end], unit_of_end)
         stop = _after(begin, stop, line) if lasts else stop
         for tier, label in labels.items():
             if label or not blank_is_none:
-                whose = who | {"tier": tier} if tier else who
-                yield Row(begin, stop, label, of, whose, line, unit)
-
-
-def _until_next(
-    rows: Iterable[tuple[int, dict[str, str]]], columns: Mapping[str, str]
-) -> list[tuple[int, dict[str, str]]]:
-    """Each row with the start of the next one of its recording and subject; "" for the last."""
-    found, following = [], dict[Any, str]()
-    for line, row in reversed(list(rows)):
-        whose = (row.get(columns.get("recording", "")), *_whose(row, columns.values()).items())
-        found.append((line, {**row, NEXT: following.get(whose, "")}))
-        following[whose] = row[columns["start"]]
-    return found[::-1]
+                tier_of = {"tier": tier} if tier else {}
+                yield Interval(begin, stop, label, of, who | tier_of, line, unit)
 
 
 def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
     """Return the column that holds the most names of recordings that are known, if any does."""
-    header, rows = file.table
     others = {column for role, column in columns.items() if role != "recording"}
     held = {
-        name: len(file.known & {spelled(n(row[name])) for _, row in rows for n in (str, name_of)})
-        for name in header
+        name: len(file.known & {spelled(n(cell)) for cell in cells for n in (str, name_of)})
+        for name, cells in file.table.items()
         if name not in others
     }
-    best = max(held, key=held.__getitem__, default=None)
-    return {"recording": best} if best is not None and held[best] else {}
+    best = max(held, key=held.__getitem__, default="")
+    return {"recording": best} if held.get(best) else {}
 
 
 def _after(start: float | str, lasting: float | str, line: int) -> float | str:
-    if isinstance(lasting, str) or (isinstance(start, str) and not YEAR_FIRST.match(start)):
+    if isinstance(start, str) and YEAR_FIRST.match(start) and not isinstance(lasting, str):
+        pandas = require("pandas", "files", "reading times")
+        return str(pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting))
+    if isinstance(lasting, str) or isinstance(start, str):
         raise DataError(
             f"line {line}: a duration is for a start in seconds, or for a date with the year first"
         )
-    if isinstance(start, str):
-        pandas = require("pandas", "files", "reading times")
-        return str(pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting))
     return round(start + lasting, 9)
 
 
-def _whose(row: Mapping[str, str], others: Any) -> dict[str, str]:
-    return {
-        kind: row[name]
-        for kind, names in WHOSE.items()
-        for name in row
-        if name.lower() in names and name not in others
-    }
-
-
 FORMATS: tuple[
-    tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Row]]], ...
+    tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Interval]]], ...
 ] = (
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),

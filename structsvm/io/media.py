@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.fft import dct, fft2, ifft2, rfft, rfftfreq
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, DataWarning, printable, warn
+from structsvm.errors import DataError, printable, warn
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, refuse_unlisted
@@ -132,7 +132,7 @@ def read_streams(
         raise DataError(f"{path}: {' and '.join(lengths)} of less than half a second")
     if max(lengths.values()) > T + UNEVEN:
         told = " and ".join(f"{n} s of {kind}" for kind, n in lengths.items())
-        warn(f"{path}: {told}: what is beyond {T} s is left out", DataWarning)
+        warn(f"{path}: {told}: what is beyond {T} s is left out")
     X = np.hstack([np.array(rows[:T]) for rows in described.values()])
     time = TimeAxis("seconds", np.arange(float(T)), lasting=1.0)
     return Recording(name, np.ascontiguousarray(X), None, features, str(path), time=time)
@@ -178,7 +178,7 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
             f"repaired{path.suffix} keeps what can be decoded"
         ) from error
     if damaged:
-        warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended", DataWarning)
+        warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended")
     return {kind: described.rows for kind, described in found.items()}
 
 

@@ -13,9 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, is_number_text, refuse_below, refuse_unlisted
+from structsvm.support.checks import (
+    counted,
+    is_number_text,
+    refuse_below,
+    refuse_unless,
+    refuse_unlisted,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +157,7 @@ def share_features(recordings: Sequence[Recording]) -> list[Recording]:
     return [one.with_features(recordings[0].features, recordings[0].where) for one in recordings]
 
 
-def arrays_and_labels(
-    recordings: Sequence[Recording],
-) -> tuple[list[Floats], list[NDArray[Any]]]:
+def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], list[NDArray[Any]]]:
     """Return arrays (T_i, P) and labels (T_i,) for :meth:`structsvm.MetricLearner.fit`.
 
     Raises
@@ -274,29 +278,33 @@ class FileOptions:
         separator = self.separator and TYPED.get(self.separator, self.separator)
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
+        rate = self.rate and (float(self.rate) if is_number_text(str(self.rate)) else -1.0)
+        fits = rate is None or 0 < rate < np.inf
+        refuse_unless(fits, "rate", "a number of samples per second", self.rate)
         refuse_unlisted("missing", self.missing, TREATMENTS)
         for line in self.skip_lines:
             refuse_below(1, "skip_lines", line)
         if self.window is not None:
             refuse_below(1, "window", self.window)
-        rate, wrong = self.rate, ""
-        if rate is not None:
-            rate = float(rate) if is_number_text(str(rate)) else 0.0
-            if not 0 < rate < np.inf:
-                wrong = f"rate must be a number of samples per second, got {self.rate!r}"
-        if not (is_one and is_mark):
-            wrong = "separator must be one letter, 'tab' or 'space', and decimal another one, '.' "
-            wrong += f"or ',', got {self.separator!r} and {self.decimal!r}"
-        elif not self.in_order and self.window not in (None, 1):
-            wrong = "window= is for recordings: the rows of a table are in no order"
-        elif self.missing not in (None, "error") and self.in_order == (self.missing == "impute"):
-            wrong = f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}"
-            wrong += (
-                ": missing='interpolate' puts values between samples that follow each other, and "
-                "missing='impute' puts the median of their column there, of rows in no order"
-            )
-        if wrong:
-            raise SettingsError(wrong)
+        fitting = ("interpolate", "mask") if self.in_order else ("impute",)
+        refuse(
+            SettingsError,
+            (
+                not (is_one and is_mark),
+                "separator must be one letter, 'tab' or 'space', and decimal another one, '.' or "
+                f"',', got {self.separator!r} and {self.decimal!r}",
+            ),
+            (
+                not self.in_order and self.window not in (None, 1),
+                "window= is for recordings: the rows of a table are in no order",
+            ),
+            (
+                self.missing not in (None, "error", *fitting),
+                f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}: "
+                "missing='interpolate' puts values between samples that follow each other, and "
+                "missing='impute' puts the median of their column there, of rows in no order",
+            ),
+        )
         object.__setattr__(self, "separator", separator)
         object.__setattr__(self, "rate", rate)
 
@@ -304,7 +312,7 @@ class FileOptions:
     def roles(self) -> tuple[str | None, ...]:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
-    def chosen(self, path: Path, there: Sequence[str]) -> tuple[str, ...]:
+    def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
         """Choose among the columns without a role.
 
         Raises
@@ -316,8 +324,8 @@ class FileOptions:
         for option in ("features", "ignore", "categories"):
             if strangers := [name for name in getattr(self, option) if name not in known]:
                 raise DataError(
-                    f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
-                    f"features are {listed(list(there))}"
+                    f"{option} names {listed(strangers)}, which it has no column of; its features "
+                    f"are {listed(list(there))}"
                 )
         wanted = tuple(dict.fromkeys(map(self.column_of, self.wanted)))
         if wanted and set(wanted) <= known:

@@ -33,11 +33,7 @@ CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
 UNITS = (1, 2)  # rows of units, and of whatever else a column has
 CHUNK = 2**20
-MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 """First bytes of text in some encodings."""
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
@@ -112,7 +108,7 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     separator = options.separator if sheet is None else ","
     text, encoding = sheet, "utf-8"
     if text is None:
-        text, encoding = decoded(path, _content(path, options.max_bytes), options.encoding)
+        text, encoding = decoded(_content(path, options.max_bytes), options.encoding)
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
@@ -161,7 +157,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
             members = [info for info in there if not info.filename.startswith(OF_A_MAC)]
             if len(members) != 1:
                 names = listed([info.filename for info in members], 3)
-                raise DataError(f"{path}: an archive of one table is read, it holds {names}")
+                raise DataError(f"an archive of one table is read, it holds {names}")
             check_bytes(members[0].file_size, size, max_bytes)
             return archive.read(members[0])
     if suffix not in OPENERS:
@@ -174,7 +170,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
     return bytes(content)
 
 
-def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, str]:
+def decoded(content: bytes, typed: str | None = None) -> tuple[str, str]:
     """Decode a text, with plain ends of lines; return also the encoding."""
     marked = [name for mark, name in MARKS.items() if content.startswith(mark)]
     # five bytes are no letter in cp1252
@@ -185,7 +181,7 @@ def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, 
             if "\0" not in text:  # as in text whose letters take 16 bits
                 return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
     raise DataError(
-        f"{path}: cannot be read: it is no text in {encodings[0]}: name its encoding, "
+        f"cannot be read: it is no text in {encodings[0]}: name its encoding, "
         "encoding='utf-16-le', say"
     )
 
@@ -261,7 +257,7 @@ def decimal_of(text: str, separator: str) -> str:
     return "," if not has_point and any(map(COMMA_NUMBER.fullmatch, values)) else "."
 
 
-def refuse_thousands(path: Path, rows: Iterable[Sequence[str]], written: TextFormat) -> None:
+def refuse_thousands(rows: Iterable[Sequence[str]], written: TextFormat) -> None:
     """Refuse a column in which only numbers from 1000 on have a mark, before three digits."""
     mark = written.decimal
     if mark == "." and written.separator != ";":
@@ -273,7 +269,7 @@ def refuse_thousands(path: Path, rows: Iterable[Sequence[str]], written: TextFor
         whole = [value for value in column if WHOLE_NUMBER.fullmatch(value)]
         if whole and all(map(BELOW_THOUSAND.fullmatch, whole)):
             raise DataError(
-                f"{path}: {marked[0]!r} stands beside {whole[0]!r} in one column, so that {mark!r} "
+                f"{marked[0]!r} stands beside {whole[0]!r} in one column, so that {mark!r} "
                 "may stand between thousands: leave it out there; if it is the decimal mark, write "
                 f"{whole[0]}{mark}0, or say decimal={mark!r}"
             )

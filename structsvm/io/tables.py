@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, first_of_no_time, read_times
-from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
+from structsvm.errors import DataError, MissingExtraError, SettingsError, about, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.recording import (
     SPACES,
@@ -27,13 +27,7 @@ from structsvm.io.recording import (
     repeated_in,
     spelled,
 )
-from structsvm.io.sniff import (
-    MISSING_WORDS,
-    TEXT_KINDS,
-    kind_of,
-    read_text,
-    refuse_thousands,
-)
+from structsvm.io.sniff import MISSING_WORDS, TEXT_KINDS, kind_of, read_text, refuse_thousands
 from structsvm.partial_labels import known_where
 from structsvm.storage.archive import check_bytes
 from structsvm.support.arrays import Floats
@@ -54,23 +48,25 @@ def read_frame(
     kind = kind_of(path)
     pandas = require("pandas", "files", f"reading {kind} files")
     try:
-        if kind != ".parquet":
-            return _of_text(path, as_text, options)
-        about = require("pyarrow.parquet", "files", f"reading {kind} files").read_metadata(path)
-        expanded = 8 * about.num_rows * about.num_columns
-        check_bytes(expanded, path.stat().st_size, options.max_bytes)
-        frame = pandas.read_parquet(path)
-        return frame, Origin(path, np.arange(len(frame)), options=options)
+        with about(path):
+            if kind != ".parquet":
+                return _of_text(path, as_text, options)
+            parquet = require("pyarrow.parquet", "files", f"reading {kind} files")
+            size = parquet.read_metadata(path)
+            expanded = 8 * size.num_rows * size.num_columns
+            check_bytes(expanded, path.stat().st_size, options.max_bytes)
+            frame = pandas.read_parquet(path)
+            return frame, Origin(path, np.arange(len(frame)), options=options)
     except (DataError, SettingsError, MissingExtraError):
         raise
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        reason = f"cannot be read: {reason}"
         if isinstance(error, pandas.errors.EmptyDataError):
             reason = "the file is empty"
-        else:
-            reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            reason = f"cannot be read: {reason}"
-        longer = isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning)
-        raise DataError(f"{path}: {reason}{f'; {SKIP}' if longer else ''}") from error
+        if isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning):
+            reason += f"; {SKIP}"
+        raise DataError(f"{path}: {reason}") from error
 
 
 def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
@@ -85,8 +81,7 @@ def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
     if len(sheets) > 1 and not as_text:
         warn(
             f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
-            "of their own if they are recordings too",
-            DataWarning,
+            "of their own if they are recordings too"
         )
     blank = int(cells.notna().any(axis=1).to_numpy().argmax()) if len(cells) else 0
     cells = cells.iloc[blank:].replace({"\n": " "}, regex=True)
@@ -101,16 +96,12 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     names = [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
-    reading: dict[str, Any] = {"dtype": str, "keep_default_na": False}
-    label = options.label_column
+    label, reading = options.label_column, dict[str, Any](dtype=str, keep_default_na=False)
     if not as_text:
-        refuse_repeated(path, [name for name in names if name])
+        refuse_repeated([name for name in names if name])
         # pandas looks for missing values after its converters too: a mark in front hides them
-        converters: dict[int, Any] = {}
-        if options.recording_column in names:
-            converters[names.index(options.recording_column)] = str
-        if label in names:
-            converters[names.index(label)] = lambda cell: f"={cell.strip()}"
+        ways = {options.recording_column: str, label: lambda cell: f"={cell.strip()}"}
+        converters = {names.index(name): way for name, way in ways.items() if name in names}
         reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
     with warnings.catch_warnings():
@@ -118,11 +109,10 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         frame = pandas.read_csv(io.StringIO(text), **reading)
     if len(names) == len(frame.columns):
-        frame.columns = [
-            name or ("" if as_text else f"Unnamed: {j}") for j, name in enumerate(names)
-        ]
+        nameless = "" if as_text else "Unnamed: {}"
+        frame.columns = [name or nameless.format(j) for j, name in enumerate(names)]
     if options.decimal is None:
-        refuse_thousands(path, (row for _, row in written.rows(text)), written)
+        refuse_thousands((row for _, row in written.rows(text)), written)
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
     last = frame.iloc[:, -1]
     may_be_short = written.separator != SPACES and (last.isna() | last.isin(["", "="])).any()
@@ -133,7 +123,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         if may_be_short and short is not None and not as_text:
             above = f"; {SKIP}" if short == lines[1] else ""
             raise DataError(
-                f"{path}: cannot be read: line {short} has fewer columns than the header{above}"
+                f"cannot be read: line {short} has fewer columns than the header{above}"
             )
     rows = np.arange(len(frame))
     numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
@@ -146,47 +136,39 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     return frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())], origin
 
 
-def recordings_in(
-    frame: Any, origin: Origin, name: str, options: FileOptions = USUAL
-) -> list[Recording]:
+def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
-    path = origin.path
+    options, path = origin.options, origin.path
     levels = [level for level in frame.index.names if level and str(level) in options.roles]
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
-    refuse_repeated(path, headers)
+    refuse_repeated(headers)
     needed = [options.label_column] if options.need_labels else []
     needed += [one for one in options.roles[1:] if one not in options.optional]
-    missing = [column for column in needed if column is not None and column not in headers]
-    if missing:
+    if missing := [one for one in needed if one is not None and one not in headers]:
         raise DataError(
-            f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}"
+            f"no column {missing[0]!r}; the columns are {listed(headers)}"
             f"{_between(origin, ', {} between them')}; name another one (label_column=, "
             f"time_column=, recording_column=), or separator=; {SKIP}"
         )
     aside = {ROW_NUMBERS, *options.roles}
-    features = options.chosen(path, [one for one in headers if one not in aside])
+    features = options.chosen([one for one in headers if one not in aside])
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
-        raise DataError(f"{path}: {there_is}: nothing to read")
-    frame, features = _with_categories(frame, features, origin, options)
+        raise DataError(f"{there_is}: nothing to read")
+    frame, features = _with_categories(frame, features, origin)
     X = _features(frame, features, origin)
     label, time, chunk, recording = (
         frame[column] if column in headers else None for column in options.roles
     )
-    y = None if label is None else _labels(label, origin, options)
-    chunks = None if chunk is None else _codes(_as_numbers(_stripped(chunk, ("-1",)), origin))[0]
-    whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
-    if time is not None:
-        whole = replace(whole, time=_times(time, origin))
+    y = None if label is None else _labels(label, origin)
+    chunks = None
+    if chunk is not None:
+        chunks = _as_numbers(_stripped(chunk, ("-1",)), origin).factorize()[0]
+    times = None if time is None else _times(time, origin)
+    whole = Recording(name, X, y, features, str(path), chunks, times, origin)
     found = [whole] if recording is None else _apart(whole, recording)
-    return without_gaps(_in_order(found, path), options)
-
-
-def _codes(column: Any) -> tuple[NDArray[np.int64], Any]:
-    """Number the values of a column, -1 where there is none; return also the values."""
-    codes, values = require("pandas", "files", "reading tables").factorize(column)
-    return np.asarray(codes, dtype=np.int64), values
+    return [without_gaps(one, options) for one in _in_order(found, path)]
 
 
 def _between(origin: Origin, words: str) -> str:
@@ -194,34 +176,29 @@ def _between(origin: Origin, words: str) -> str:
     return words.format(origin.format.between) if kind_of(origin.path) in TEXT_KINDS else ""
 
 
-def refuse_repeated(path: Path, names: Sequence[str]) -> None:
+def refuse_repeated(names: Sequence[str]) -> None:
     if repeated := repeated_in(names):
-        raise DataError(
-            f"{path}: features need different names, repeated: {listed(repeated)}; {SKIP}"
-        )
+        raise DataError(f"features need different names, repeated: {listed(repeated)}; {SKIP}")
 
 
 def _with_categories(
-    frame: Any,
-    columns: Sequence[str],
-    origin: Origin,
-    options: FileOptions,
+    frame: Any, columns: Sequence[str], origin: Origin
 ) -> tuple[Any, tuple[str, ...]]:
     """Put columns of 0 and 1 in place of categories, those of a model where it is known."""
-    features: list[str] = []
+    options, features = origin.options, list[str]()
     for column in columns:
         if column not in options.categories:
             features.append(column)
             continue
-        names = _stripped(frame[column].map(_category, na_action="ignore"))
+        words = frame[column].map(lambda value: str(_whole(value)), na_action="ignore")
+        names = _stripped(words)
         there = sorted(names.dropna().unique())
         learned = [f for f in options.wanted if f != column and options.column_of(f) == column]
         own = learned or [f"{column}={name}" for name in there]
         if new := [name for name in there if f"{column}={name}" not in own]:
             warn(
                 f"{origin.path}: column {column!r} has {listed(new)}, which the model has not "
-                "learned: such a row is of none of the categories it knows",
-                DataWarning,
+                "learned: such a row is of none of the categories it knows"
             )
         known = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
         frame = frame.assign(**known).astype(dict.fromkeys(own, np.float64))
@@ -229,9 +206,9 @@ def _with_categories(
     return frame, tuple(features)
 
 
-def _category(value: Any) -> str:
-    """Spell a category; whole numbers as they are without decimals."""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+def _whole(value: Any) -> Any:
+    """Whole numbers without decimals, and anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
@@ -261,17 +238,15 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
         column = frame[name]
         if getattr(column.dtype, "kind", "O") in "mMc":
             raise DataError(
-                f"{origin.path}: column {name!r} holds {column.dtype} values, not numbers; "
-                "leave it out as the time column if that is what it is"
+                f"column {name!r} holds {column.dtype} values, not numbers; leave it out as the "
+                "time column if that is what it is"
             )
         if has_commas and column.dtype.kind == "O":  # of a column with a word, pandas reads none
             column = column.map(lambda x: x.replace(",", ".") if isinstance(x, str) else x)
         try:
             numbers = pandas.to_numeric(column, errors="coerce")
         except OverflowError as error:
-            raise DataError(
-                f"{origin.path}: column {name!r}: a number of hundreds of digits"
-            ) from error
+            raise DataError(f"column {name!r}: a number of hundreds of digits") from error
         values = numbers.to_numpy(np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
         said = {str(value).strip().lower() for value in column.iloc[wrong]}
@@ -291,7 +266,7 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
     categories = f"categories={again!r} makes a feature of each word; " if again else ""
     written = _between(origin, "; columns are read with {} between them (separator=) and decimal=")
     raise DataError(
-        f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
+        f"{frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
         f"{first!r}: if the column is of labels, of time or of names of recordings, say so "
         f"(label_column=, time_column=, recording_column=), and ignore={ignored!r} leaves it out; "
         f"{categories}a missing value is a blank cell, and skip_lines=[{origin.line(row)}] leaves "
@@ -299,26 +274,24 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
     )
 
 
-def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] | None:
+def _labels(column: Any, origin: Origin) -> NDArray[Any] | None:
     """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
+    options = origin.options
     column = _as_numbers(_stripped(column, options.missing_labels), origin)
     known, kind = column.notna().to_numpy(), getattr(column.dtype, "kind", "O")
-    if not (options.need_labels or options.blanks or known.all()):
-        return None
-    wrong = ""
-    if kind == "f" and (column.abs() >= 2**53).any():
-        wrong = (
-            f"column {column.name!r} has labels that are numbers beyond 2**53, of which several "
-        )
-        wrong += "are one float: write them as text"
-    elif not (options.blanks or known.all()):
-        place, n = origin.place(int(np.flatnonzero(~known)[0])), int((~known).sum())
-        wrong = (
+    if not (options.blanks or known.all()):
+        if not options.need_labels:
+            return None
+        place, n = origin.place(int(known.argmin())), int((~known).sum())
+        raise DataError(
             f"no label, {place}, column {column.name!r}; {n} are missing: label them, or let fit "
+            "learn without them (in Python, what is read with blanks=True)"
         )
-        wrong += "learn without them (in Python, what is read with blanks=True)"
-    if wrong:
-        raise DataError(f"{origin.path}: {wrong}")
+    if kind == "f" and (column.abs() >= 2**53).any():
+        raise DataError(
+            f"column {column.name!r} has labels that are numbers beyond 2**53, of which several "
+            "are one float: write them as text"
+        )
     if known.all():
         return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
     if kind in "iuf":
@@ -340,8 +313,7 @@ def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
 def are_spelled(labels: Iterable[Any], spellings: Sequence[str]) -> NDArray[np.bool_]:
     """Return which labels are spelled so, whole numbers without decimals."""
     words = {spelling.strip() for spelling in spellings}
-    whole = (int(x) if isinstance(x, float) and x.is_integer() else x for x in labels)
-    return np.array([str(label).strip() in words for label in whole], dtype=np.bool_)
+    return np.array([str(_whole(label)).strip() in words for label in labels], dtype=np.bool_)
 
 
 def _as_numbers(column: Any, origin: Origin) -> Any:
@@ -359,8 +331,7 @@ def _as_numbers(column: Any, origin: Origin) -> Any:
         one, other, *_ = written[of_each == of_each[of_each.duplicated()].iloc[0]]
         warn(
             f"{origin.path}: {one!r} and {other!r} in column {column.name!r} are the same number, "
-            "and therefore one label: give them names if they are two",
-            DataWarning,
+            "and therefore one label: give them names if they are two"
         )
     return numbers.reindex(column.index)
 
@@ -371,35 +342,36 @@ def _times(column: Any, origin: Origin) -> TimeAxis | None:
         return times
     if times is not None:
         raise DataError(
-            f"{origin.path}: no time in {origin.place(int(times[0]))}, column {column.name!r}: "
-            "give it one, or take the row out"
+            f"no time in {origin.place(int(times[0]))}, column {column.name!r}: give it one, or "
+            "take the row out"
         )
     row = first_of_no_time(column)
     warn(
         f"{origin.path}: the times of column {column.name!r} are not used, because "
         f"{str(column.iloc[row])!r}, {origin.place(row)}, is neither a number nor a date; samples "
-        "are counted instead",
-        DataWarning,
+        "are counted instead"
     )
     return None
 
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
-    numbers, ids = _codes(_stripped(column))
-    blank, wrong = np.flatnonzero(numbers < 0), ""
+    numbers, ids = _stripped(column).factorize()
     # a name may become that of a file
     names = [spelled(re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())) for value in ids]
-    if blank.size:
-        wrong = f"{whole.place(int(blank[0]))} is of no recording, column {column.name!r} is blank "
-        wrong += f"there; {blank.size} are missing"
-    elif twice := repeated_in(names):
-        wrong = f"two recordings would be called {twice[0]!r}, give them other names"
-    if wrong:
-        raise DataError(f"{whole.where}: {wrong}")
-    parts = [whole.at(np.flatnonzero(numbers == number)) for number in range(len(names))]
+    if n := int((numbers < 0).sum()):
+        raise DataError(
+            f"{whole.place(int(numbers.argmin()))} is of no recording, column {column.name!r} is "
+            f"blank there; {n} are missing"
+        )
+    if twice := repeated_in(names):
+        raise DataError(f"two recordings would be called {twice[0]!r}, give them other names")
     return [
-        replace(part, name=own, source=f"{whole.where}, {column.name} {own}")
-        for part, own in zip(parts, names, strict=True)
+        replace(
+            whole.at(np.flatnonzero(numbers == number)),
+            name=own,
+            source=f"{whole.where}, {column.name} {own}",
+        )
+        for number, own in enumerate(names)
     ]
 
 
@@ -417,7 +389,6 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
         warn(
             f"{path}: the rows of {listed(moved)} are not in the order of {time.name!r}: they are "
             "sorted by it, and samples are counted in that order. If the table is of several "
-            "recordings, recording_column= names the column that tells them apart",
-            DataWarning,
+            "recordings, recording_column= names the column that tells them apart"
         )
     return found
