@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +33,7 @@ from structsvm.graphs.images import is_picture, label_map_of
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import counted, is_whole, read_only
 from structsvm.support.contract import asked, raise_wrong
 
@@ -515,20 +515,3 @@ def _is_single(ys: Any, words: Words) -> bool:
         return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)
     except (IndexError, KeyError, ValueError):  # none, or rows of several lengths
         return False
-
-
-def known_parts(
-    samples: Sequence[Sample],
-    labels: Sequence[Known],
-    weights: Floats,
-    part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]],
-) -> tuple[list[Sample], list[EquivalenceMatrix], Floats]:
-    """Parts of samples whose partition is known, as samples, their partitions and weights."""
-    parts, truths, owners = [], [], []
-    for i, (sample, known) in enumerate(zip(samples, labels, strict=True)):
-        for rows, truth in zip(*known.part, strict=True):
-            found = (sample, truth) if known.truth is not None else part(sample, rows, truth)
-            parts.append(found[0])
-            truths.append(found[1])
-            owners.append(i)
-    return parts, truths, weights[owners]

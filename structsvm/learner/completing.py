@@ -32,7 +32,7 @@ from structsvm.learner.fitting import (
 )
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import spread
-from structsvm.partial_labels import Known, known_parts
+from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
 from structsvm.partitions.metric import (
@@ -392,8 +392,7 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     if not traits.convex and traits.given_k:
         return Calibration.of_counts(_count(problem, known) for known in labels)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
-        parts = known_parts(samples, labels, weights, problem.learning.part)
-        return problem.learning.calibrate(factor, *parts)
+        return problem.learning.calibrate(factor, *data.known_parts(problem.learning.part))
     Zs = in_metric(samples, factor)
     scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)

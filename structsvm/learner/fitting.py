@@ -19,14 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import all_made_by
 from structsvm.data.samples import STANDARDIZE
-from structsvm.errors import (
-    DataError,
-    LearningError,
-    OracleWarning,
-    SettingsError,
-    refuse,
-    warn,
-)
+from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, refuse, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend, backend_from

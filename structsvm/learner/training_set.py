@@ -51,12 +51,7 @@ from structsvm.features.scores import NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
 from structsvm.parallel import spread, spread_in_threads
-from structsvm.partial_labels import (
-    Known,
-    known_parts,
-    labels_of_each,
-    read_labels,
-)
+from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.storage import archive
@@ -257,11 +252,22 @@ class TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.complete.all():
             return self
-        own = self.samples, self.labels, self.weights
-        samples, truths, weights = known_parts(*own, lambda x, rows, truth: (x.at(rows), truth))
+        samples, truths, weights = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
         labels = [Known.of(truth, self.problem.traits.contiguous) for truth in truths]
         parts = replace(self, samples=samples, labels=labels, weights=weights)
         return replace(parts, groups=None, called=None, given=None)
+
+    def known_parts(
+        self, part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]]
+    ) -> tuple[list[Sample], list[EquivalenceMatrix], Floats]:
+        """These samples, made by ``part``, their partitions, and the weights of whom they are."""
+        parts, owners = [], []
+        for i, (sample, known) in enumerate(zip(self.samples, self.labels, strict=True)):
+            for rows, truth in zip(*known.part, strict=True):
+                whole = known.truth is not None
+                parts.append((sample, truth) if whole else part(sample, rows, truth))
+                owners.append(i)
+        return [x for x, _ in parts], [truth for _, truth in parts], self.weights[owners]
 
 
 def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
