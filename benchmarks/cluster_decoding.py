@@ -23,7 +23,7 @@ from structsvm.oracles import (
     SemidefiniteOracle,
     SpectralOracle,
 )
-from structsvm.oracles._clusters.starts import kmeans
+from structsvm.oracles._starts import kmeans
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
 
 CASES = 200

@@ -19,8 +19,7 @@ from scipy.linalg import blas
 
 from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Similarity, Weights
-from structsvm.oracles._clusters.hartigan import numbered
-from structsvm.oracles._clusters.starts import lloyd, with_exactly
+from structsvm.oracles._starts import lloyd, numbered, with_exactly
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import fix_signs
 from structsvm.partitions.equivalence import EquivalenceMatrix

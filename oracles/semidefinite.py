@@ -22,7 +22,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.masters.cvxpy import raw_answer
-from structsvm.oracles._clusters.starts import kmeans
+from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective

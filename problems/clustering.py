@@ -17,7 +17,7 @@ from structsvm.data.sample import TABLES, Sample, of_each
 from structsvm.data.samples import label_values, refuse_missing
 from structsvm.errors import DataError
 from structsvm.features.context import Rows
-from structsvm.oracles._clusters.starts import ward_levels
+from structsvm.oracles._starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import (

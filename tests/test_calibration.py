@@ -168,27 +168,6 @@ def test_a_truth_that_comes_back_has_its_loss_too() -> None:
     np.testing.assert_allclose(ORACLE.loss_curve(Z, truth, prices), losses)
 
 
-def test_many_questions_have_the_answers_they_have_alone() -> None:
-    objectives = []
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        Z, truth, _ = recording(seed, 150)
-        objectives.append(
-            TraceObjective(
-                Z,
-                truth if seed % 2 else None,
-                truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
-                shift=float(rng.choice([-3.0, -0.7, 0.0, 1.0, 2.5])),
-            )
-        )
-    for objective, answer in zip(objectives, ORACLE.maximize_all(objectives), strict=True):
-        single = ORACLE.ask(objective)
-        assert answer.y == single.y
-        assert (answer.value, answer.upper_bound) == (single.value, single.upper_bound)
-        assert answer.y.breakpoints == single.y.breakpoints
-        assert answer.y.n_clusters == int(answer.y.labels.max()) + 1
-
-
 def test_recordings_of_several_oracles_are_calibrated_together() -> None:
     """Those of one kind in one call; the curve is the same as of each alone."""
     rng = np.random.default_rng(1)

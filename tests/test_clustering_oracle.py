@@ -6,20 +6,18 @@ import naive
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import AgglomerativeClustering
 
 from structsvm.errors import OracleError, SettingsError
-from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
-from structsvm.oracles._clusters.starts import (
+from structsvm.oracles._starts import (
+    GroupedObjective,
     across,
     kmeans,
-    lloyd,
-    run,
     ward,
     ward_tree,
     with_exactly,
 )
-from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.oracles.clustering import ClusteringOracle, improve
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
@@ -189,29 +187,6 @@ def test_exactly_k_clusters_whatever_the_data(K: int) -> None:
         assert np.unique(kmeans(Z, K, 2, 0)).size == K
         for start in (np.zeros(T, dtype=np.int64), np.arange(T), truth.labels):
             assert np.unique(with_exactly(Z, start, K)).tolist() == list(range(K))
-
-
-@pytest.mark.parametrize("n_init", [1, 3])
-def test_compiled_kmeans_is_that_of_scikit_learn(n_init: int) -> None:
-    rng = np.random.default_rng(n_init)
-    for K in range(2, 12):
-        Z = rng.standard_normal((int(rng.integers(30, 120)), int(rng.integers(1, 9)))) + 5.0
-        Z[::3] += 4.0 * rng.standard_normal(Z.shape[1])
-        model = KMeans(K, n_init=n_init, random_state=K)
-        for weights in (None, rng.gamma(1.0, size=len(Z))):
-            labels = lloyd(Z, K, n_init, K, weights)
-            assert labels.tolist() == model.fit(Z, sample_weight=weights).labels_.tolist()
-
-
-def test_compiled_kmeans_puts_empty_clusters_at_the_farthest_samples() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 3))
-    X -= X.mean(axis=0)
-    centers = np.vstack((X[:4], np.full((2, 3), 99.0)))  # of which the last two are nobody's
-    weights = rng.gamma(1.0, size=50)
-    model = KMeans(6, init=centers, n_init=1, tol=0.0).fit(X, sample_weight=weights)
-    assert np.unique(model.labels_).size == 6
-    assert run(X, weights, centers, 0.0)[0].tolist() == model.labels_.tolist()
 
 
 def test_a_null_metric_is_answered_by_price_and_loss_alone() -> None:

@@ -129,17 +129,6 @@ class Shared(Oracle):
         return EXACT.maximize(self.scratch["objective"], constraint)
 
 
-@dataclass(frozen=True)
-class Hasty(Oracle):
-    def maximize(self, objective, constraint=UNCONSTRAINED):
-        return EXACT.maximize(objective, constraint)
-
-    def maximize_all(self, objectives):
-        ends = [EquivalenceMatrix.from_breakpoints([A.n_samples]) for A in objectives]
-        pairs = zip(objectives, ends, strict=True)
-        return [Argmax(M, A.value(M), A.value(M), Quality.EXACT) for A, M in pairs]
-
-
 @pytest.mark.parametrize(
     ("oracle", "complaint"),
     [
@@ -155,7 +144,6 @@ class Hasty(Oracle):
         (Altered("fails"), "ZeroDivisionError: no luck"),
         (Altered("says_nothing"), r"maximize returned None .*: return Argmax\(y, value"),
         (Shared(), "in threads"),
-        (Hasty(), "the answer of maximize_all is another one"),
         (mutant(SequentialOracle, takes=frozenset({"luck"}))(), r"takes holds \['luck'\]"),
         ("an oracle", "is no Oracle"),
     ],

@@ -154,34 +154,10 @@ def broken(self, *asked):
     raise ZeroDivisionError("no answer to so many")
 
 
-def full(self, *asked):
-    raise MemoryError("too many at once")
-
-
-@pytest.mark.parametrize("method", ["maximize_all", "loss_curve"])
-class TestLearning:
-    def test_a_fault_of_asking_together_is_told_though_each_alone_is_answered(
-        self, monkeypatch, method
-    ):
-        monkeypatch.setattr(SequentialOracle, method, broken)
-        with pytest.raises((OracleError, PluginError), match="no answer to so many"):
-            MetricLearner(metric="diagonal").fit(XS, YS)
-
-
-class TestPrediction:
-    def test_an_answer_too_few_is_told(self, monkeypatch):
-        whole = SequentialOracle.maximize_all
-        too_few = lambda self, some: whole(self, some)[len(some) > 1 :]  # noqa: E731
-        monkeypatch.setattr(SequentialOracle, "maximize_all", too_few)
-        with pytest.raises(PluginError, match="maximize_all returned"):
-            LEARNER.predict(XS)
-
-    def test_an_answer_about_other_samples_is_told(self, monkeypatch):
-        whole = SequentialOracle.maximize_all
-        other = SequentialOracle().maximize(TraceObjective(np.ones((3, 1))))
-        monkeypatch.setattr(SequentialOracle, "maximize_all", lambda *a: [*whole(*a)[1:], other])
-        with pytest.raises(PluginError, match="answered for 3 samples"):
-            LEARNER.predict(XS)
+def test_a_fault_of_asking_for_every_price_is_told(monkeypatch):
+    monkeypatch.setattr(SequentialOracle, "loss_curve", broken)
+    with pytest.raises((OracleError, PluginError), match="no answer to so many"):
+        MetricLearner(metric="diagonal").fit(XS, YS)
 
 
 # ---- the null metric
@@ -197,13 +173,9 @@ def in_null_metric(r: int, shift: float, weight: float) -> list[TraceObjective]:
 @pytest.mark.parametrize("r", [0, 2])
 @pytest.mark.parametrize("shift", [-1.0, 0.0, 0.2, 0.9])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_many_recordings_are_answered_as_each_of_them(r: int, shift: float, weight: float) -> None:
-    objectives = in_null_metric(r, shift, weight)
-    for objective, answer in zip(
-        objectives, SequentialOracle().maximize_all(objectives), strict=True
-    ):
-        alone = SequentialOracle().maximize(objective)
+def test_the_answer_of_one_call_is_the_best(r: int, shift: float, weight: float) -> None:
+    for objective in in_null_metric(r, shift, weight):
+        answer = SequentialOracle().maximize(objective)
         best = ExhaustiveOracle(contiguous=True).maximize(objective)
-        assert answer == alone
         assert answer.upper_bound == answer.value == pytest.approx(best.value, abs=1e-12)
         assert answer.value == pytest.approx(objective.value(answer.y), abs=1e-12)

@@ -19,8 +19,8 @@ from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import EquivalenceMatrix, MarginRates, Metric, Sample
 from structsvm.partitions.learning import Learning
-from structsvm.partitions.margins import boundary_margins, hits
 from structsvm.partitions.oracle import TraceObjective
+from structsvm.partitions.problem import boundary_margins, hits
 
 T = 60
 

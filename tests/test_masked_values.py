@@ -223,9 +223,6 @@ class TestWhatComesIn:
         objective = TraceObjective(np.array([[1.0], [np.nan]]), shift=-1.0, gaps=True)
         with pytest.raises(OracleError, match="does not take missing values"):
             oracle.ask(objective)
-        if oracle.answers_many:  # which wrote beyond its arrays
-            with pytest.raises(OracleError, match="does not take missing values"):
-                oracle.ask_all([objective])
         with pytest.raises(OracleError, match="has no matrix"):
             objective.dense()
         with pytest.raises(OracleError, match="not finite"):

@@ -33,22 +33,6 @@ def planes_at(risk: RegularizedRisk, w: np.ndarray, deadline: float = np.inf) ->
     return separate_share(blocks_of(risk), (w, np.arange(risk.n_samples), deadline))
 
 
-def assert_same(found: list[Planes], expected: list[Planes]) -> None:
-    for one, other in zip(found, expected, strict=True):
-        for name in ("slopes", "intercepts", "values", "slacks", "groups", "size", "quality"):
-            assert np.array_equal(getattr(one, name), getattr(other, name)), name
-
-
-@pytest.mark.parametrize("metric", ["diagonal", "full"])
-@pytest.mark.parametrize("scale", [0.0, 0.3, 2.0])
-def test_the_planes_are_the_same_to_the_last_bit(metric, scale, monkeypatch):
-    risk = risk_in(metric)
-    w = risk.null + scale * (risk.start - risk.null)
-    together = planes_at(risk, w)
-    monkeypatch.setattr(SequentialOracle, "answers_many", False)
-    assert_same(together, planes_at(risk, w))
-
-
 def test_one_sample_alone_has_the_same_plane():
     risk = risk_in("diagonal")
     together = planes_at(risk, risk.start)
@@ -57,32 +41,17 @@ def test_one_sample_alone_has_the_same_plane():
         assert np.array_equal(alone.slopes[0], together[k].slopes[0])
 
 
-def test_a_batch_that_fails_is_done_one_by_one(monkeypatch):
-    risk = risk_in("diagonal")
-    expected = planes_at(risk, risk.start)
-
-    whole = SequentialOracle.maximize_all
-
-    def fail(self, objectives):
-        if len(objectives) > 1:
-            raise MemoryError("too many at once")
-        return whole(self, objectives)
-
-    monkeypatch.setattr(SequentialOracle, "maximize_all", fail)
-    assert_same(planes_at(risk, risk.start), expected)
-
-
-def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
+def test_the_sample_that_fails_is_named(monkeypatch):
     risk = risk_in("diagonal")
     broken = risk.xs[4]
-    whole = SequentialOracle.maximize_all
+    whole = SequentialOracle.maximize
 
-    def fail(self, objectives):
-        if any(objective.truth is broken.truth for objective in objectives):
+    def fail(self, objective, *constraint):
+        if objective.truth is broken.truth:
             raise ValueError("no answer to this one")
-        return whole(self, objectives)
+        return whole(self, objective, *constraint)
 
-    monkeypatch.setattr(SequentialOracle, "maximize_all", fail)
+    monkeypatch.setattr(SequentialOracle, "maximize", fail)
     with pytest.raises(PluginError, match="no answer to this one") as error:
         planes_at(risk, risk.start)
     assert any("sample 4" in note for note in error.value.__notes__)
@@ -100,12 +69,10 @@ def test_after_the_deadline_nothing_is_asked():
     assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
 
 
-@pytest.mark.parametrize(("segment_count", "n_taken"), [("unknown", 7), ("known", 1)])
-def test_samples_that_are_separated_one_by_one_are_taken_when_they_are_needed(
-    segment_count, n_taken
-):
+@pytest.mark.parametrize("segment_count", ["unknown", "known"])
+def test_samples_are_taken_when_they_are_needed(segment_count):
     """Between them a run sees whether its time is over."""
     risk = risk_in("diagonal", segment_count)
     waiting = iter(zip(risk.xs, risk.ys, strict=True))
     next(risk.problem.separate_all(risk.start, waiting))
-    assert len(list(waiting)) == 7 - n_taken
+    assert len(list(waiting)) == 6

@@ -20,7 +20,7 @@ from structsvm.errors import (
     SettingsError,
 )
 from structsvm.interop import risk_of
-from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle, all_segmentations
+from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import (
     UNCONSTRAINED,
     Argmax,
@@ -477,13 +477,9 @@ def test_a_rule_or_a_search_of_a_subclass_is_kept_in_learning_and_prediction(
         check_problem(problem, Xs[:1], ys[:1])
 
 
-def test_a_subclass_that_searches_anew_answers_many_questions_one_by_one():
-    oracle, questions = TensOracle(), [TraceObjective(np.eye(30), shift=-0.5)] * 2
-    assert SequentialOracle().answers_many
-    assert not oracle.answers_many
-    assert oracle.ask_all(questions) == [oracle.ask(question) for question in questions]
-    assert oracle.price_path(np.eye(30), np.array([0.5]))[0] == oracle.ask(questions[0]).y
-    assert type(oracle).maximize_all is not SequentialOracle.maximize_all
+def test_a_subclass_that_searches_anew_is_asked_for_every_price():
+    oracle, question = TensOracle(), TraceObjective(np.eye(30), shift=-0.5)
+    assert oracle.price_path(np.eye(30), np.array([0.5]))[0] == oracle.ask(question).y
 
 
 # ---- overrides that nothing would call
@@ -524,7 +520,6 @@ def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
         (Learning, "untrained"),
         (Comparison, "disagreement"),
         (SequentialOracle, "ask"),
-        (AllowedSegmentsOracle, "ask_all"),
     ],
 )
 def test_what_is_no_hook_is_not_replaced(base, name):

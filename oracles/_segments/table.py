@@ -13,7 +13,7 @@ Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = Z_c + 1 mu^T``
 constant ``T mu^T mu + 2 mu^T C_T``, and it removes the cancellation that large offsets cause.
 
 Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boundary is a missing
-knot. The kernels count in *nodes*, each of which stands for a knot (``search.py``).
+knot. The kernels count in *nodes*, each of which stands for a knot (``Nodes``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from structsvm.oracles._segments.vectors import (
     read,
     spread,
     where_larger,
-    write,
 )
 from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
@@ -159,35 +158,6 @@ def _share(table: SegmentTable, group: int, row: Floats, length: Any) -> Any:
         difference = spread(row[r - 1]) - read(sums, first + r - 1)
         even = add_product(even, difference, difference)
     return (even + odd) / length
-
-
-@kernel
-def end_scores(
-    table: SegmentTable, marks: Floats, starts: Ints, n: int, group: int, scores: Floats
-) -> None:
-    """``scores[k, i] = score(starts[k], 16 group + i) - d`` for ``k < n``."""
-    sums, lanes, r, width = table.sums, table.lanes, table.rank, marks.shape[1]
-    first, first_mark = group * r, group * width
-    for k in range(n):
-        home, lane = starts[k] // LANES, starts[k] % LANES
-        even, odd = spread(0.0), spread(0.0)
-        for j in range(0, r - 1, 2):
-            difference = spread(sums[home, j, lane]) - read(sums, first + j)
-            even = add_product(even, difference, difference)
-            difference = spread(sums[home, j + 1, lane]) - read(sums, first + j + 1)
-            odd = add_product(odd, difference, difference)
-        if r % 2 == 1:
-            difference = spread(sums[home, r - 1, lane]) - read(sums, first + r - 1)
-            even = add_product(even, difference, difference)
-        anchor = spread(lanes[home, ANCHOR, lane])
-        length = larger(read(marks, first_mark + POSITION) - anchor, spread(1.0))
-        share = (even + odd) / length
-        if width > 1:
-            inside = read(marks, first_mark + RATE) * length * length
-            overlap = spread(lanes[home, LEFT, lane]) + read(marks, first_mark + RIGHT)
-            low = read(marks, first_mark + LOW)
-            share = share - where_larger(low, anchor, overlap, inside) / length
-        write(share, scores, k)
 
 
 @inner(no_cpython_wrapper=False, fastmath=FAST)

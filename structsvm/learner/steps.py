@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, Step, all_made_by, batches_of, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.errors import DataError, SettingsError, StructSVMError, about
+from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.columns import (
     Fitted,
     column_names,
@@ -28,14 +28,18 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import backend_from, spread, working_on
 from structsvm.partial_labels import PartialLabels, as_partial, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
-from structsvm.partitions.problem import PartitionProblem, read_samples
+from structsvm.partitions.problem import (
+    MarginRates,
+    PartitionProblem,
+    boundary_margins,
+    read_samples,
+)
 from structsvm.storage.codec import Unstored
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
-from structsvm.support.contract import asked, at_once, settings_in
+from structsvm.support.contract import asked, settings_in
 from structsvm.support.progress import stage
 
 DECODED = 20_000
@@ -162,23 +166,14 @@ def _decode_part(
     part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
     how: tuple[PartitionProblem, Metric, Step | None],
 ) -> list[EquivalenceMatrix]:
-    """Partition neighbouring samples, the free ones together, wherever that is done."""
+    """Partition neighbouring samples, wherever that is done."""
     (first, samples, counts, constraints), (problem, metric, step) = part, how
     samples = samples if step is None else all_made_by(samples, step)
-    pairs = zip(counts, constraints, strict=True)
-    free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
-    found: dict[int, EquivalenceMatrix] = {}
-    faults: list[StructSVMError] = []
-    with at_once(faults), asked(problem, "partition"):
-        together = problem.partitions_at_once([samples[j] for j in free], metric)
-        found = {free[k]: M for k, M in together.items()}
-    for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True)):
-        if j not in found:
-            with asked(problem, "partition", f"{problem.traits.words.whole} {first + j}"):
-                found[j] = problem.partition(sample, metric, K, constraint)
-    for fault in faults:
-        raise fault
-    return [found[j] for j in range(len(samples))]
+    found = []
+    for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
+        with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
+            found.append(problem.partition(sample, metric, K, rule))
+    return found
 
 
 def labels_of(

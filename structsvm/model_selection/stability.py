@@ -14,7 +14,7 @@ from structsvm.errors import DataError, DataWarning, LearningError, without_warn
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
-from structsvm.partitions.margins import MarginRates, boundary_margins, hits
+from structsvm.partitions.problem import MarginRates, boundary_margins, hits
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage

@@ -13,7 +13,6 @@ from structsvm.partitions.learning import Learning as Learning
 from structsvm.partitions.learning import MetricObjective as MetricObjective
 from structsvm.partitions.learning import SearchedSample as SearchedSample
 from structsvm.partitions.learning import Traits as Traits
-from structsvm.partitions.margins import MarginRates as MarginRates
 from structsvm.partitions.metric import Metric as Metric
 from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
 from structsvm.partitions.oracle import Argmax as Argmax
@@ -24,5 +23,6 @@ from structsvm.partitions.oracle import TraceObjective as TraceObjective
 from structsvm.partitions.problem import Baseline as Baseline
 from structsvm.partitions.problem import Candidate as Candidate
 from structsvm.partitions.problem import Comparison as Comparison
+from structsvm.partitions.problem import MarginRates as MarginRates
 from structsvm.partitions.problem import PartitionProblem as PartitionProblem
 from structsvm.status import Quality as Quality

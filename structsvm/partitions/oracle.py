@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.checks import read_only, shown
-from structsvm.support.contract import Contract, asked, hook, overrides
+from structsvm.support.contract import Contract, asked, hook
 
 # ---- the objective ``Tr(A M)`` of loss-augmented inference, in factored form
 
@@ -419,21 +419,16 @@ class Oracle(Contract):
             constraint.
         """
         self.refuse(constraint, objective.n_samples)
-        self._refuse_gaps(objective)
-        with asked(self, "maximize"):
-            answer = self.maximize(objective, constraint)
-        self._verify("maximize", answer, objective, constraint)
-        return answer
-
-    def _refuse_gaps(self, objective: TraceObjective) -> None:
         if objective.gaps and not self.takes_gaps:
             raise OracleError(
                 f"{type(self).__name__} does not take missing values: interpolate them first"
             )
+        with asked(self, "maximize"):
+            answer = self.maximize(objective, constraint)
+        self._verify(answer, objective, constraint)
+        return answer
 
-    def _verify(
-        self, method: str, answer: Any, objective: TraceObjective, constraint: Constraint
-    ) -> None:
+    def _verify(self, answer: Any, objective: TraceObjective, constraint: Constraint) -> None:
         """Refuse what is no answer to a question."""
         y, quality = getattr(answer, "y", None), getattr(answer, "quality", None)
         if not (
@@ -462,7 +457,7 @@ class Oracle(Contract):
             )
         else:
             return
-        raise PluginError(f"{type(self).__name__}.{method} {wrong}")
+        raise PluginError(f"{type(self).__name__}.maximize {wrong}")
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
         """Refuse, before any work, a constraint that cannot be kept or is not in ``takes``."""
@@ -478,41 +473,6 @@ class Oracle(Contract):
                 f"takes = {sorted(self.takes)}. Leave such labels out, use "
                 "another problem, or have maximize keep them and add them to takes"
             )
-
-    # ---- many questions at once: loops by default, with the same answers to the last bit
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let a class with a ``maximize`` of its own answer many questions by it, one by one."""
-        super().__init_subclass__(**kwargs)
-        own = _place(cls, "maximize")
-        for method in MANY:
-            if _place(cls, method) > own:
-                setattr(cls, method, vars(Oracle)[method])
-
-    @property
-    def answers_many(self) -> bool:
-        """Whether it answers many questions at once; equal instances then answer alike."""
-        return overrides(type(self), "maximize_all", Oracle)
-
-    @hook
-    def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
-        """Maximise ``Tr(A M)`` of each, without a constraint."""
-        return [self.maximize(objective) for objective in objectives]
-
-    def ask_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
-        """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`, and as many."""
-        for objective in objectives:
-            self._refuse_gaps(objective)
-        with asked(self, "maximize_all"):
-            answers = self.maximize_all(objectives)
-        if len(answers) != len(objectives):
-            raise PluginError(
-                f"{type(self).__name__}.maximize_all returned {len(answers)} answers to "
-                f"{len(objectives)} questions"
-            )
-        for answer, objective in zip(answers, objectives, strict=True):
-            self._verify("maximize_all", answer, objective, UNCONSTRAINED)
-        return answers
 
     @hook
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
@@ -547,12 +507,3 @@ def decode_between(
             middle = (low + high) // 2
             pending += [(low, middle), (middle, high)]
     return [found[index] for index in range(prices.size)]
-
-
-MANY = ("maximize_all", "price_path", "loss_curve")
-"""Methods that stand for many calls of ``maximize``."""
-
-
-def _place(cls: type, method: str) -> int:
-    """Where in the order of its bases a class has the definition of a method."""
-    return next(i for i, base in enumerate(cls.__mro__) if method in vars(base))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.reading import read_arrays
-from structsvm.data.sample import BATCH, Sample
-from structsvm.data.samples import centred, far_from_zero
-from structsvm.errors import DataWarning, PluginError, warn
+from structsvm.data.sample import Sample
+from structsvm.data.samples import centred
+from structsvm.errors import DataError, DataWarning, OracleError, PluginError, warn
 from structsvm.partitions.equivalence import (
     EquivalenceMatrix,
     adjusted_rand_index,
@@ -36,9 +36,15 @@ from structsvm.partitions.learning import (
     loss_of,
 )
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    TraceObjective,
+)
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats, Stack
+from structsvm.support.arrays import Bools, Floats
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
 
 # ---- what the metric of a problem is compared with and chosen from, and by which scores
@@ -361,31 +367,6 @@ class PartitionProblem(Contract):
             warn_of_rounding(answer, objective)
         return answer.y
 
-    def partitions_at_once(self, samples: Samples, metric: Metric) -> dict[int, EquivalenceMatrix]:
-        """Partitions by the price of the short samples that decoders take at once, by number."""
-        if type(self).partition is not PartitionProblem.partition or metric.price is None:
-            return {}
-        together: dict[Oracle, list[int]] = {}
-        for i, sample in enumerate(samples):
-            oracle = self.decoder(sample) if sample.n_samples < BATCH else None
-            if oracle is not None and oracle.answers_many:
-                together.setdefault(oracle, []).append(i)
-        found: dict[int, EquivalenceMatrix] = {}
-        for oracle, places in together.items():
-            Xs = Stack.of([samples[i].X for i in places])
-            far = set(far_from_zero(Xs))  # one call for all, since it takes as long for one
-            objectives = [
-                TraceObjective(
-                    metric.transform(centred(X) if k in far else X), shift=-metric.price, gaps=True
-                )
-                for k, X in enumerate(Xs.arrays())
-            ]
-            answers = oracle.ask_all(objectives)
-            for i, objective, answer in zip(places, objectives, answers, strict=True):
-                warn_of_rounding(answer, objective)
-                found[i] = answer.y
-        return found
-
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None
     ) -> TraceObjective:
@@ -436,3 +417,129 @@ def read_samples(
 
 def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
     return not problem.traits.contiguous and all(sample.side is None for sample in samples)
+
+
+# ---- margins of changes: the cost of the best segmentation without one, and how often margins err
+#
+# The margin of a boundary t of the best segmentation M is
+#
+#     (Tr(A M) - max { Tr(A M') : M' has no boundary within w samples of t }) / price,
+#
+# 0 where another segmentation is as good, and infinite where a constraint forces the boundary. It
+# is exact, because the oracles keep constraints exactly. With w = 0 it is about the very sample,
+# since the best segmentation without t then usually has a boundary right beside it.
+
+SMALLEST = 1e-6
+"""Margins below this count as this: below it they are rounding."""
+
+LARGEST = 1e6
+"""Margins above this, infinite ones among them, count as this."""
+
+
+def boundary_margins(
+    problem: PartitionProblem,
+    sample: Sample,
+    metric: Metric,
+    n_clusters: int | None = None,
+    constraint: Constraint = UNCONSTRAINED,
+    tolerance: int = 0,
+) -> tuple[EquivalenceMatrix, Floats]:
+    """The best segmentation of a recording, and the margin of each of its changes."""
+    oracle, name = problem.decoder(sample), type(problem).__name__
+    is_usual = type(problem).partition is PartitionProblem.partition
+    if not (problem.traits.contiguous and is_usual and "boundaries" in oracle.takes):
+        raise DataError(
+            f"margins are those of boundaries of segments that maximise Tr(A M) and can be "
+            f"forbidden, which {name} and {type(oracle).__name__} do not find: margins=False "
+            "leaves them out"
+        )
+    objective = problem.decoding_objective(sample, metric, n_clusters)
+    constraint = constraint.with_clusters(n_clusters)
+    best = oracle.ask(objective, constraint)
+    if best.quality is not Quality.EXACT:
+        raise DataError(
+            f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
+            f"{best.quality.value}: margins=False leaves them out"
+        )
+    if n_clusters is None:
+        warn_of_rounding(best, objective)
+    margins = np.full(best.y.n_clusters - 1, np.inf)
+    for k, t in enumerate(best.y.breakpoints[:-1]):
+        near = range(max(t - tolerance, 1), min(t + tolerance, sample.n_samples - 1) + 1)
+        if any(s in constraint.forced for s in near):
+            continue
+        without = replace(constraint, forbidden=(*constraint.forbidden, *near))
+        try:
+            margins[k] = max(best.value - oracle.ask(objective, without).value, 0.0)
+        except OracleError:  # no segmentation is left
+            continue
+    return best.y, margins / metric.price if metric.price else margins
+
+
+def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
+    """Which changes are within so many samples of a true one, (n,)."""
+    at, true = found.boundaries[1:-1], truth.boundaries[1:-1]
+    return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
+
+
+@dataclass(frozen=True)
+class MarginRates:
+    """The rate at which changes of a given margin were right in held-out recordings.
+
+    A logistic regression of "there is a labelled change within ``tolerance`` samples" on the
+    logarithm of the margin; it never says 0 or 1, and a larger margin is never less sure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import MarginRates
+    >>> margins = np.array([0.1, 0.2, 0.3, 1.0, 2.0, 4.0])
+    >>> right = np.array([False, False, True, False, True, True])
+    >>> rates = MarginRates.of(margins, right, tolerance=5, n_recordings=3)
+    >>> rates(np.array([0.1, 4.0])).round(1).tolist()
+    [0.2, 0.8]
+    """
+
+    intercept: float
+    slope: float
+    """Slope of the logarithm of the margin; 0 or more."""
+    tolerance: int
+    """Distance of a right change from a labelled one at most, in samples."""
+    n_changes: int
+    """Changes that were found in the held-out recordings."""
+    n_right: int
+    """Changes that were right."""
+    n_recordings: int
+
+    @classmethod
+    def of(cls, margins: Floats, right: Bools, tolerance: int, n_recordings: int) -> MarginRates:
+        """Learn the rates from changes with their margins, and whether they were right, (n,)."""
+        n, n_right = right.size, int(right.sum())
+        if n == 0:
+            raise DataError(
+                "no change was found in the held-out recordings: there are no margins to learn from"
+            )
+        intercept, slope = np.log((n_right + 1) / (n - n_right + 1)), 0.0
+        if 0 < n_right < n:
+            from sklearn.linear_model import LogisticRegression
+
+            model = LogisticRegression().fit(_logarithms(margins)[:, None], right)
+            if model.coef_[0, 0] > 0:
+                intercept, slope = model.intercept_[0], model.coef_[0, 0]
+        counts = (tolerance, int(n), n_right, n_recordings)
+        return cls(float(intercept), float(slope), *counts)
+
+    def __call__(self, margins: Any) -> Floats:
+        """The share of changes with such margins that are right, (n,)."""
+        scores = self.intercept + self.slope * _logarithms(np.asarray(margins, dtype=np.float64))
+        return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_right} of {self.n_changes} changes found in {self.n_recordings} held-out "
+            f"recordings were within {self.tolerance} samples of a labelled one"
+        )
+
+
+def _logarithms(margins: Floats) -> Floats:
+    return np.asarray(np.log(np.clip(margins, SMALLEST, LARGEST)))

@@ -74,21 +74,6 @@ def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoRet
     raise PluginError(f"{at}: {named} {said}" if at else f"{named} {said}") from error
 
 
-@contextmanager
-def at_once(faults: list[StructSVMError]) -> Iterator[None]:
-    """Ask about many samples in the block, and one by one behind it if it fails.
-
-    What it raised is added to ``faults``, to be raised once each sample has been answered.
-    """
-    try:
-        yield
-    except MemoryError:
-        pass
-    except StructSVMError as error:
-        if not isinstance(error.__cause__, MemoryError):
-            faults.append(error)
-
-
 def hooks_of(contract: type) -> set[str]:
     """The names of the definitions of a contract that subclasses may replace."""
     return {name for name, definition in vars(contract).items() if _is_open(definition)}

@@ -1,1 +1,0 @@
-"""Machinery of the clustering oracles."""
