@@ -29,7 +29,7 @@ from structsvm.support.contract import asked
 Rule = Callable[[Any, Any, int], Any]
 ADVICE = {
     "truth value of an array": "start is an array: combine conditions with & and |, not with if, "
-    "and, or",
+    "and, or"
 }
 """What to do about an error of a rule, by what numpy says."""
 

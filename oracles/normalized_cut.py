@@ -72,11 +72,7 @@ class Embedding:
 
 
 def constrained_cut(
-    W: Weights,
-    constraint: Constraint,
-    n_clusters: int | None,
-    threshold: float | None,
-    seed: int,
+    W: Weights, constraint: Constraint, n_clusters: int | None, threshold: float | None, seed: int
 ) -> EquivalenceMatrix:
     """A cut in which labelled nodes keep their labels."""
     groups = _groups(constraint)

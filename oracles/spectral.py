@@ -81,12 +81,7 @@ class SpectralOracle(Oracle):
         ), basis
 
     def maximize_compressed(
-        self,
-        data: CompressedData,
-        metric: Floats,
-        truth_weight: float,
-        shift: float,
-        K: int | None,
+        self, data: CompressedData, metric: Floats, truth_weight: float, shift: float, K: int | None
     ) -> tuple[CompressedProjector, float]:
         """Maximise ``Tr((X B X^T - c M_i + d I) M)`` on data that were compressed once.
 

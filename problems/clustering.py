@@ -20,12 +20,7 @@ from structsvm.features.context import Rows
 from structsvm.oracles._starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
-from structsvm.oracles.spectral import (
-    CompressedData,
-    CompressedProjector,
-    SpectralOracle,
-    compress,
-)
+from structsvm.oracles.spectral import CompressedData, CompressedProjector, SpectralOracle, compress
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 from structsvm.partitions.learning import (
     LabelledSample,

@@ -75,12 +75,7 @@ class StateSequence(Problem):
 
     @staticmethod
     def weight(
-        samples: float,
-        lengths: float,
-        price: float,
-        first: Floats,
-        last: Floats,
-        change: Floats,
+        samples: float, lengths: float, price: float, first: Floats, last: Floats, change: Floats
     ) -> Floats:
         """The vector of these weights."""
         return np.concatenate([[samples, lengths, price], first, last, change.ravel()])

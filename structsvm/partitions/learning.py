@@ -24,25 +24,13 @@ from structsvm.data.sample import (
 from structsvm.data.samples import STANDARDIZE, centred
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector, partition_loss
-from structsvm.partitions.metric import (
-    Calibration,
-    Metric,
-    calibrate,
-    in_metric,
-    metric_factor,
-)
+from structsvm.partitions.metric import Calibration, Metric, calibrate, in_metric, metric_factor
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_number, meant, read_only, refuse_unlisted
-from structsvm.support.contract import (
-    Contract,
-    asked,
-    hook,
-    promises,
-    raise_wrong,
-)
+from structsvm.support.contract import Contract, asked, hook, promises, raise_wrong
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 # ---- a labelled sample as learning sees it

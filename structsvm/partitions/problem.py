@@ -36,13 +36,7 @@ from structsvm.partitions.learning import (
     loss_of,
 )
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
