@@ -27,10 +27,11 @@ from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import encode, prepare
-from structsvm.oracles._segments.searches import Recordings, segment_all
+from structsvm.oracles._segments.searches import segment
 from structsvm.oracles._segments.table import NO_TRUTH
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import penalty_grid
+from structsvm.support.checks import read_only
 
 FIRST_FIT = """
 import time
@@ -130,11 +131,10 @@ def predictions() -> list[Goal]:
 
 def _searches_alone(Zs: list[Floats], penalty: float) -> Goal:
     """The compiled searches without what surrounds them: reading, checks, metric, labels."""
-    recordings = Recordings.of(Zs, [NO_TRUTH] * len(Zs))
-    shifts = np.full(len(Zs), -penalty)
+    compiled = [read_only(Z) for Z in Zs]
     searches = [ruptures.KernelCPD(kernel="linear", min_size=1).fit(Z) for Z in Zs]
     ours, theirs = cpu_seconds_in_turns(
-        lambda: segment_all(recordings, 0.0, shifts),
+        lambda: [segment(Z, NO_TRUTH, 0.0, -penalty) for Z in compiled],
         lambda: [search.predict(pen=penalty) for search in searches],
     )
     return Goal.against("its search alone | ruptures (C), its search alone", ours, theirs)

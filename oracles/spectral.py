@@ -76,9 +76,9 @@ class SpectralOracle(Oracle):
         truth = objective.truth if objective.has_truth else None
         data, basis = compress(objective.Z, truth)
         weight = 0.0 if truth is None else objective.truth_weight
-        return *self.maximize_compressed(
-            data, np.ones(objective.Z.shape[1]), weight, objective.shift, K
-        ), basis
+        metric = np.ones(objective.Z.shape[1])
+        M, bound = self.maximize_compressed(data, metric, weight, objective.shift, K)
+        return M, bound, basis
 
     def maximize_compressed(
         self, data: CompressedData, metric: Floats, truth_weight: float, shift: float, K: int | None

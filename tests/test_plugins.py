@@ -35,7 +35,6 @@ from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
-    oracle_class,
     plugins,
     problem_class,
     problem_name,
@@ -169,7 +168,7 @@ TABLE, SHORT = Sample(np.zeros((40, 2))), EquivalenceMatrix.from_labels([0, 0, 1
 def test_what_is_no_oracle_is_refused(installed) -> None:
     installed(Entry(ChangePoint))
     with pytest.raises(PluginError, match=r"oracle 'theirs' .* is no Oracle"):
-        oracle_class("theirs")
+        plugin_class(ORACLES, "theirs")
 
 
 def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:

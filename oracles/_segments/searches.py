@@ -385,19 +385,10 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
 @inner()
 def scatter_of(Z: Floats, mean: Floats) -> float:
     """The sum of the squares of the centred samples."""
-    total, squares = 0.0, np.zeros(Z.shape[1])
-    T = Z.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
+    total = 0.0
+    for t in range(Z.shape[0]):
         for j in range(mean.size):
-            a, b = Z[t, j] - mean[j], Z[t + 1, j] - mean[j]
-            c, d = Z[t + 2, j] - mean[j], Z[t + 3, j] - mean[j]
-            squares[j] += (a * a + b * b) + (c * c + d * d)
-    for t in range(fours, T):
-        for j in range(mean.size):
-            squares[j] += (Z[t, j] - mean[j]) ** 2
-    for j in range(squares.size):
-        total += squares[j]
+            total += (Z[t, j] - mean[j]) ** 2
     return total
 
 

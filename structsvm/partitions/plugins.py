@@ -12,7 +12,6 @@ from structsvm.errors import PluginError
 from structsvm.support.contract import settings_in
 
 if TYPE_CHECKING:
-    from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
 
@@ -46,12 +45,6 @@ def problem_names() -> list[str]:
 def problem_class(name: str) -> type[PartitionProblem]:
     """The problem that is declared under a name."""
     found: type[PartitionProblem] = plugin_class(PROBLEMS, name)
-    return found
-
-
-def oracle_class(name: str) -> type[Oracle]:
-    """The oracle that is declared under a name."""
-    found: type[Oracle] = plugin_class(ORACLES, name)
     return found
 
 
