@@ -35,6 +35,7 @@ from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
+    plugin_class,
     plugins,
     problem_class,
     problem_name,
