@@ -376,15 +376,6 @@ def centred(X: Floats) -> Floats:
     return np.asarray(X - np.where(far, mean, 0.0))
 
 
-def far_from_zero(Xs: Stack) -> list[int]:
-    """The numbers of the recordings that :func:`centred` has to look at."""
-    from structsvm.support.compiled import moments  # numba takes long to import
-
-    mean, deviation = moments(Xs)
-    near = (3.0 * mean**2 < deviation**2).all(axis=1)  # with room for rounding
-    return np.flatnonzero(~near).tolist()
-
-
 def warn_about_constant_features(
     Xs: Sequence[Data], names: Names, words: Words = RECORDINGS
 ) -> None:

@@ -47,11 +47,6 @@ class Stack:
         np.concatenate(Xs, out=rows)
         return cls(rows, first)
 
-    @classmethod
-    def around(cls, X: Floats) -> Stack:
-        """An array alone, (T, P), not copied."""
-        return cls(X, np.array([0, len(X)]))
-
     def __len__(self) -> int:
         return self.first.size - 1
 
