@@ -48,7 +48,7 @@ def test_the_sample_that_fails_is_named(monkeypatch):
         return whole(self, objective, *constraint)
 
     monkeypatch.setattr(SequentialOracle, "maximize", fail)
-    with pytest.raises(PluginError, match="sample 4: .*no answer to this one"):
+    with pytest.raises(PluginError, match=r"sample 4: .*no answer to this one"):
         planes_at(risk, risk.start)
 
 
