@@ -43,7 +43,7 @@ def test_the_problem_keeps_its_contract():
 
 def test_their_names_lead_here():
     assert plugins.problem_class("circular") is Circular
-    assert plugins.oracle_class("circular") is CircularOracle
+    assert plugins.plugin_class(plugins.ORACLES, "circular") is CircularOracle
 
 
 @pytest.mark.parametrize("K", [None, 3])

@@ -63,7 +63,6 @@ def test_the_oracle_is_exact_on_trees_of_any_shape():
             truth,
             2.0 if number % 2 else 0.0,
             float(rng.choice([-1.0, -0.3, 0.4])),
-            rng.choice([-1.0, 1.0], 2) if number % 3 == 0 else None,
         )
         oracle = TreeOracle(tuple(tree.edges))
         for K in (None, *range(1, T + 1)):
@@ -86,7 +85,7 @@ def test_the_problem_keeps_its_contract():
 
 def test_their_names_lead_here():
     assert plugins.problem_class("tree") is TreeParts
-    assert plugins.oracle_class("tree") is TreeOracle
+    assert plugins.plugin_class(plugins.ORACLES, "tree") is TreeOracle
 
 
 def test_a_tree_with_too_many_connected_parts_is_refused():
