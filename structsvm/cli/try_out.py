@@ -36,7 +36,6 @@ from structsvm.cli.inputs import (
     typed_problem,
 )
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
-from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -139,9 +138,9 @@ def _try_layer(inputs: InputData, end: float) -> None:
             problem.learning.check(data.parts.truths)
     whole, split = Part(inputs, data), split_of(inputs)
     if not is_chosen:
-        _try_out(whole, split, args, terminal, end)
+        _try_out(whole, split, end)
     if args.refit:
-        _learn_from_all(whole, split, load_metric_learner(model), args, terminal)
+        _learn_from_all(whole, split, load_metric_learner(model))
         if is_chosen:
             terminal.report({"model": str(args.output / ALL)})
 
@@ -158,11 +157,10 @@ def _check(args: argparse.Namespace) -> None:
     check_outputs(args, [args.output / name for name in names], replaceable=args.resume)
 
 
-def _try_out(
-    whole: Part, split: str | None, args: argparse.Namespace, terminal: Terminal, end: float
-) -> None:
+def _try_out(whole: Part, split: str | None, end: float) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
     started, (train, test) = time.monotonic(), divided(whole, split)
+    args, terminal = whole.inputs.args, whole.inputs.args.terminal
     folder = args.output / PREDICTED
     check_outputs(
         args, places(whole.inputs.problem, folder, test.inputs.names), replaceable=args.resume
@@ -170,7 +168,7 @@ def _try_out(
     terminal.note(about_parts(whole, train, test, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(train, test)
-    answering = Answering(train, test, args)
+    answering = Answering(train, test)
     if not args.resume:
         (args.output / TRIED).unlink(missing_ok=True)
     is_answered = args.resume and answering.model.is_file()
@@ -183,7 +181,7 @@ def _try_out(
         if left > 0 or args.resume:
             with terminal.working("trying", end, slice(0, 3, 2)):
                 with share("choosing", 0.0, CHOSEN):
-                    search = _chosen(train, split, args, left)
+                    search = _chosen(train, split, left)
                 with share("comparing on what was held out", CHOSEN, 1.0):
                     answer = answering.judged(search.best_estimator_, search)
     except KeyboardInterrupt as interrupt:
@@ -192,13 +190,11 @@ def _try_out(
         raise KeyboardInterrupt(
             f"{args.output} holds the answer so far; the same command with --resume goes on"
         ) from interrupt
-    answer.tell(args, terminal)
+    answer.tell(args)
 
 
-def _chosen(
-    train: Part, split: str | None, args: argparse.Namespace, seconds: float
-) -> MetricLearnerCV:
-    data = train.data
+def _chosen(train: Part, split: str | None, seconds: float) -> MetricLearnerCV:
+    data, args = train.data, train.inputs.args
     rows = sum(sample.n_samples for sample in data.samples)
     is_long = len(data) >= LONG_SAMPLES or rows * data.n_features >= LONG_VALUES
     search = MetricLearnerCV(
@@ -221,14 +217,17 @@ class Answering:
 
     train: Part
     test: Part
-    args: argparse.Namespace
     judging: float = JUDGING
     """Seconds that judging takes."""
 
     @property
+    def output(self) -> Path:
+        folder: Path = self.train.inputs.args.output
+        return folder
+
+    @property
     def model(self) -> Path:
-        path: Path = self.args.output / MODEL
-        return path
+        return self.output / MODEL
 
     def first(self, split: str | None) -> Answer:
         """The answer of a metric in closed form, or of one that is learned in a few seconds."""
@@ -266,7 +265,7 @@ class Answering:
             )
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
             verdict, source = _verdict(search, judged, way, self.test.question)
-            page = page_of(held_out, f"{called(self.args.paths)}: what was learned", verdict)
+            page = page_of(held_out, f"{called(inputs.args.paths)}: what was learned", verdict)
             best = None if search is None else search.best_candidate_
             advice, baseline = verdict.next_step(set(learner.baselines_), best)
             used = None if baseline in BLIND else baseline
@@ -281,8 +280,8 @@ class Answering:
             )
         with Interrupts():
             self.train.inputs.save(learner, self.model)
-            write_atomically(self.args.output / "report.html", printable(page).encode())
-            write_folder(self.args.output / PREDICTED, inputs, answers)
+            write_atomically(self.output / "report.html", printable(page).encode())
+            write_folder(self.output / PREDICTED, inputs, answers)
         command = f"{predict} --baseline {baseline}" if baseline else predict
         if baseline in BLIND:
             command = f"structsvm diagnose {self.model} LABELLED"
@@ -316,9 +315,10 @@ class Answer:
         )
         return f"first answer after {seconds:.0f} s; losses: {losses}"
 
-    def tell(self, args: argparse.Namespace, terminal: Terminal) -> None:
+    def tell(self, args: argparse.Namespace) -> None:
         """Print scores and verdict, where the files are, and what to do."""
-        evaluation, search, output = self.held_out.evaluation, self.search, args.output
+        evaluation, search = self.held_out.evaluation, self.search
+        output, terminal = args.output, args.terminal
         chosen, untried = "closed-form", dict[str, float]()
         if search is not None:
             chosen, untried = f"{search.best_learned_}, lam {search.best_lam_:g}", search.untried_
@@ -378,28 +378,23 @@ def _verdict(
     return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
 
 
-def _learn_from_all(
-    whole: Part,
-    split: str | None,
-    learner: MetricLearner,
-    args: argparse.Namespace,
-    terminal: Terminal,
-) -> None:
+def _learn_from_all(whole: Part, split: str | None, learner: MetricLearner) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
     whole = whole.in_pieces
-    path, inputs = args.output / ALL, whole.inputs
+    inputs, args = whole.inputs, whole.inputs.args
+    path = args.output / ALL
     if (own := problem_name(learner.problem_)) != args.problem:
         raise SettingsError(
             f"the model in {args.output} is of {own}, which --refit cannot learn from these files: "
             "leave it out, or name another --output"
         )
     data, known = replace(whole.data, question=split or WHOLE), [*learner.baselines_]
-    with inputs.named(), terminal.working("learning from all"):
+    with inputs.named(), args.terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])
     with Interrupts():
         inputs.save(learner, path)
     called = words_of_training(learner)
-    terminal.note(
+    args.terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
         "nothing was held out, so that what it gains over the chosen model is not known"
     )
