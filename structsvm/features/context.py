@@ -326,22 +326,17 @@ class Components(Stage):
         n = self.n_components
         fits = (is_whole(n) and n >= 1) or (is_number(n) and 0 < n < 1)
         refuse_unless(fits, "n_components", "a number of them, or a share between 0 and 1", n)
+        from sklearn.decomposition import PCA  # takes long to import
+
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
-        Zs = [self.standardizer_(X) for X in arrays]
-        T = sum(len(Z) for Z in Zs)
-        mean = np.sum([Z.sum(axis=0) for Z in Zs], axis=0) / T
-        scatter = np.zeros((mean.size, mean.size))
-        for Z in Zs:
-            scatter += (Z - mean).T @ (Z - mean)
-        variances, vectors = np.linalg.eigh(scatter)
-        variances, vectors = np.maximum(variances[::-1], 0.0), vectors[:, ::-1]
-        if not variances[0] > 0:
-            raise DataError("no feature varies in any recording: there are no components")
-        shares = np.cumsum(variances) / variances.sum()
-        count = int(np.searchsorted(shares, n - 1e-12)) + 1 if n < 1 else int(n)
-        kept = vectors[:, :count]
-        kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
-        self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
+        Z = np.vstack([self.standardizer_(X) for X in arrays])
+        varies = bool(np.ptp(Z, axis=0).any())
+        refuse(
+            DataError, (not varies, "no feature varies in any recording: there are no components")
+        )
+        found = PCA(n if n < 1 else min(int(n), *Z.shape), svd_solver="covariance_eigh").fit(Z)
+        self.components_ = found.components_
+        self.share_ = float(found.explained_variance_ratio_.sum())
 
     def _features(self, X: Floats) -> Floats:
         return np.asarray(self.standardizer_(X) @ self.components_.T)

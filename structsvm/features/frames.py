@@ -173,10 +173,8 @@ _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", defau
 @contextmanager
 def learning_once() -> Iterator[None]:
     """Within this, what several ask for that learns alike from the same samples is learned once."""
-    if _LEARNED.get() is not None:
-        yield
-        return
-    token = _LEARNED.set({})
+    known = _LEARNED.get()
+    token = _LEARNED.set({} if known is None else known)
     try:
         yield
     finally:
