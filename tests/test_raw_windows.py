@@ -36,7 +36,7 @@ class TestWindows:
             w = X[start : start + 20]
             parts = [w.mean(0), w.std(0), w.min(0), w.max(0), np.sqrt((w**2).mean(0))]
             np.testing.assert_allclose(row, np.concatenate(parts))
-        assert found.names[:3] == ("a mean", "b mean", "a spread")
+        assert found.columns[:3] == ("a mean", "b mean", "a spread")
         np.testing.assert_allclose(found.times, found.starts / 10 + 1.0)
 
     def test_bands_tell_frequencies_apart(self):
@@ -45,7 +45,7 @@ class TestWindows:
         found = windows(
             np.column_stack([slow, fast]), 100, 1.0, statistics=(), bands=[(1, 4), (15, 25)]
         )
-        assert found.names[0] == "x0 power 1-4 Hz"
+        assert found.columns[0] == "x0 power 1-4 Hz"
         low, high = found.X[:, :2], found.X[:, 2:]
         assert (low[:, 0] > 100 * low[:, 1]).all()
         assert (high[:, 1] > 100 * high[:, 0]).all()

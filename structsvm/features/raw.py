@@ -48,8 +48,8 @@ class Windows:
 
     X: Floats
     """A row of features for each window, (n, P'): a recording for a learner."""
-    names: tuple[str, ...]
-    """Of the features, (P',)."""
+    columns: tuple[str, ...]
+    """Names of the features, (P',), as a data frame has them."""
     starts: Ints
     """The first sample of each window, (n,)."""
     width: int
@@ -66,17 +66,12 @@ class Windows:
     def __repr__(self) -> str:
         return (
             f"<{counted(len(self), 'window')} of {self.width / self.rate:g} s at {self.rate:g} Hz, "
-            f"{counted(len(self.names), 'feature')}>"
+            f"{counted(len(self.columns), 'feature')}>"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the features, (n, P')."""
         return np.array(self.X, dtype=dtype, copy=copy)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the features, as a data frame has them."""
-        return self.names
 
     @property
     def times(self) -> Floats:
@@ -171,7 +166,7 @@ def windows(
     >>> t = np.arange(1000) / 50.0
     >>> signal = np.sin(2 * np.pi * np.where(t < 10, 1.0, 5.0) * t)
     >>> found = windows(signal, rate=50, window=1.0, bands=[(0, 3), (3, 8)], names=["acc"])
-    >>> found.names
+    >>> found.columns
     ('acc mean', 'acc spread', 'acc power 0-3 Hz', 'acc power 3-8 Hz')
     >>> found.breakpoints([20, 39])
     [513, 1000]

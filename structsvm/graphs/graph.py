@@ -116,11 +116,6 @@ class FeatureGraph:
         return int(self.X.shape[0])
 
     @property
-    def n_features(self) -> int:
-        """The number of features, P."""
-        return int(self.X.shape[1])
-
-    @property
     def n_edges(self) -> int:
         """The number of edges, E."""
         T = self.n_samples
