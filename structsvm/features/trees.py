@@ -62,6 +62,10 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def fit(self, X: Floats, y: Any) -> Self:
+        """Refuse to learn, because stored trees can only predict; pipelines ask for the method."""
+        raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
+
     def predict_proba(self, X: Floats) -> Floats:
         """Probabilities of the classes, (n, C), for finite rows (n, P)."""
         # A forest compares numbers of single precision, as scikit-learn's own does.
