@@ -389,6 +389,7 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
         warn(
             f"{path}: the rows of {listed(moved)} are not in the order of {time.name!r}: they are "
             "sorted by it, and samples are counted in that order. If the table is of several "
-            "recordings, recording_column= names the column that tells them apart"
+            "recordings, recording_column= names the column that tells them apart; where a clock "
+            "was put back in autumn, write times in UTC or with their zone (+02:00)"
         )
     return found
