@@ -281,7 +281,8 @@ def of_each(
     words: str, function: Callable[..., Any], Xs: Sequence[Data], *others: Sequence[Any]
 ) -> list[Any]:
     """``function(X, ...)`` of each: in threads, or by the worker that reads it."""
-    return [found for part in _in_batches(words, _of_part, function, Xs, others) for found in part]
+    tasks = list(zip(Xs, *others, strict=True))
+    return [found for part in _in_batches(words, _of_part, function, tasks) for found in part]
 
 
 def sum_of_each(
@@ -293,20 +294,16 @@ def sum_of_each(
 ) -> Floats:
     """The sum of ``function(X, ...)`` over arrays, weighted (N,); parameters of :func:`of_each`."""
     weights = np.ones(len(Xs)) if weights is None else weights
-    parts = _in_batches(words, _sum_of_part, function, Xs, (weights.tolist(), *others))
-    return np.asarray(np.add.reduce(parts))
+    tasks = list(zip(Xs, weights.tolist(), *others, strict=True))
+    return np.asarray(np.add.reduce(_in_batches(words, _sum_of_part, function, tasks)))
 
 
 def _in_batches(
-    words: str,
-    task: Callable[[Any, Any], Any],
-    function: Callable[..., Any],
-    Xs: Sequence[Data],
-    others: Sequence[Sequence[Any]],
+    words: str, task: Callable[[Any, Any], Any], function: Any, tasks: list[tuple[Any, ...]]
 ) -> list[Any]:
-    tasks = list(zip(Xs, *others, strict=True))
-    parts = [tasks[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
-    if any(isinstance(X, Deferred) for X in Xs):
+    """What a task makes of each batch of arrays, and of what there is beside each of them."""
+    parts = [tasks[a:b] for a, b in batches_of([X.shape[0] for X, *_ in tasks])]
+    if any(isinstance(X, Deferred) for X, *_ in tasks):
         return spread(words, task, parts, function)
     return spread_in_threads(task, parts, function)
 
