@@ -97,25 +97,6 @@ def test_a_step_that_would_raise_the_objective_is_not_taken(kind):
     assert (np.diff(uppers(found)) <= 0).all()
 
 
-def test_the_model_touches_the_risk_and_is_tangent_to_it():
-    risk = random_risk(1)
-    w = risk.space.identity()
-    model = risk.model(w, risk.regularizer)
-    value, gradient = risk.losses(w)
-    separations = [model.problem.separate(w, x, y) for x, y in zip(model.xs, model.ys, strict=True)]
-    at_w = np.mean([s.y.offset + s.y.slope @ w for s in separations])
-    assert at_w == pytest.approx(value)
-    np.testing.assert_allclose(np.mean([s.y.slope for s in separations], axis=0), gradient)
-    # To first order the model is the risk.
-    rng = np.random.default_rng(0)
-    step = risk.space.from_metric(np.diag(1e-4 * rng.normal(size=3)))
-    moved = [
-        model.problem.separate(w + step, x, y) for x, y in zip(model.xs, model.ys, strict=True)
-    ]
-    modelled = np.mean([s.y.offset + s.y.slope @ (w + step) for s in moved])
-    assert modelled == pytest.approx(risk.losses(w + step)[0], abs=1e-6)
-
-
 @pytest.mark.parametrize("solver", [cccp(max_iter=20), quasi_newton(max_iter=20)])
 @pytest.mark.parametrize("kind", ["normalized", "plain"])
 def test_rounded_cuts_descend_too(solver, kind):

@@ -3,35 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from structsvm.data.samples import Standardizer, centred
-from structsvm.support.arrays import Stack, all_within
+from structsvm.support.arrays import Stack
 from structsvm.support.compiled import moments
-
-SHAPES = [(1, 1), (2, 1), (1, 3), (7, 2), (50, 5), (203, 10), (64, 33)]
-
-
-@pytest.fixture(params=SHAPES, ids=str)
-def X(request):
-    return np.random.default_rng(sum(request.param)).normal(3.0, 2.0, request.param)
-
-
-@pytest.mark.parametrize("value", [3.0, -3.0, 1e150, -1e150, 5e-324])
-def test_values_up_to_the_bound_are_within_it(X, value):
-    X[-1, 0] = value
-    assert all_within(X, 1e150)
-    assert all_within(X, np.abs(X).max())
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.001e150, -1e300])
-def test_what_is_missing_or_beyond_the_bound_is_not(X, value):
-    X[-1, 0] = value
-    assert not all_within(X, 1e150)
-
-
-def test_no_values_are_within_any_bound():
-    assert all_within(np.empty((5, 0)), 0.0)
 
 
 def test_moments_are_those_of_numpy_to_the_last_bit():

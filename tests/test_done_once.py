@@ -7,7 +7,6 @@ from recording_cases import NAMES, recordings, recordings_of_states
 from sklearn.base import clone
 
 from structsvm import (
-    ChangePoint,
     Clustering,
     DataError,
     MetricLearner,
@@ -16,14 +15,11 @@ from structsvm import (
 )
 from structsvm import evaluate as evaluated
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
-from structsvm.data import samples as doors
-from structsvm.data.samples import Standardizer
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameModel, learning_once
 from structsvm.learner.steps import prepare, read_training
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Baseline, Candidate, Constraint, TraceObjective
-from structsvm.partitions.problem import BLIND
 from structsvm.problems import normalized_cut
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -44,42 +40,7 @@ def counted(monkeypatch, owner, name, entries=lambda *given: [given]):
     return calls
 
 
-@pytest.fixture
-def scaled(monkeypatch):
-    """An entry for each array that is standardised, alone or together with others."""
-    calls = counted(monkeypatch, Standardizer, "__call__")
-    together = Standardizer.of_stack
-
-    def counting(self, Xs):
-        before, found = len(calls), together(self, Xs)
-        calls[before:] = Xs.arrays()
-        return found
-
-    monkeypatch.setattr(Standardizer, "of_stack", counting)
-    return calls
-
-
 # ---- arrays
-
-
-@pytest.mark.parametrize("problem", [ChangePoint(), Clustering()], ids=["changes", "clusters"])
-def test_each_array_is_checked_and_standardised_once(problem, scaled, monkeypatch):
-    """In learning with all metrics; and in an evaluation, of all metrics together."""
-    Xs, ys = recordings()
-    if isinstance(problem, Clustering):
-        Xs, ys = Xs[:3], [y % 3 for y in ys[:3]]
-    checked = counted(monkeypatch, doors, "as_floats")
-    learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys, baselines=["pca", "rca"])
-    assert (len(checked), len(scaled)) == (len(Xs), len(Xs))
-    checked.clear()
-    scaled.clear()
-    others = [X + 1e-3 for X in Xs]
-    samples = prepare(learner, others)
-    assert learner.predict(samples)[0].shape == (60,)
-    assert (len(checked), len(scaled)) == (len(Xs), len(Xs))
-    found = evaluated(learner, others, ys)
-    assert found.scores.keys() - BLIND == {"learned", "untrained", "pca", "rca"}
-    assert (len(checked), len(scaled)) == (2 * len(Xs), 2 * len(Xs))
 
 
 def test_graphs_are_made_once(monkeypatch):

@@ -53,27 +53,6 @@ def test_labels_and_breakpoints_are_the_same_labels(data, learner):
         assert again.metric_.price == learner.metric_.price
 
 
-def test_predict_gives_the_numbers_of_segments_asked_for(data, learner):
-    Xs, _ = data
-    for asked in (1, 3, [1, 2, 3, 4, 5, 6, 7, 60]):
-        expected = [asked] * 8 if isinstance(asked, int) else asked
-        labels = learner.predict(Xs, n_clusters=asked)
-        assert [len(set(y.tolist())) for y in labels] == expected
-        assert all((np.diff(y) >= 0).all() and y[0] == 0 for y in labels)
-    ends = learner.predict_breakpoints(Xs, n_clusters=3)
-    assert [len(e) for e in ends] == [3] * 8
-    assert all(e[-1] == len(X) for e, X in zip(ends, Xs, strict=True))
-
-
-def test_transform_makes_plain_distances_those_of_the_metric(data, learner):
-    X = data[0][0]
-    Z = learner.transform(X)
-    B, S = learner.get_mahalanobis_matrix(), learner.inputs_.standardizer(X)
-    d = S[3] - S[40]
-    assert ((Z[3] - Z[40]) ** 2).sum() == pytest.approx(d @ B @ d)
-    assert isinstance(learner.transform([X]), list)
-
-
 def test_max_iter_is_said(data):
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter .* gap .* \(certified\)"):
         learner = MetricLearner(

@@ -36,12 +36,6 @@ def random_pairs(rng, n=60, contiguous=False):
         yield a, b, EquivalenceMatrix.from_labels(a), EquivalenceMatrix.from_labels(b)
 
 
-def test_the_bound_on_the_loss_is_attained():
-    rows, columns = [0, 0, 1, 1], [0, 1, 0, 1]
-    loss = partition_loss(*map(EquivalenceMatrix.from_labels, (rows, columns)))
-    assert loss == pytest.approx(2 + 2 - 2)
-
-
 def test_segmentation_scores_are_those_of_ruptures(rng):
     for _, _, M, N in random_pairs(rng, contiguous=True):
         if M.n_clusters == 1 or N.n_clusters == 1:

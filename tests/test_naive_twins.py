@@ -92,15 +92,3 @@ def test_lengths_with_and_without_missing_values(lengths: tuple[int, int], gaps:
                 allowed = naive.lengths_only(A.segment_scores(), *lengths)
                 two = oracle.maximize(A, Constraint(2)).value
                 assert two == pytest.approx(naive.best_of_known_length(allowed, 2), rel=1e-9)
-
-
-def test_every_price_of_many_recordings() -> None:
-    prices = np.geomspace(1e-3, 1e3, 40)
-    oracle = SequentialOracle()
-    for T in LENGTHS:
-        Z = objective("steps", T, False, 3).Z
-        for price, M in zip(prices, oracle.price_path(Z, prices), strict=True):
-            A = TraceObjective(Z, shift=-price)
-            expected = naive.best(A.segment_scores())[0]
-            assert A.value(M) == pytest.approx(expected, abs=1e-9 * (1.0 + abs(expected)))
-            assert oracle.maximize(A).y == M

@@ -30,13 +30,11 @@ from structsvm.plotting import (
     plot_metric,
     plot_path,
     plot_segmentation,
-    plot_spectrum,
     plot_weight_stability,
     plot_weights,
 )
 from structsvm.plotting.style import mark_colors
 from structsvm.plotting.words import (
-    eigenvalues,
     feature_weights,
     scaled_metric,
     spectrum_in_words,
@@ -207,18 +205,6 @@ class TestMetric:
         np.testing.assert_allclose(shown, scaled_metric(learner)[np.ix_(top, top)])
         assert rows(ax) == [NAMES[j] for j in top]
         assert "of 6" in ax.get_xlabel()
-
-    def test_units_are_those_of_the_weights(self, learner):
-        B = scaled_metric(learner)
-        np.testing.assert_allclose(np.diag(B), feature_weights(learner))
-        ratio = learner.baselines_["untrained"].price / learner.metric_.price
-        np.testing.assert_allclose(B, learner.get_mahalanobis_matrix() * ratio)
-
-    def test_spectrum(self, learner, ax):
-        assert plot_spectrum(learner, ax=ax) is ax
-        expected = np.sort(np.linalg.eigvalsh(scaled_metric(learner)))[::-1]
-        np.testing.assert_allclose(ax.lines[0].get_ydata(), expected, atol=1e-9)
-        np.testing.assert_allclose(eigenvalues(learner), expected, atol=1e-9)
 
 
 class TestLearning:

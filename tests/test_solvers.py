@@ -154,14 +154,6 @@ def test_an_illegal_pair_is_refused_before_work_starts(name, case):
     assert not calls
 
 
-@pytest.mark.parametrize("name", [n for n in SOLVERS if n != "few cuts"])
-def test_a_run_repeats_itself(name):
-    risk = listed_risk(*SMOOTH["full"], seed=3)
-    first, second = SOLVERS[name].solve(risk), SOLVERS[name].solve(risk)
-    np.testing.assert_array_equal(first.w, second.w)
-    assert (first.lower, first.upper) == (second.lower, second.upper)
-
-
 def test_a_solver_by_name():
     stopping = Stopping(0.5)
     made = [solver_from(name, stopping, "clarabel") for name in list(CONVEX)[:3]]

@@ -58,18 +58,6 @@ PAIRS = st.integers(2, 30).flatmap(lambda T: st.tuples(label_vectors(T), label_v
 
 
 @examples(80)
-@given(PAIRS, st.randoms(use_true_random=False))
-def test_names_do_not_count_and_equal_states_score_one(pair, random):
-    truth, guess = map(EquivalenceMatrix.from_labels, pair)
-    names = np.array(random.sample(range(-50, 50), 4))
-    renamed = EquivalenceMatrix.from_labels(names[pair[1]])
-    for score in (weighted_adjusted_rand_index, state_matching_score):
-        assert score(truth, guess) == pytest.approx(score(truth, renamed))
-        assert score(truth, truth) == 1.0
-        assert score(truth, guess) <= 1.0
-
-
-@examples(80)
 @given(PAIRS)
 def test_what_is_wrong_costs_its_length_and_at_most_as_much_again(pair):
     truth, guess = map(EquivalenceMatrix.from_labels, pair)
@@ -79,10 +67,3 @@ def test_what_is_wrong_costs_its_length_and_at_most_as_much_again(pair):
     assert wrong == pytest.approx(round(wrong)), "a number of samples"
     dear = state_matching_score(truth, guess, dict.fromkeys(free, 1.0))
     assert plain - (1 - plain) - 1e-9 <= dear <= state_matching_score(truth, guess) + 1e-9
-
-
-def test_errors_far_from_changes_weigh_more():
-    near = states((0, 45), (1, 25), (0, 20), (2, 60), (1, 50))
-    far = states((0, 17), (1, 5), (0, 18), (1, 30), (0, 20), (2, 60), (1, 50))
-    for score in (weighted_adjusted_rand_index, state_matching_score):
-        assert score(TRUTH, far) < score(TRUTH, near)

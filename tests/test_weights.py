@@ -1,6 +1,5 @@
 """Cones: projection, derivative, dual cone, svec, the cvxpy variable."""
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -44,15 +43,6 @@ def test_projection_is_the_nearest_point_of_the_cone(space, rng):
         assert w @ (u - w) == pytest.approx(0, abs=1e-12)
         assert space.dual_margin(w - u) >= -1e-12
         np.testing.assert_allclose(space.projection(u).w, w, atol=1e-12)
-
-
-@pytest.mark.parametrize("space", SPACES, ids=str)
-def test_projection_agrees_with_cvxpy(space, rng):
-    u = rng.standard_normal(space.dim)
-    B, w, cone = space.variable()
-    cp.Problem(cp.Minimize(cp.sum_squares(w - u)), cone).solve(solver="CLARABEL")
-    np.testing.assert_allclose(w.value, space.project(u), atol=1e-5)
-    np.testing.assert_allclose(B.value, space.to_metric(w.value), atol=1e-9)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
@@ -201,7 +200,7 @@ def solve(
     with Interrupts() as interrupts:  # what was found is kept before Ctrl-C is answered
         try:
             with interrupts.released():
-                run = _run(problem, slack, solver, options, warm_start)
+                run = ProgramRun(problem, slack, solver, options, warm_start)
             try:
                 status, value, found = _given(
                     problem, run, method.solve(run, show, backend=workers)
@@ -223,25 +222,6 @@ def solve(
             extra_stats=replace(found, seconds=seconds),  # type: ignore[arg-type]
         )
     return value
-
-
-_known: WeakKeyDictionary[cp.Problem, dict[str, Rewritten]] = WeakKeyDictionary()
-
-
-def _run(
-    problem: cp.Problem, slack: str, solver: str | None, options: Mapping[str, Any], warm: bool
-) -> ProgramRun:
-    of_slacks = _known.setdefault(problem, {})
-    rewritten = of_slacks.get(slack) or Rewritten(problem, slack)
-    of_slacks[slack] = rewritten
-    if not warm:
-        for held in rewritten.held:
-            held.atom.pool.cuts.clear()
-    start = rewritten.start(warm)
-    name = None if solver is None else solver.upper()
-    return ProgramRun(
-        rewritten, partial(solver_of, box=Box(start), solver=name, options=options), start
-    )
 
 
 def _given(
@@ -373,10 +353,21 @@ class ProgramRun(CutRun):
     """
 
     def __init__(
-        self, rewritten: Rewritten, solver_of: Callable[[Restriction], Restricted], start: Floats
+        self,
+        problem: cp.Problem,
+        slack: str,
+        solver: str | None,
+        options: Mapping[str, Any],
+        warm_start: bool,
     ) -> None:
-        self.rewritten, self._solver_of, self._start = rewritten, solver_of, start
+        self.rewritten = rewritten = Rewritten(problem, slack)
         self.held, self.dim = rewritten.held, rewritten.dim
+        if not warm_start:
+            for held in self.held:
+                held.atom.pool.cuts.clear()
+        self._start = rewritten.start(warm_start)
+        name = None if solver is None else solver.upper()
+        self._solver_of = partial(solver_of, box=Box(self._start), solver=name, options=options)
         self.n_samples = sum(h.atom.n_terms for h in self.held)
         self.parts = [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
         self.session = SerialSession(self.parts)
@@ -435,9 +426,8 @@ class ProgramRun(CutRun):
         """The problem with the cuts as constraints, solved."""
         started, self._cuts = time.perf_counter(), cuts
         if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
-            restriction = self._in_units()
-            if self.solver is None or self.solver.restriction is not restriction:
-                self.solver = self._solver_of(restriction)
+            self._fit_units()
+        assert self.solver is not None
         try:
             answer = self.solver.solve(cuts, request.tol)
         finally:
@@ -448,15 +438,14 @@ class ProgramRun(CutRun):
             self.certificate.update_lower(*answer.bound)
         return answer
 
-    def _in_units(self) -> Restriction:
-        """The restricted problem in units for terms of these sizes, made once while they fit."""
-        last: Restriction | None = self.rewritten.restriction
-        units = self.rewritten.same_size(1.0) if last is None else last.units
+    def _fit_units(self) -> None:
+        """Make the restricted problem in units for terms of these sizes, unless they fit."""
+        last = self.solver
+        units = self.rewritten.same_size(1.0) if last is None else last.restriction.units
         found = fitted(units, self._now)
         if last is None or any(new is not old for new, old in zip(found, units, strict=True)):
             with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
-                self.rewritten.restriction = last = Restriction(self.rewritten, found)
-        return last
+                self.solver = self._solver_of(Restriction(self.rewritten, found))
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""

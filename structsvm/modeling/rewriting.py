@@ -106,8 +106,7 @@ class Rewritten:
     """The problem that is left, a minimisation over one vector ``w`` of all variables.
 
     A variable, above the planes of the atom, is in the place of every atom: ``f(h(x)) <= 0`` with
-    ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for objectives. Nothing of it
-    depends on the values of parameters.
+    ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for objectives.
     """
 
     def __init__(self, problem: cp.Problem, slack: str) -> None:
@@ -144,9 +143,6 @@ class Rewritten:
         self.is_mixed_integer = any(
             v.attributes["boolean"] or v.attributes["integer"] for v in self.variables
         )
-        self.restriction: Any = None
-        """The last restricted problem, which is kept while its units fit."""
-        self._maps: list[Map] | None = None
 
     def _in_halves(self, z: cp.Variable) -> Any:
         """A complex variable as two real ones."""
@@ -283,10 +279,8 @@ class Rewritten:
 
     def maps(self) -> list[Map]:
         """The arguments of each atom as ``matrix @ w + offset``."""
-        if self._maps is None or any(a.parameters() for h in self.held for a in h.arguments):
-            self.put(np.zeros(self.dim))
-            self._maps = [self._map(held.arguments) for held in self.held]
-        return self._maps
+        self.put(np.zeros(self.dim))
+        return [self._map(held.arguments) for held in self.held]
 
     def _map(self, arguments: Sequence[cp.Expression]) -> Map:
         rows = []
