@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from PIL import Image
 from sklearn.model_selection import cross_val_score
-from tree_problem import Tree
 
 from structsvm import (
     ChangePoint,
@@ -43,7 +43,7 @@ from structsvm.partitions.plugins import problem_class
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin-circular"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 Sample = tuple[Any, np.ndarray]
 
@@ -90,10 +90,10 @@ def photograph(rng: np.random.Generator) -> Sample:
 
 def tree(rng: np.random.Generator) -> Sample:
     """Return a tree, of which the first of two features tells one branch, and its parts."""
-    parents = (-1, 0, 1, 1, 0, 4, 4, *rng.integers(4, 7, 2).tolist())
+    parents = (0, 1, 1, 0, 4, 4, *rng.integers(4, 7, 2).tolist())
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
     X = np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(9, 2)) * [0.3, 2.0]
-    return (X, parents), y
+    return (X, nx.Graph(enumerate(parents, start=1))), y
 
 
 def write_tables(folder: Path, samples: list[Sample]) -> None:
@@ -178,7 +178,7 @@ PROBLEMS = {
     ),
     "tree": Problem(
         tree,
-        Tree,
+        lambda: problem_class("tree")(),
         "tree",
         n_parts=2,
         not_for=NO_ORDER | dict.fromkeys(OF_FILES, "a file of features holds no tree"),
@@ -538,27 +538,28 @@ def searched(case: Case) -> Any:
 
 
 @pytest.fixture(scope="module")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Put the circular plugin on the path; it and the problem of trees are declared."""
+def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Put the two example plugins on the path, and declare them."""
     site = tmp_path_factory.mktemp("site")
-    declared = site / "structsvm_circular-0.1.0.dist-info"
+    declared = site / "structsvm_examples-0.1.0.dist-info"
     declared.mkdir()
-    (declared / "METADATA").write_text("Name: structsvm-circular\nVersion: 0.1.0\n")
+    (declared / "METADATA").write_text("Name: structsvm-examples\nVersion: 0.1.0\n")
     (declared / "entry_points.txt").write_text(
-        "[structsvm.problems]\ncircular = structsvm_circular:Circular\ntree = tree_problem:Tree\n"
+        "[structsvm.problems]\ncircular = structsvm_circular:Circular\n"
+        "tree = structsvm_tree:TreeParts\n"
         "[structsvm.oracles]\ncircular = structsvm_circular:CircularOracle\n"
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXAMPLE)
-        patch.syspath_prepend(site)
+        for folder in (EXAMPLES / "plugin-circular", EXAMPLES / "plugin-tree", site):
+            patch.syspath_prepend(folder)
         yield
-        for name in [name for name in sys.modules if name.startswith("structsvm_circular")]:
+        for name in [name for name in sys.modules if name.startswith("structsvm_")]:
             del sys.modules[name]
 
 
 @pytest.fixture(scope="module", params=PROBLEMS)
 def case(
-    request: pytest.FixtureRequest, plugin: None, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, plugins: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Case:
     """Return each problem with a fitted learner; of named features, as files have them."""
     problem, rng = PROBLEMS[request.param], np.random.default_rng(0)
