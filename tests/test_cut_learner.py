@@ -10,7 +10,7 @@ from cut_cases import planted
 from enumerated import column
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
+from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.images import from_adjacency
@@ -280,27 +280,6 @@ def test_learning_goes_on_from_a_file(noisy, solver, tmp_path):
     assert learner.predict_partitions(noisy[0]) == usual.predict_partitions(noisy[0])
     again = MetricLearner(NormalizedCut(), solver=solver).fit(Xs, ys, resume=file)
     assert again.solution_.upper <= learner.solution_.upper * (1 + 1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_choosing_on_held_out_graphs(noisy):
-    Xs, ys = noisy
-    metrics = ("untrained", "grid", "diagonal", "full")
-    search = MetricLearnerCV(
-        NormalizedCut(cluster_count="unknown"), metrics, lams=(0.2, 0.02), cv=2, random_state=0
-    ).fit(Xs[:6], ys[:6])
-    assert {candidate.name for candidate in search.candidates_} == set(metrics)
-    assert search.best_candidate_ in ("diagonal", "full")
-    verdict = search.verdict_
-    assert verdict.untrained.won >= 4
-    assert verdict.untrained.lost == 0
-    assert verdict.untrained.n == 6
-    assert "On 6 graphs, each held out once" in str(verdict)
-    assert set(verdict.contrasts) == {"untrained", "grid", "one-part"}
-    found = evaluate(search, Xs[6:], ys[6:])
-    assert set(found.scores) == {"learned", "untrained", "grid", "one-part"}
-    assert found.learned["loss"] < found.untrained["loss"]
-    assert [y.shape for y in search.predict(Xs[6:])] == [(40,)] * 3
 
 
 def test_resume_is_not_for_labels_in_part(noisy, tmp_path):

@@ -27,11 +27,9 @@ from structsvm.solvers import cutting_plane
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.solvers.planes import PlaneCache
-from structsvm.solvers.run import Run
 from structsvm.solvers.separation import blocks_of, separate_share
 from structsvm.status import Quality, Status
-from structsvm.weights import PSD, Free, Nonnegative, Product
+from structsvm.weights import PSD, Nonnegative, Product
 
 FULL = (PSD(3), SquaredNorm(0.3))
 
@@ -325,14 +323,6 @@ class TestWorkingSet:
             mean = np.mean([c.slope for c in gone], axis=0)
             assert np.isclose(held.slopes[held.groups == g], mean).all(axis=1).any()
 
-    def test_idle_cuts_go_first(self):
-        held = WorkingSet(1, 4)
-        held.add(self.cuts(8, n_groups=1))
-        held.retire(np.array([0, 1, 0, 0, 0, 0, 0, 0.0]), 5)
-        active = held.slopes[1].copy()
-        held.trim(3)
-        assert (held.slopes == active).all(axis=1).any()
-
     @pytest.mark.parametrize("slack", ["n", "one"])
     def test_few_cuts_slow_the_run_and_keep_the_certificate(self, slack):
         risk = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9)
@@ -424,19 +414,6 @@ class TestCache:
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls
 
-    def test_it_holds_so_many_and_the_latest(self):
-        cache, w = PlaneCache(2, 2, 3), np.ones(3)
-        for k in range(3):
-            for _ in range(2):
-                cache.add(np.array([1]), np.array([float(k)]), np.full((1, 3), -1.0), [None])
-        assert len(cache) == 2
-        np.testing.assert_array_equal(cache.values(w), [0.0, 0.0])  # the null plane
-        np.testing.assert_array_equal(cache.values(-w), [0.0, 5.0])
-        assert cache.best(1, -w)[0] == 2.0
-        found = cache.planes(-w).summed(np.array([0, 0]))
-        assert found.intercepts[0] + found.slopes[0] @ -w == found.values[0] == 5.0
-        assert found.labellings == [None]
-
 
 def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():
     """Rounds half way to the null weight, where the best is a start, once went on for ever."""
@@ -467,46 +444,6 @@ def test_the_unit_of_the_losses_does_not_matter(space, unit, slack):
     assert tiny.status is Status.OPTIMAL
     np.testing.assert_allclose(tiny.w, usual.w, rtol=1e-6)
     assert (tiny.lower, tiny.upper) == pytest.approx((unit * usual.lower, unit * usual.upper))
-
-
-DAMPED = {
-    "free": (Free(20), SquaredNorm(0.02)),
-    "diagonal": (Nonnegative(20), SquaredNorm(0.02)),
-    "diagonal-trace": (Nonnegative(20), Trace(0.02)),
-    "full": (PSD(4), SquaredNorm(0.1)),
-}
-
-
-def damped_risk(case, seed):
-    return listed_risk(*DAMPED[case], n_samples=30, n_labels=100, seed=seed)
-
-
-@pytest.fixture
-def first_dampings(monkeypatch):
-    """The damping with which each round begins, by the number of rounds before it."""
-    found, between = {}, Run.between
-
-    def noted(run, answer, cuts, damping):
-        found.setdefault(len(run.certificate.entries), damping)
-        return between(run, answer, cuts, damping)
-
-    monkeypatch.setattr(Run, "between", noted)
-    return found
-
-
-@pytest.mark.parametrize("case", DAMPED)
-def test_a_round_is_undamped_after_one_that_has_halved_a_small_gap(case, first_dampings):
-    undamped = 0
-    for seed in range(4):
-        first_dampings.clear()
-        solution = CuttingPlane(Stopping(1e-6, 100), proximal=0.0).solve(damped_risk(case, seed))
-        gaps = [entry.gap for entry in solution.history.entries]
-        for k, damping in first_dampings.items():
-            far = k == 0 or gaps[k - 1] >= 0.9
-            relied_on = k >= 2 and gaps[k - 1] < 0.01 and gaps[k - 1] <= 0.5 * gaps[k - 2]
-            assert damping == (0.0 if far or relied_on else 0.5)
-            undamped += relied_on
-    assert undamped > 0
 
 
 def rounds(monkeypatch, follows):

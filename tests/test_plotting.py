@@ -208,13 +208,6 @@ class TestMetric:
 
 
 class TestLearning:
-    def test_gap_of_one_run(self, learner, ax):
-        assert plot_gap(learner, against="oracle_calls", ax=ax) is ax
-        entries = learner.solution_.history.entries
-        assert ax.lines[0].get_xdata().tolist() == [entry.oracle_calls for entry in entries]
-        assert ax.lines[0].get_ydata().tolist() == [entry.gap for entry in entries]
-        assert ax.get_legend() is None
-
     def test_gaps_of_several(self, ax):
         found = compare_solvers(
             ChangePoint(), XS, YS, ["cutting-plane", "one-slack"], metric="diagonal"

@@ -55,21 +55,6 @@ def test_compare_is_by_the_objective(run):
     assert row["upper"] > 0
 
 
-def test_evaluate(run):
-    code, out, _ = run("evaluate m.structsvm test --json")
-    assert code == 0
-    found = json.loads(out)
-    assert found["learned"]["loss"] <= found["untrained"]["loss"]
-    assert len(found["images"]) == 6
-    contrasts = {"untrained", "region-forest", "pixel-forest", "grid", "one-part"}
-    assert set(found["verdict"]["contrasts"]) == contrasts
-    assert found["verdict"]["measure"] == "loss"
-    code, out, err = run("evaluate m.structsvm learn")
-    assert code == 0
-    assert "grid" in out
-    assert "learned from 5 of these 5 images" in err
-
-
 def test_predict_writes_label_maps_and_overlays(run, folder):
     code, out, _ = run("predict m.structsvm test/img -o out")
     assert (code, out) == (0, "")

@@ -79,14 +79,6 @@ def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
     assert len(weights) == 1
 
 
-def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path):
-    put(tmp_path / "data" / "a.csv", TRAIN[0])
-    rows_of(["a", "A 2", "b"]).to_csv(tmp_path / "labels.csv", index=False)
-    code, _, err = run(LINE, tmp_path / "data", "--labels", tmp_path / "labels.csv")
-    assert code == 0, err
-    assert "labels of 'A 2', 'b' are not used, because no recording has such a name" in err
-
-
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_letters_with_dots_may_be_spelled_in_two_ways(run, tmp_path, form):
     """Files of a Mac have other bytes than what is typed into a table."""
@@ -195,24 +187,6 @@ def test_predictions_are_in_the_time_of_the_table(run, timed_folder, model, tmp_
     assert run("predict", model, file, "-o", tmp_path / "folder")[0] == 0
     (table,) = (tmp_path / "folder").iterdir()
     assert pd.read_csv(table)["clock"].tolist() == clock.tolist()
-
-
-def test_another_rate_than_that_learned_from_is_named(run, timed_folder, model, tmp_path):
-    """A second of the faster recording has twice the samples, and its segments twice the length."""
-    assert load(model).steps_ == {"dates": (0.5, 0.5)}
-    frame = timed(TEST[0])
-    faster = START + pd.to_timedelta(np.arange(len(frame)) / 4, unit="s")
-    frame["clock"] = faster.strftime("%Y-%m-%d %H:%M:%S.%f")
-    frame.to_csv(tmp_path / "faster.csv", index=False)
-    said = (
-        "sampled at different rates: steps are 0.25 s in faster, by the median, and 0.5 s in what "
-        "the model was learned from."
-    )
-    for command in ("predict", "evaluate"):
-        code, _, err = run(command, model, tmp_path / "faster.csv")
-        assert (code, said in " ".join(err.split())) == (0, True), err
-    err = run("predict", model, timed_folder / "test")[2]
-    assert "different rates" not in err
 
 
 def test_regions_in_time(run, timed_folder, tmp_path):

@@ -32,14 +32,6 @@ class TestPredict:
             f"{r.name}: {' '.join(map(str, ends))}" for r, ends in zip(TEST, expected, strict=True)
         ]
 
-    def test_json(self, run):
-        _, out, err = run("predict m.structsvm test --json --quiet --n-clusters 3")
-        assert err == ""
-        found = json.loads(out)["recordings"]
-        assert [r["name"] for r in found] == [r.name for r in TEST]
-        assert all(r["n_clusters"] == len(r["breakpoints"]) == 3 for r in found)
-        assert all(r["breakpoints"][-1] == 200 for r in found)
-
     def test_labels_are_not_needed_and_columns_go_by_name(self, run, tmp_path):
         features = TEST[0].features[::-1]
         header = ",".join(["when", *features])
@@ -143,15 +135,6 @@ class TestShowAndPlot:
         assert "4 recordings of 200 samples" in out
         listed = [line.split()[0] for line in out.splitlines() if "━" in line]
         assert set(listed[:2]) == {"relevant_0", "relevant_1"}
-
-    def test_show_json(self, run):
-        _, out, _ = run("show m.structsvm --json")
-        report = json.loads(out)
-        weights = [w["weight"] for w in report["weights"]]
-        assert weights == sorted(weights, reverse=True)
-        assert len(weights) == report["n_features"] == 6
-        certificate = report["solution"]
-        assert certificate["lower"] <= certificate["upper"] <= certificate["null"]
 
     @pytest.mark.parametrize(
         ("arguments", "name"),

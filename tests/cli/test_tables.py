@@ -48,19 +48,6 @@ def run(tables, capsys, monkeypatch):
     return run
 
 
-def test_evaluate_shows_the_adjusted_rand_index_and_no_f1(run):
-    out = run("evaluate m.structsvm test.csv --set files.label_column=class")
-    assert "adj. Rand" in out
-    assert "F1" not in out
-    report = json.loads(run("evaluate m.structsvm test.csv --set files.label_column=class --json"))
-    assert report["learned"]["adjusted_rand"] > report["untrained"]["adjusted_rand"]
-    assert report["learned"]["f1"] is None
-    same = json.loads(
-        run("evaluate m.structsvm test.csv --set files.label_column=class --json --n-clusters true")
-    )
-    assert same["learned"] == report["learned"]
-
-
 def test_predict_prints_sizes_and_writes_labels(run, tables):
     line = "predict m.structsvm test.csv --set files.label_column=class --n-clusters 3"
     name, _, sizes = run(line).strip().partition(": ")
