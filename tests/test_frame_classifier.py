@@ -184,12 +184,3 @@ def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
     assert (boundary.spread_, boundary.threshold_, boundary.distance_) == (3, 0.5, 5)
     assert np.isnan(boundary.loss_)
     assert boundary.predict_breakpoints(new)[0][-1] == 30
-
-
-def test_a_boundary_classifier_finds_as_many_segments_as_are_asked_for(rng):
-    levels = np.repeat([0.0, 5.0, 0.0], 10)[:, None]
-    Xs = [levels + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
-    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [[10, 20, 30]] * 4)
-    for K in (1, 2, 3, 7, 30):
-        assert all(y.max() + 1 == np.unique(y).size == K for y in baseline.predict(Xs, K))
-    assert baseline.predict_breakpoints(Xs[:2], [1, 3]) == [[30], [10, 20, 30]]

@@ -178,15 +178,6 @@ class TestRules:
         assert ((np.diff([0, *ends]) >= 18) & (np.diff([0, *ends]) <= 22)).all()
         assert learner.problem_ == ChangePoint()
 
-    def test_the_best_that_keeps_the_rules_is_found(self):
-        X = np.random.default_rng(3).normal(size=(10, 2))
-        objective = TraceObjective(X - X.mean(axis=0), shift=-1.0)
-        constraint = PartialLabels(regions=[(0, 6, 1)]).constraint(10, contiguous=True)
-        rows = map(EquivalenceMatrix.from_labels, all_segmentations(10))
-        allowed = [M for M in rows if constraint.violation(M) is None]
-        best = max(map(objective.value, allowed))
-        assert SequentialOracle().ask(objective, constraint).value == pytest.approx(best)
-
     def test_links_of_several_tables_are_given_one_by_one(self):
         X, y = make_blobs(40, centers=3, random_state=0)
         learner = MetricLearner(Clustering()).fit([X], [y])
