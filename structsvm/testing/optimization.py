@@ -203,28 +203,17 @@ def check_solver(solver: Solver) -> None:
         solution, again = solver.solve(risk), solver.solve(risk)
     except (LearningError, SettingsError, AssertionError) as error:
         checked.refuse(f"it finds no weight of a convex risk: {error}")
-    lower, upper, gap = solution.lower, solution.upper, solution.gap
+    require, lower, upper, gap = checked.require, solution.lower, solution.upper, solution.gap
     reached, slack = _objective(risk, every, solution.w), ACCURACY * (1.0 + abs(least))
+    require(lower <= least + slack, f"lower is {lower}, the minimum is {least}")
+    said = f"upper is {upper}, the objective at the weight is {reached}"
+    require(abs(upper - reached) <= slack, said)
+    closed = not solution.status.converged or gap <= solver.stopping.tol + ROUNDING
+    require(closed, f"the status is {solution.status.name} with a gap of {gap:.2g}")
+    null = _objective(risk, every, risk.null)
+    require(reached <= null + slack, "the weight is worse than no learning")
+    require(np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it")
     entries = solution.history.entries
     lowers, uppers = [entry.lower for entry in entries], [entry.upper for entry in entries]
-    for kept, complaint in (
-        (lower <= least + slack, f"lower is {lower}, the minimum is {least}"),
-        (
-            abs(upper - reached) <= slack,
-            f"upper is {upper}, the objective at the weight is {reached}",
-        ),
-        (
-            not solution.status.converged or gap <= solver.stopping.tol + ROUNDING,
-            f"the status is {solution.status.name} with a gap of {gap:.2g}",
-        ),
-        (
-            reached <= _objective(risk, every, risk.null) + slack,
-            "the weight is worse than no learning",
-        ),
-        (np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it"),
-        (
-            lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True),
-            "bounds of the history are those of the best so far",
-        ),
-    ):
-        checked.require(kept, complaint)
+    improves = lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True)
+    require(improves, "bounds of the history are those of the best so far")
