@@ -335,10 +335,7 @@ def test_no_worker_comes(no_workers, idle_client, monkeypatch):
     monkeypatch.setattr(parallel, "WAIT", 0.5)
     started = time.monotonic()
     message = "has no workers, and had none for 0.5 seconds"
-    with (
-        pytest.raises(SettingsError, match=re.escape(message)),
-        Dask(idle_client).open([1, 2]),
-    ):
+    with pytest.raises(SettingsError, match=re.escape(message)), Dask(idle_client).open([1, 2]):
         pass
     no_workers.scale(1)
     assert time.monotonic() < started + 60

@@ -155,10 +155,7 @@ class TestMessages:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"cluster_count": 3},
-            r"cluster_count must be one of \('known', 'unknown'\), got 3",
-        ),
+        ({"cluster_count": 3}, r"cluster_count must be one of \('known', 'unknown'\), got 3"),
         ({"oracle": "exact"}, r"oracle must be one of \('auto', 'relaxed', .*got 'exact'"),
         ({"penalty": "free"}, "penalty must be one of .*'fixed'.*, got 'free'"),
         ({"kappa": 0}, "kappa must be from 1e-12 to 1, got 0"),

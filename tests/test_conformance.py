@@ -250,17 +250,11 @@ OF_SEGMENTS = {
     ),
     "is coarse": ({"decoder": lambda self, sample: Even()}, "refused|separate|failed|families"),
     "has clusters": (
-        {
-            "decoder": lambda self, sample: ClusteringOracle(relaxation=False),
-            "encode": any_labels,
-        },
+        {"decoder": lambda self, sample: ClusteringOracle(relaxation=False), "encode": any_labels},
         "contiguous is True, but encode accepts clusters that are no segments",
     ),
     "writes": ({"training_sample": writes}, "training_sample modified (X|its input)"),
-    "has no score": (
-        comparison(scores=lambda self, *_: {"f1": 1.0}),
-        "among them 'loss' and",
-    ),
+    "has no score": (comparison(scores=lambda self, *_: {"f1": 1.0}), "among them 'loss' and"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
 }
 
@@ -570,10 +564,7 @@ def solved(alter):
         ),
         (lambda s: replace(s, w=10.0 * s.w), "the objective at the weight is"),
         (lambda s: replace(s, lower=s.lower - 10.0), "the status is OPTIMAL with a gap"),
-        (
-            lambda s: replace(s, history=History(s.history.entries[::-1])),
-            "bounds of the history",
-        ),
+        (lambda s: replace(s, history=History(s.history.entries[::-1])), "bounds of the history"),
     ],
 )
 def test_a_wrong_solver_is_named(alter, complaint):

@@ -37,10 +37,7 @@ CASES = {
     "full": FULL,
     "diagonal-trace": (Nonnegative(4), Trace(0.1)),
     "full-trace": (PSD(3), Trace(0.1)),
-    "priced": (
-        Product((PSD(2), Nonnegative(1))),
-        Separable((Trace(0.1), SquaredNorm(0.5))),
-    ),
+    "priced": (Product((PSD(2), Nonnegative(1))), Separable((Trace(0.1), SquaredNorm(0.5)))),
 }
 
 

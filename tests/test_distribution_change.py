@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from structsvm import (
-    ChangePoint,
-    MetricLearner,
-)
+from structsvm import ChangePoint, MetricLearner
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Standardizer
 from structsvm.errors import SettingsError

@@ -6,13 +6,7 @@ from cut_cases import planted
 from recording_cases import NAMES, recordings, recordings_of_states
 from sklearn.base import clone
 
-from structsvm import (
-    Clustering,
-    DataError,
-    MetricLearner,
-    MetricLearnerCV,
-    NormalizedCut,
-)
+from structsvm import Clustering, DataError, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm import evaluate as evaluated
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import Lags, StateScores, Union

@@ -164,10 +164,7 @@ def test_a_constant_column_has_no_spread_no_slope_and_no_change(value):
     [
         (Lags(()), r"lags must be different whole numbers, got \(\)"),
         (Lags((0, 0)), "lags must be different whole numbers"),
-        (
-            MovingStatistics((0,)),
-            "windows must be different whole numbers of 1 or more",
-        ),
+        (MovingStatistics((0,)), "windows must be different whole numbers of 1 or more"),
         (MovingStatistics((1,)), "a window of 1 sample has no spread"),
         (MovingStatistics(statistics=("median",)), "statistics must be some of .*'median'"),
         (Columns(which=(0, 2)), r"which names column 2, and there are 0\.\.1"),

@@ -5,12 +5,7 @@ import pandas as pd
 import pytest
 
 from structsvm.errors import DataError, DataWarning
-from structsvm.io import (
-    Recording,
-    read_recording,
-    read_recordings,
-    write_recording,
-)
+from structsvm.io import Recording, read_recording, read_recordings, write_recording
 from structsvm.io.files import find_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2

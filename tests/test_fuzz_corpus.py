@@ -8,15 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from fuzz_targets import (
-    TARGETS,
-    checkpoint_bytes,
-    file_of,
-    kept,
-    learner,
-    model_bytes,
-    mutated,
-)
+from fuzz_targets import TARGETS, checkpoint_bytes, file_of, kept, learner, model_bytes, mutated
 
 from structsvm import load
 from structsvm.errors import CheckpointError, ModelFileError

@@ -124,10 +124,7 @@ def uneven():
             "the node 'a' is given 2 times",
         ),
         (lambda: FeatureGraph(np.eye(2), regions=np.array([[0, 2]])), "from 0 to 1"),
-        (
-            lambda: FeatureGraph(np.full((2, 1), np.nan)),
-            "matrix has nan in row 0, column 0",
-        ),
+        (lambda: FeatureGraph(np.full((2, 1), np.nan)), "matrix has nan in row 0, column 0"),
         (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
         (lambda: FeatureGraph(np.ones((0, 1))), "the feature matrix is empty: 0 sample"),
         (lambda: as_graph(3.5), "expected a networkx graph"),

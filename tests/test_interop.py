@@ -16,11 +16,7 @@ from sklearn.cluster import DBSCAN
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from structsvm import (
-    ChangePoint,
-    MetricLearner,
-    interop,
-)
+from structsvm import ChangePoint, MetricLearner, interop
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.interop import distance_function, ruptures_cost, ruptures_detector

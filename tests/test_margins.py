@@ -87,10 +87,7 @@ class Halved(Segments):
 def test_margins_are_refused_where_other_segmentations_cannot_be_asked_for(problem, complaint):
     Xs, ys = steps(np.random.default_rng(1), n=3)
     learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys)
-    for ask in (
-        learner.predict_segments,
-        lambda Xs: margin_rates(learner, Xs, ys),
-    ):
+    for ask in (learner.predict_segments, lambda Xs: margin_rates(learner, Xs, ys)):
         with pytest.raises(DataError, match=complaint):
             ask(Xs)
 

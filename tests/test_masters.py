@@ -38,10 +38,7 @@ CASES = {
         Product((Nonnegative(5), Nonnegative(1))),
         Separable((Trace(0.3), SquaredNorm(0.1))),
     ),
-    "diagonal-next-to-free": (
-        Product((Free(2), Nonnegative(3), Free(1))),
-        SquaredNorm(0.4),
-    ),
+    "diagonal-next-to-free": (Product((Free(2), Nonnegative(3), Free(1))), SquaredNorm(0.4)),
     "larger-diagonal": (Nonnegative(60), SquaredNorm(0.02)),
     "larger-diagonal-trace": (Nonnegative(60), Trace(0.5)),
     "priced-full": (

@@ -40,11 +40,7 @@ def test_a_change_lies_in_a_region_if_its_middle_does(tmp_path) -> None:
     (profile,) = read_profiles(*tables(tmp_path))
     np.testing.assert_allclose(profile.recording.X[:, 0], [0.1, 0.2, 0.3, 0.4, 0.5])
     assert profile.profile == "8"
-    assert profile.regions == (
-        Region(0, 4, 1, or_more=True),
-        Region(3, 5, 0),
-        Region(0, 2, 1),
-    )
+    assert profile.regions == (Region(0, 4, 1, or_more=True), Region(3, 5, 0), Region(0, 2, 1))
     assert profile.labels.constraint(5, contiguous=True).regions == profile.regions
     guess = EquivalenceMatrix.from_breakpoints([2, 5])
     assert annotation_errors([profile], [guess]) == (1, 3)

@@ -148,8 +148,7 @@ def bounded(B):
 
 class TestWhatCannotBeStored:
     @pytest.mark.parametrize(
-        ("name", "value"),
-        [("regularizer", Custom(ridge)), ("constraints", bounded)],
+        ("name", "value"), [("regularizer", Custom(ridge)), ("constraints", bounded)]
     )
     def test_functions_are_described_and_refused_on_learning(self, tmp_path, name, value):
         save(fitted(**{name: value}), tmp_path / "m")

@@ -34,11 +34,7 @@ from structsvm.plotting import (
     plot_weights,
 )
 from structsvm.plotting.style import mark_colors
-from structsvm.plotting.words import (
-    feature_weights,
-    scaled_metric,
-    spectrum_in_words,
-)
+from structsvm.plotting.words import feature_weights, scaled_metric, spectrum_in_words
 
 RECORDINGS = relevant_changes(
     4, n_samples=200, n_features=6, n_relevant=2, jump=3.0, random_state=0

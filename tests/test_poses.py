@@ -66,10 +66,7 @@ def test_positions_that_are_missing_are_told_and_those_that_never_are_refused():
         found, _ = pose_recordings(poses(position))
     np.testing.assert_allclose(found.X[:, 1], 50 * np.sqrt(2))
     position[:, :, 2, 1] = np.nan
-    with (
-        pytest.warns(DataWarning),
-        pytest.raises(DataError, match="keypoint 'hip' is never seen"),
-    ):
+    with pytest.warns(DataWarning), pytest.raises(DataError, match="keypoint 'hip' is never seen"):
         pose_recordings(poses(position))
 
 

@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 from strategies import examples, label_vectors, segmentations
 
 from structsvm import EquivalenceMatrix
-from structsvm.partitions import (
-    chi_square,
-    hausdorff,
-    partition_loss,
-)
+from structsvm.partitions import chi_square, hausdorff, partition_loss
 
 
 @st.composite

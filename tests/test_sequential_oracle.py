@@ -7,13 +7,7 @@ import naive
 import numpy as np
 import pytest
 from numba import njit
-from sequential_cases import (
-    Case,
-    random_case,
-    random_samples,
-    random_truth,
-    segment_scores,
-)
+from sequential_cases import Case, random_case, random_samples, random_truth, segment_scores
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.table import build_table, lane_scores

@@ -40,20 +40,14 @@ SMOOTH = {
     "diagonal-centred": (Nonnegative(4), SquaredNorm(0.5, center=0.5)),
     "full": (PSD(3), SquaredNorm(0.5)),
     "full-centred": (PSD(3), SquaredNorm(0.5, center=0.5)),
-    "priced": (
-        Product((PSD(2), Nonnegative(1))),
-        Separable((SquaredNorm(0.3), SquaredNorm(0.6))),
-    ),
+    "priced": (Product((PSD(2), Nonnegative(1))), Separable((SquaredNorm(0.3), SquaredNorm(0.6)))),
     "free next to diagonal": (Product((Free(2), Nonnegative(2))), SquaredNorm(0.5, center=0.5)),
 }
 
 FLAT = {
     "diagonal-trace": (Nonnegative(4), Trace(0.1)),
     "full-trace": (PSD(3), Trace(0.1)),
-    "priced-trace": (
-        Product((PSD(2), Nonnegative(1))),
-        Separable((Trace(0.1), SquaredNorm(0.3))),
-    ),
+    "priced-trace": (Product((PSD(2), Nonnegative(1))), Separable((Trace(0.1), SquaredNorm(0.3)))),
 }
 
 CONSTRAINED = {
@@ -269,10 +263,7 @@ def test_what_the_null_weight_is_not_is_never_said_of_it(changed, tmp_path):
         (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
         (lambda: CuttingPlane(max_idle=0), "max_idle must be an integer >= 1"),
         (lambda: BlockFrankWolfe(cached_planes=-1), "must be an integer >= 0"),
-        (
-            lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])),
-            "at least two per",
-        ),
+        (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])), "at least two per"),
     ],
 )
 def test_settings_are_checked(make, message):

@@ -13,11 +13,7 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.normalized_cut import leading_eigenpairs
 from structsvm.oracles.semidefinite import SemidefiniteOracle
-from structsvm.oracles.spectral import (
-    CompressedProjector,
-    SpectralOracle,
-    compress,
-)
+from structsvm.oracles.spectral import CompressedProjector, SpectralOracle, compress
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 

@@ -13,10 +13,7 @@ from structsvm import EquivalenceMatrix
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
-from _state_scores import (
-    state_matching_score,
-    weighted_adjusted_rand_index,
-)
+from _state_scores import state_matching_score, weighted_adjusted_rand_index
 
 
 def states(*runs):

@@ -180,11 +180,7 @@ OTHERS = np.where(NAMES == "walk", "rest", NAMES)
         ([NAMES] * 3, list("uv"), r"3 recordings but groups of shape \(2,\)"),
         ([["rest"] * 30] * 3, None, r"needs at least 2 states, and the labels name \['rest'\]"),
         ([[None] * 30] * 3, None, r"needs at least 2 states, and the labels name \[\]"),
-        (
-            [NAMES, NAMES, np.arange(30) // 9],
-            None,
-            "the states do not compare",
-        ),
+        ([NAMES, NAMES, np.arange(30) // 9], None, "the states do not compare"),
     ],
 )
 def test_labels_that_cannot_be_learned_from_say_why(ys, groups, message, rng):

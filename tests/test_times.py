@@ -178,10 +178,7 @@ def seconds(t):
     return f"{t / 2}"
 
 
-@pytest.mark.parametrize(
-    ("text", "marked"),
-    [(minutes, minutes), (clock, clock), (clock, seconds)],
-)
+@pytest.mark.parametrize(("text", "marked"), [(minutes, minutes), (clock, clock), (clock, seconds)])
 def test_times_on_a_clock_are_those_of_its_seconds(tmp_path, text, marked):
     """58:00.5 is half a second past 58 minutes; labels are on the clock or in seconds."""
     found = read(tmp_path, [text(t) for t in range(300)])

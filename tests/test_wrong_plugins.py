@@ -82,10 +82,7 @@ SOLVERS = [
         ("bare", r"Classes\.separate returned \d \(an int\): return Separation\(y, slack, quality"),
         ("table", r"joint_feature returned an array of float64 of shape \(3, 2\).* dimension 6"),
         ("list", r"joint_feature returned .*list.*: return one vector of floats of shape \(6,\)"),
-        (
-            "integers",
-            r"joint_feature returned an array of int64 .*: return one vector of floats",
-        ),
+        ("integers", r"joint_feature returned an array of int64 .*: return one vector of floats"),
         ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
         ("quality", "and the quality 'exact': return Separation"),
         ("slack", "returned the slack -1.0"),

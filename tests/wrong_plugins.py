@@ -92,11 +92,7 @@ class Classes(Problem):
         if self.broken == "buffer":
             BUFFER[:] = phi
             return BUFFER
-        shapes = {
-            "table": phi.reshape(3, 2),
-            "list": phi.tolist(),
-            "integers": phi.astype(int),
-        }
+        shapes = {"table": phi.reshape(3, 2), "list": phi.tolist(), "integers": phi.astype(int)}
         return shapes.get(self.broken, phi)
 
     def loss(self, y: Any, y_hat: Any) -> Any:

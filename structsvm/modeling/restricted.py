@@ -21,14 +21,7 @@ from structsvm.masters.bounds import CONIC, lower_bound, proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling.hinge import basis_of
-from structsvm.modeling.rewriting import (
-    Rewritten,
-    Sizes,
-    column,
-    heights_of,
-    in_shape,
-    replaced,
-)
+from structsvm.modeling.rewriting import Rewritten, Sizes, column, heights_of, in_shape, replaced
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats

@@ -84,12 +84,7 @@ TOLERANCE = 1e-9
 """Rounding allowed, as a fraction of the size of the objective."""
 
 
-def check_oracle(
-    oracle: Oracle,
-    *,
-    contiguous: bool = False,
-    family: Family | None = None,
-) -> None:
+def check_oracle(oracle: Oracle, *, contiguous: bool = False, family: Family | None = None) -> None:
     """Check that an oracle satisfies its contract, on many small questions.
 
     The answers are compared with enumeration as far as the declared quality demands: an exact
