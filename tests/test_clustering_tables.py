@@ -11,10 +11,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from tables import table
 
-from structsvm import Clustering, MetricLearner
+from structsvm import Clustering, MetricLearner, MetricLearnerCV
 from structsvm.baselines import metrics as tuned_metrics
+from structsvm.errors import VerdictWarning
+from structsvm.features import Columns
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
@@ -132,3 +134,96 @@ class TestScikitLearn:
         frame = pd.DataFrame(X).iloc[order]
         learner = MetricLearner(Clustering()).fit(frame, names)
         assert learner.score(frame, names) > -0.5
+
+
+# ---- clusters that no metric of the columns separates are found by one of similarities to rows
+
+
+def rings(n, seed=0):
+    """Points near two circles around the same centre, and which circle each is near."""
+    rng = np.random.default_rng(seed)
+    angle, y = rng.uniform(0, 2 * np.pi, n), rng.integers(0, 2, n)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)]) * (1 + y)[:, None]
+    return circle + 0.1 * rng.normal(size=(n, 2)), y
+
+
+def menu(X, y, **settings):
+    found = MetricLearnerCV(Clustering(), split="rows", **settings)
+    return [c.name for c in found._menu(found._training_set(X, y))]
+
+
+@pytest.fixture(scope="module")
+def search():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        return MetricLearnerCV(
+            Clustering(), split="rows", cv=3, candidates=("untrained", "full", "kernel")
+        ).fit(*rings(150))
+
+
+def test_circles_around_one_centre_are_told_apart(search):
+    assert search.best_candidate_ == "kernel"
+    X, y = rings(150, seed=1)
+    assert adjusted_rand_score(y, search.predict([X], 2)[0]) > 0.95
+
+
+def test_they_need_rows_and_columns_as_they_were_measured():
+    X, y = rings(150)
+    kernels = {"kernel", "kernel-fifth", "kernel-centred"}
+    assert kernels <= set(menu(X, y))
+    assert not kernels & set(menu(X[:99], y[:99]))
+    assert not kernels & set(menu(X, y, features=Columns()))
+
+
+# ---- choosing metrics for clustering on held-out tables
+
+
+def overlapping(n=4):
+    """Tables of so many close clusters that one single cluster has less loss than the truth."""
+    Xs, ys = [], []
+    for seed in range(n):
+        rng, y = np.random.default_rng(seed), np.arange(60) % 6
+        centres = np.random.default_rng(99).standard_normal((6, 3))
+        Xs.append(0.7 * centres[y] + rng.standard_normal((60, 3)) * [0.5, 0.5, 2.0])
+        ys.append(y)
+    return Xs, ys
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    Xs, ys = zip(*(table(3, 45, seed=s, spread=3.0) for s in range(24)), strict=True)
+    search = MetricLearnerCV(Clustering(), lams=(0.1,), cv=3, random_state=0)
+    return search.fit(list(Xs), list(ys)), list(Xs), list(ys)
+
+
+def test_it_chooses_and_says_that_learning_pays(fitted):
+    search, Xs, _ = fitted
+    assert search.verdict_.pays
+    assert str(search.verdict_).startswith("Learning pays")
+    assert "On 24 tables, each held out once, the loss of the learned metric is" in str(
+        search.verdict_
+    )
+    assert search.losses_.shape == (24, len(search.candidates_))
+    assert search.cv_results_["failure"].count("") == len(search.candidates_)
+    X, y = table(3, 50, seed=20, spread=3.0)
+    assert np.bincount(search.predict(X, n_clusters=3)).size == 3
+    assert search.score(X, y) > -0.5
+    counts = list(range(2, 11))
+    assert [len(set(p.tolist())) for p in search.predict(Xs[:9], counts)] == counts
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_one_single_cluster_is_no_candidate_to_fall_for():
+    """Judged by the loss, it would be the best answer to tables like these."""
+    Xs, ys = overlapping()
+    problem = Clustering("unknown")
+    search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
+    truths, guesses = encode(search.best_estimator_, Xs, ys), search.predict_partitions(Xs)
+    losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
+    assert np.mean(losses) > 5  # what one single cluster would have
+    assert min(g.n_clusters for g in guesses) > 1
+    indices = [adjusted_rand_index(t, g) for t, g in zip(truths, guesses, strict=True)]
+    assert search.score(Xs, ys) == pytest.approx(np.mean(indices))
+    assert (search.losses_ >= 0).all()  # 1 - index, 0 being perfect
+    assert (search.losses_ <= 1.1).all()
+    assert "the disagreement of the learned metric is" in str(search.verdict_)

@@ -1,6 +1,7 @@
 """What learning was worth, in numbers and in words."""
 
 import math
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.datasets import make_blobs
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
@@ -142,3 +143,28 @@ class TestBaselines:
         learner, _, Xs, ys = named
         with pytest.raises(SettingsError, match="not prepared ones"):
             evaluate(learner, prepare(learner, Xs), ys)
+
+
+# ---- judging a metric by what it was learned from is said, in Python as at the command line
+
+
+XS, YS = arrays_and_labels(
+    relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, random_state=0)
+)
+
+
+def test_recordings_that_were_learned_from():
+    learner = MetricLearner(metric="diagonal").fit(XS[:2], YS[:2])
+    with pytest.warns(DataWarning, match="learned from 2 of these 4 recordings: the figures"):
+        found = str(evaluate(learner, XS, YS).verdict)
+    assert "On 4 recordings, the loss" in found
+    with pytest.warns(DataWarning):
+        found = str(evaluate(learner, XS[:2], YS[:2]).verdict)
+    assert "On 2 recordings, the loss" in found
+    with pytest.warns(DataWarning):
+        found = str(evaluate(learner, XS[:1] * 2, YS[:1] * 2).verdict)
+    assert "On 1 recording (copies not counted: 1)," in found
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = str(evaluate(learner, XS[2:], YS[2:]).verdict)
+    assert "On 2 held-out recordings, the loss" in found

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
 from sklearn.preprocessing import StandardScaler
 
+from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import (
     Chain,
@@ -270,3 +271,86 @@ def test_the_labels_reach_the_stages_that_need_them(rng):
         np.testing.assert_allclose(chained[i], alone[i])
     with pytest.raises(DataError, match="StateScores learns the states of samples by name"):
         Union(Columns(), scores).fit_transform(Xs)
+
+
+# ---- principal components as features: what they are, how many, and a metric of them
+
+
+@pytest.fixture
+def mixed_recordings(rng):
+    mixed = rng.normal(size=(5, 5))
+    return [rng.normal(size=(T, 5)) @ mixed for T in (40, 25, 60)]
+
+
+def test_components_are_those_of_scikit_learn_up_to_their_sign(mixed_recordings):
+    found = Components(n_components=3, standardize=None).fit(mixed_recordings)
+    expected = PCA(3).fit(np.vstack(mixed_recordings))
+    products = np.abs(np.sum(found.components_ * expected.components_, axis=1))
+    np.testing.assert_allclose(products, 1.0)
+    assert found.share_ == pytest.approx(expected.explained_variance_ratio_.sum())
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8, 0.98])
+def test_as_many_are_kept_as_have_the_share(mixed_recordings, share):
+    found = Components(n_components=share).fit(mixed_recordings)
+    fewer = Components(n_components=len(found.components_) - 1 or 1).fit(mixed_recordings)
+    assert found.share_ >= share
+    assert fewer.share_ < share or len(found.components_) == 1
+
+
+def test_all_of_them_keep_every_distance(mixed_recordings):
+    X = mixed_recordings[0]
+    (Z,) = Components(n_components=9, standardize=None).fit(mixed_recordings).transform([X])
+    assert Z.shape == X.shape
+    np.testing.assert_allclose(
+        np.linalg.norm(Z[1:] - Z[0], axis=1), np.linalg.norm(X[1:] - X[0], axis=1)
+    )
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "all", float("nan"), None])
+def test_numbers_that_cannot_be_are_refused(mixed_recordings, n):
+    with pytest.raises(SettingsError, match="n_components must be a number of them, or a share"):
+        Components(n_components=n).fit(mixed_recordings)
+
+
+def test_what_cannot_be_standardised_or_does_not_vary_is_refused(mixed_recordings):
+    with pytest.raises(SettingsError, match="standardize must be one of"):
+        Components(standardize="all").fit(mixed_recordings)
+    with pytest.raises(DataError, match="no feature varies"):
+        Components().fit([np.ones((5, 2))])
+
+
+@pytest.mark.parametrize("features", [Components(2), Chain(Lags((0, 1)), ("few", Components(2)))])
+def test_a_learner_leaves_their_scales_as_they_are(features, rng):
+    y = np.repeat([0, 1, 2], 15)
+    Xs = [3.0 * np.eye(4)[y] + rng.normal(size=(45, 4)) for _ in range(4)]
+    auto = MetricLearner(features=features).fit(Xs, [y] * 4)
+    alone = MetricLearner(features=features, standardize=None).fit(Xs, [y] * 4)
+    np.testing.assert_array_equal(auto.metric_.factor, alone.metric_.factor)
+    told = MetricLearner(features=features, standardize="recording").fit(Xs, [y] * 4)
+    assert told.inputs_.standardizer.kind == "recording"
+
+
+# ---- changes that no mean shows: what one is told, and what finds them
+
+
+def shaking(n, seed=0):
+    """Recordings that shake more or less, always about the same mean."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        lengths = rng.integers(30, 60, size=5)
+        y = np.repeat(np.arange(5), lengths)
+        Xs.append(np.where(y % 2, 2.0, 0.4)[:, None] * rng.normal(size=(y.size, 2)))
+        ys.append(np.cumsum(lengths).tolist())
+    return Xs, ys
+
+
+def test_the_menu_of_recordings_finds_changes_of_spread():
+    Xs, ys = shaking(14)
+    menu = ("untrained", "equal-segments", "diagonal", "lags-diagonal", "moments-diagonal")
+    search = MetricLearnerCV(candidates=menu, cv=3, random_state=0).fit(Xs[:9], ys[:9])
+    assert search.best_candidate_ == "moments-diagonal"
+    assert search.verdict_.answer == "Learning pays."
+    result = evaluate(search, Xs[9:], ys[9:])
+    assert result.scores["learned"]["loss"] < 0.5 * result.scores["equal-segments"]["loss"]

@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from recording_cases import recordings
 from sklearn.datasets import load_iris
 
-from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
+from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.datasets import relevant_changes
 from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
-from structsvm.plotting.report import envelope
+from structsvm.plotting.report import envelope, support_of
+from structsvm.solvers import BlockFrankWolfe, Stopping
 
 TRAIN, TEST = (
     relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)
@@ -264,3 +266,47 @@ def test_the_times_of_recordings_are_those_of_their_files(learner):
     zoned = pd.date_range("2024-06-01", periods=200, freq="h", tz="Europe/Berlin")
     page = page_of(learner, TEST[:1], times=[pd.Series(zoned)])
     assert page.data["recordings"][0]["time"]["name"] == "time (UTC)"
+
+
+# ---- the report shows the wrong labellings that weigh most
+
+
+Xs, YS = recordings(8, T=60)
+NAMES = ["ann", "<b>ben</b>", "cleo", "dan", "eve"]
+
+
+@pytest.fixture(scope="module")
+def supported() -> MetricLearner:
+    return MetricLearner(metric="diagonal").fit(dict(zip(NAMES, Xs, strict=False)), YS[:5])
+
+
+def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
+    shown, support = support_of(supported), supported.solution_.support
+    assert [figure["ends"] for figure in shown["figures"]] == [
+        {"true": found.truth.breakpoints, "wrong": found.labelling.breakpoints}
+        for found in support[:3]
+    ]
+    total = sum(found.multiplier for found in support)
+    for found, figure in zip(support[:3], shown["figures"], strict=True):
+        assert figure["caption"].startswith(f"{NAMES[found.sample]}: ")
+        share = f"{100 * found.multiplier / total:.1f} % of the weight of all."
+        assert figure["caption"].endswith(share)
+    assert f"{len(support)} wrong segmentations hold the metric" in shown["words"]
+
+
+def test_a_loaded_model_shows_them_as_well(supported, tmp_path):
+    save(supported, tmp_path / "m.structsvm")
+    assert support_of(load(tmp_path / "m.structsvm")) == support_of(supported)
+
+
+def test_recordings_without_names_are_numbered():
+    supported = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
+    heaviest = supported.solution_.support[0].sample
+    caption = support_of(supported)["figures"][0]["caption"]
+    assert caption.startswith(f"Training recording {heaviest}: ")
+
+
+def test_without_a_support_there_is_no_such_part():
+    solver = BlockFrankWolfe(Stopping(tol=0.05))
+    supported = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
+    assert support_of(supported) is None
