@@ -156,6 +156,17 @@ class TestColumns:
             assert f"recording_column={name!r}" in said
         assert self.told(recording(width=who, x=rng.normal(size=50))) == []
 
+    def test_a_long_table_is_recognised(self, rng):
+        one = recording(
+            nr=np.repeat([4, 2, 7], 20), t=np.tile(np.arange(20), 3), x=rng.normal(size=60)
+        )
+        (said,) = self.told(one)
+        assert "recording_column='nr' and time_column='t'" in said
+
+    def test_a_row_of_values_is_no_header(self, rng):
+        (said,) = self.told(recording(**{"1.88": rng.normal(size=50), "0.3": rng.normal(size=50)}))
+        assert "'1.88', '0.3', which looks like a row of values" in said
+
 
 class TestChanges:
     marks = np.zeros(100, dtype=int)

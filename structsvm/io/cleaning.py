@@ -24,6 +24,8 @@ MASK = "missing='mask' learns and predicts without them"
 IMPUTE = "missing='impute' puts the median of their column there"
 """Advice about missing values: of samples that follow each other, and of other rows."""
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
+ROWS_OF_A_RECORDING = 5
+"""Rows that the recordings of a long table have at least, on average."""
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
 IDENTIFIERS = {
@@ -205,10 +207,24 @@ def without_odd_columns(
         return list(recordings)
     found = list(without_counting(recordings, None))
     arrays = [one.X for one in found if len(one.X) >= FEWEST_ROWS]
+    names = found[0].features if arrays else ()
+    if _are_values(names):
+        warn(
+            f"{found[0].where}: its columns are called {listed(names, 3)}, which looks like a row "
+            "of values: if it has no header, write one, or a sample is lost"
+        )
+    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
+    if again:
+        number, time = again
+        warn(
+            f"column {time!r} begins again wherever column {number!r} changes, and both are "
+            f"features now: if every {number!r} is a recording of its own, give "
+            f"recording_column={number!r} and time_column={time!r}"
+        )
     doubtful = [
         name
-        for j, name in enumerate(found[0].features if arrays else ())
-        if all(_is_doubtful(name, X[:, j]) for X in arrays)
+        for j, name in enumerate(names)
+        if name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         first = doubtful[0]
@@ -228,6 +244,30 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
     return is_odd_name and bool((column == np.round(column)).all())
+
+
+def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
+    """A column that numbers stretches of rows, and one that begins again in each."""
+    for j, number in enumerate(features):
+        starts = np.flatnonzero(np.diff(X[:, j])) + 1
+        few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
+        once = np.unique(X[:, j]).size == starts.size + 1
+        if few and once and (X[:, j] == np.round(X[:, j])).all():
+            for k, time in enumerate(features):
+                if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
+                    return number, time
+    return ()
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    """Whether names are numbers, and none that count."""
+    try:
+        values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
+    except ValueError:
+        return False
+    if values.size < 2:
+        return bool((values != np.round(values)).any())
+    return bool((np.diff(values) <= 0).any())
 
 
 # ---- recordings that are sampled much finer than their segments last, averaged to windows
