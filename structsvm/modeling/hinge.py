@@ -18,7 +18,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import ConvexAtom, OracleAtom, Part, Pool, Question, as_expressions
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
-from structsvm.partitions.learning import SECOND_MOMENT, MetricObjective
+from structsvm.partitions.learning import MetricObjective, second_moment
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
@@ -234,7 +234,7 @@ def segmentation_hinge(
     True
     """
     has_rules = callable(getattr(problem, "allows", None))
-    if not has_rules or (problem.feature_map, problem.loss) != (SECOND_MOMENT, partition_loss):
+    if not has_rules or (problem.feature_map, problem.loss) != (second_moment, partition_loss):
         raise SettingsError(
             f"problem is {shown(problem)}: give ChangePoint(), or another SegmentProblem whose "
             "feature map and loss are those of ChangePoint, which are sums over segments"

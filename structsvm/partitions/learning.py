@@ -45,27 +45,16 @@ Loss = Callable[[Projector, Projector], float]
 negative."""
 
 
-class FeatureMap(Protocol):
-    """``T phi(x, M)`` with respect to a metric of either kind."""
+def second_moment(x: LabelledSample, y: Any, metric: str) -> Floats:
+    """``T phi(X, M) = X^T M X``: the scatter between clusters (Lajugie et al., eq. (5)).
 
-    def full(self, x: LabelledSample, y: Any) -> Floats:
-        """The slope of the score with respect to a full metric, (P, P)."""
-
-    def diagonal(self, x: LabelledSample, y: Any) -> Floats:
-        """The slope of the score with respect to a diagonal metric, (P,)."""
+    The slope of the score with respect to a "full" metric, (P, P), or a "diagonal" one, (P,).
+    """
+    return x.gram_diagonal(y) if metric == "diagonal" else x.gram(y)
 
 
-class SecondMoment:
-    """``phi(X, M) = X^T M X / T``: the scatter between clusters (Lajugie et al., eq. (5))."""
-
-    def full(self, x: LabelledSample, y: Any) -> Floats:
-        return x.gram(y)
-
-    def diagonal(self, x: LabelledSample, y: Any) -> Floats:
-        return x.gram_diagonal(y)
-
-
-SECOND_MOMENT = SecondMoment()
+FeatureMap = Callable[["LabelledSample", Any, str], Floats]
+"""As :func:`second_moment`, from a sample, a labelling and the kind of the metric."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +86,7 @@ class LabelledSample(Contract):
 
     losses: ClassVar[tuple[Loss, ...]] = (partition_loss,)
     """Losses that :meth:`separate` can add to the score; a problem with another one is refused."""
-    feature_maps: ClassVar[tuple[FeatureMap, ...]] = (SECOND_MOMENT,)
+    feature_maps: ClassVar[tuple[FeatureMap, ...]] = (second_moment,)
     """Feature maps of the score; a problem with another one is refused."""
 
     truth: Any
@@ -367,8 +356,7 @@ class MetricObjective(Objective, Problem):
 
     def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
         """``(X^T M X, -Tr M) / T``; a feature map of the problem takes the place of ``X^T M X``."""
-        phi = self.partition.feature_map
-        slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
+        slope = self.partition.feature_map(x, y, self.metric)
         return self.join(slope, -y.n_clusters) / y.n_samples
 
     def loss(self, y: Projector, y_hat: Projector) -> float:
@@ -390,7 +378,7 @@ class MetricObjective(Objective, Problem):
         B, beta = self.split(w)
         traits = self.partition.traits
         scoring = Scoring(B, InMetric(metric_factor(B)), traits.kappa, beta)
-        is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
+        is_usual = self.partition.feature_map is second_moment  # a plugin's is asked by the solver
         for x, _ in samples:
             if isinstance(x, SearchedSample):
                 x = x.read()

@@ -23,7 +23,6 @@ from structsvm.partitions.equivalence import (
 )
 from structsvm.partitions.learning import (
     NUMBERS,
-    SECOND_MOMENT,
     Family,
     FeatureMap,
     LabelledSample,
@@ -34,6 +33,7 @@ from structsvm.partitions.learning import (
     Traits,
     Truths,
     loss_of,
+    second_moment,
 )
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
@@ -304,7 +304,7 @@ class PartitionProblem(Contract):
     @hook
     def feature_map(self) -> FeatureMap:
         """phi, the joint features of a sample and a partition: ``X^T M X / T`` by default."""
-        return SECOND_MOMENT
+        return second_moment
 
     @property
     @hook
