@@ -29,7 +29,6 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import VerdictWarning
-from structsvm.evaluation.verdict import standard_error
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode
@@ -48,6 +47,12 @@ SETS = ("har_spsw", "skab", "beedance", "mocap6", "tep")
 def zscored(X: Floats) -> Floats:
     deviation = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(deviation > 1e-12, deviation, 1.0)
+
+
+def standard_error(gains: Floats, units: Ints) -> float:
+    """Of the mean, when only different units are independent."""
+    sums, G = np.bincount(units, weights=gains - gains.mean()), np.unique(units).size
+    return float(np.sqrt((sums**2).sum() * G / (G - 1)) / gains.size)
 
 
 def block_means(X: Floats, ends: Sequence[int], block: int) -> tuple[Floats, list[int]]:

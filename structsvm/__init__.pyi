@@ -5,14 +5,14 @@ from structsvm.errors import LearningError as LearningError
 from structsvm.errors import SettingsError as SettingsError
 from structsvm.errors import StructSVMError as StructSVMError
 from structsvm.evaluation.evaluate import evaluate as evaluate
+from structsvm.evaluation.evaluate import margin_rates as margin_rates
+from structsvm.evaluation.evaluate import weight_stability as weight_stability
 from structsvm.learner.completing import Alternation as Alternation
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
 from structsvm.learner.learner import MetricLearner as MetricLearner
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
-from structsvm.model_selection.stability import margin_rates as margin_rates
-from structsvm.model_selection.stability import weight_stability as weight_stability
 from structsvm.partial_labels import PartialLabels as PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.oracle import Region as Region

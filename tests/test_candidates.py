@@ -8,8 +8,9 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
+from structsvm.learner.baselines import ChosenBaseline
 from structsvm.learner.steps import decode_with, encode
-from structsvm.model_selection.search import ChosenBaseline, menu
+from structsvm.model_selection.search import menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 
 FRAMES = Baseline("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
@@ -85,10 +86,9 @@ def test_features_of_a_candidate_are_learned_again_with_it(data):
 def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     Xs, ys = data
     settings = {"metric": "full", "whiten": 0.3, "regularizer": "trace"}
-    found = search(Candidate("own", 0.2, settings), cv=3).choose(Xs, ys)
-    assert (found.whiten, found.regularizer, found.lam) == (0.3, "trace", 0.2)
     model = search(Candidate("own", 0.2, settings), cv=3)
-    model.choose(Xs, ys)
+    found = model.choose(Xs, ys)
+    assert (found.whiten, found.regularizer, found.lam) == (0.3, "trace", 0.2)
     train, test = np.flatnonzero(model.fold_ != 0), np.flatnonzero(model.fold_ == 0)
     alone = MetricLearner(lam=0.2, **settings).fit([Xs[i] for i in train], [NAMES] * 4)
     held_out, truths = [Xs[i] for i in test], [NAMES] * 2

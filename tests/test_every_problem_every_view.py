@@ -36,9 +36,8 @@ from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.interop import distance_function
-from structsvm.learner.baselines import MetricBaseline
+from structsvm.learner.baselines import ChosenBaseline, MetricBaseline
 from structsvm.learner.steps import encode
-from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions.plugins import problem_class
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric

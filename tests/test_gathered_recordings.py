@@ -27,10 +27,15 @@ from structsvm.features import (
     Union,
 )
 from structsvm.io import arrays_and_labels
-from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partitions_with
+from structsvm.learner.baselines import (
+    ChosenBaseline,
+    ask,
+    estimators_in,
+    fit_baseline,
+    partitions_with,
+)
 from structsvm.learner.steps import as_measured, read_training
 from structsvm.learner.training_set import Inputs, even_part
-from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
 from structsvm.storage import archive
 

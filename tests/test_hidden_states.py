@@ -57,40 +57,27 @@ def hidden_in(training, states=frozenset(NAMES)):
 
 
 def test_each_fold_hides_a_state_from_what_is_learned_from_and_is_tried_on_it():
+    """It is judged by folds with other recordings and other states."""
     Xs, ys = recordings()
     split = split_states(read(Xs, ys), 4, 0)
     assert len(split) == 8  # two draws of four folds
     hidden = [hidden_in(training) for training in split.training]
     assert all(len(states) == 1 for states in hidden)
     assert sorted(name for states in hidden for name in states) == sorted(NAMES * 2)
+    names = [X.tobytes() for X in split.held_out.arrays]
     for k, (training, (state,)) in enumerate(zip(split.training, hidden, strict=True)):
         test = split.test_set(k)
         assert all(state in y for y in test.given)
         shown = {X.tobytes() for X in training.arrays}
         assert shown.isdisjoint(X.tobytes() for X in test.arrays)
         assert not training.complete.all()
-
-
-def test_features_see_what_is_hidden_and_metrics_learn_from_the_rest():
-    Xs, ys = recordings()
-    split = split_states(read(Xs, ys), 4, 0)
-    for training in split.training:
-        (state,) = hidden_in(training)
+        # Features see what is hidden, and metrics learn from the rest.
         assert all(X.shape == (40, 2) for X in training.arrays)
         named = sum(int((y != state).sum()) for y in ys[: len(training)])
         assert sum(truth.n_samples for truth in training.parts.truths) == named
-
-
-def test_a_choice_is_judged_by_folds_with_other_recordings_and_other_states():
-    Xs, ys = recordings()
-    split = split_states(read(Xs, ys), 4, 0)
-    hidden = [hidden_in(training) for training in split.training]
-    names = [X.tobytes() for X in split.held_out.arrays]
-    for k in range(len(split)):
         others = split.train(k)
         assert others.size
-        own = {names[i] for i in split.test(k)}
-        assert own.isdisjoint(names[i] for i in others)
+        assert {names[i] for i in split.test(k)}.isdisjoint(names[i] for i in others)
         assert all(hidden[j] != hidden[k] for j in np.unique(split.fold[others]))
 
 

@@ -33,14 +33,6 @@ def test_an_evaluation(found):
     assert [line.split()[0] for line in lines[2:4]] == ["untrained", "PCA"]
     assert lines[7] == str(found.verdict)
     assert repr(found) == found.summary() == str(found)
-    frame = found.to_frame()
-    blind = ["segments of equal length", "times of the training labels"]
-    assert frame["metric"].tolist() == ["untrained", "PCA", *blind, "learned"]
-    assert frame["loss"].iloc[4] == found.scores["learned"]["loss"]
-    assert found.to_frame("polars").shape == frame.shape
-    assert "<td>PCA</td>" in found._repr_html_()
-    with pytest.raises(SettingsError, match="container must be one of"):
-        found.to_frame("numpy")
 
 
 def test_a_learner(learner):
@@ -49,6 +41,9 @@ def test_a_learner(learner):
     assert len(lines) == 1 + 1 + 10 + 2
     assert lines[-2] == "and 2 more features"
     frame = learner.to_frame()
+    assert learner.to_frame("polars").shape == frame.shape
+    with pytest.raises(SettingsError, match="container must be one of"):
+        learner.to_frame("numpy")
     np.testing.assert_allclose(frame["weight"], np.sort(feature_weights(learner))[::-1])
     html = learner._repr_mimebundle_()["text/html"]
     assert "sk-top-container" in html

@@ -83,9 +83,10 @@ def test_whole_clusters_are_held_out_two_or_more_at_a_time():
 
 @pytest.mark.parametrize("split", ["rows", "clusters"])
 def test_a_single_table_is_enough(split):
-    X, y = table(4, 80, spread=3.0)
+    X, y = table(4, {"rows": 52, "clusters": 80}[split], spread=3.0)
     found = search(split=split, cv=2).fit(X, NAMES[y])
-    assert found.losses_.shape[0] == {"rows": 10, "clusters": 6}[split]
+    assert found.verdict_.is_supported or split == "clusters"
+    assert found.losses_.shape[0] == 6
     assert found.best_estimator_.question_ == split
     evaluate(found, [X + 1], [NAMES[y]])
     words = {
@@ -94,11 +95,6 @@ def test_a_single_table_is_enough(split):
     }
     assert words[split] in str(found.verdict_)
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
-
-
-def test_fifty_two_rows_are_enough_for_a_verdict_on_further_rows():
-    X, y = table(4, 52, spread=3.0)
-    assert search(split="rows").fit(X, NAMES[y]).verdict_.is_supported
 
 
 def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():

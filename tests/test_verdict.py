@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from structsvm.evaluation.verdict import ANSWERS, LEARNED, Contrast, Verdict, chosen, standard_error
+from structsvm.evaluation.verdict import ANSWERS, LEARNED, Contrast, Verdict, chosen
 from structsvm.partitions.problem import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
@@ -161,11 +161,12 @@ def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
     rng = np.random.default_rng(0)
     means = rng.normal(size=6)
     values = np.repeat(means, 4)
-    assert standard_error(values, np.repeat(np.arange(6), 4)) == pytest.approx(
-        means.std(ddof=1) / np.sqrt(6)
+    alone, grouped, one = (
+        Contrast.of("", values, np.repeat(np.arange(24 // n), n)).se for n in (1, 4, 24)
     )
-    assert standard_error(values, np.arange(24)) < standard_error(values, np.repeat(range(6), 4))
-    assert np.isnan(standard_error(values, np.zeros(24, dtype=int)))
+    assert grouped == pytest.approx(means.std(ddof=1) / np.sqrt(6))
+    assert alone < grouped
+    assert np.isnan(one)
 
 
 @pytest.mark.parametrize("sizes", [[4] * 6, [2, 3, 5, 8, 12], [1] * 4 + [20]])
@@ -182,4 +183,3 @@ def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between)
     assert held / draws > 0.93
     even = len(set(sizes)) == 1
     assert found.freedom == pytest.approx(5) if even else found.freedom < len(sizes) - 1
-    assert even == (found.se == pytest.approx(standard_error(gains, units)))

@@ -24,6 +24,8 @@ LENGTHS = 80
 FEW = 40
 """Segmentations to choose from, and recordings to judge them by, of the training recordings."""
 
+Truths = Sequence[EquivalenceMatrix]
+
 
 class BlindSegmenter(Segmenter):
     """Segments recordings by the labels of others alone, ignoring the features."""
@@ -46,9 +48,7 @@ class BlindSegmenter(Segmenter):
         return read_recordings(Xs)
 
     @abstractmethod
-    def _choose(
-        self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
-    ) -> None:
+    def _choose(self, known: Truths, whole: Truths) -> None:
         """Choose by what is known: stretches of recordings, and whole ones if there are any."""
 
 
@@ -74,9 +74,7 @@ class EqualSegments(BlindSegmenter):
     [[10, 20, 30]]
     """
 
-    def _choose(
-        self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
-    ) -> None:
+    def _choose(self, known: Truths, whole: Truths) -> None:
         lengths = np.geomspace(1.0, 2.0 * max(M.n_samples for M in known), LENGTHS)
         found = [[_equal(M.n_samples, L) for M in known] for L in lengths]
         losses = losses_of(known, found).mean(axis=1)
@@ -100,9 +98,7 @@ class FixedTimes(BlindSegmenter):
     least mean loss on the training recordings: hard to beat where recordings follow a protocol.
     """
 
-    def _choose(
-        self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
-    ) -> None:
+    def _choose(self, known: Truths, whole: Truths) -> None:
         judged = whole[:: -(-len(whole) // FEW)]
         shares = [np.array(M.breakpoints[:-1]) / M.n_samples for M in judged]
         same = {n: [s for s in shares if s.size == n] for n in {s.size for s in shares}}

@@ -80,8 +80,6 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         Names of the regions.
     threshold_ : float
         Of the probability of the second of two regions; 0.5 where nothing can be held out.
-    thresholds_, losses_ : array of shape (n,)
-        What it was chosen from, and the mean losses on held-out images; NaN without any.
 
     Examples
     --------
@@ -107,10 +105,8 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         random_state: int | None = 0,
         image: GraphOfImage | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.relative = relative
-        self.n_folds = n_folds
-        self.random_state = random_state
+        self.estimator, self.relative = estimator, relative
+        self.n_folds, self.random_state = n_folds, random_state
         self.image = image
 
     def fit(self, Xs: Any, ys: Any, groups: Any = None) -> Self:
@@ -137,16 +133,18 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         names = [] if ys is None else list(ys)
         if len(names) == len(graphs):
             names = list(map(node_names, names, graphs))
-            if self._names_pixels:
-                graphs, names = self._some_pixels(graphs, names)
+            if self._names_pixels:  # of each image as many, in folds of about as many images too
+                most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
+                pairs = zip(graphs, names, strict=True)
+                parts = [self._some_pixels(graph, y, most) for graph, y in pairs]
+                graphs, names = map(list, zip(*parts, strict=True))
         arrays = [graph.X for graph in graphs]
         regions = States.read(names, arrays, recipe.owner, recipe.words)
-        self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
         if regions.classes.size == 2:
             held_out, _, self.models_ = recipe.learn(arrays, regions, groups)
             if held_out is not None:
-                self._tune(held_out, regions, graphs)
+                self.threshold_ = best_threshold(held_out, regions, graphs)
         else:
             self.models_ = [recipe.fit(arrays, regions, groups)]
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
@@ -180,26 +178,6 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
             return (p[:, 1] > self.threshold_).astype(np.int64)
         return np.asarray(likely[p[:, likely].argmax(axis=1)], dtype=np.int64)
 
-    def _tune(
-        self, probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
-    ) -> None:
-        """Choose the threshold by the nodes that have names, by how much each stands for."""
-        found = []
-        for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
-            known = code != UNKNOWN
-            if known.any():
-                M = EquivalenceMatrix.from_labels(code[known])
-                truth = NodeLabels.of_nodes(M, graph.sizes[known])
-                inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
-                guesses = map(EquivalenceMatrix.from_labels, inside)
-                found.append([partition_loss(truth, guess) for guess in guesses])
-        losses, n = np.array(found), len(found)
-        self.thresholds_, self.losses_ = THRESHOLDS, losses.mean(axis=0)
-        excess = losses - losses[:, [int(self.losses_.argmin())]]
-        error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
-        usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]
-        self.threshold_ = float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])
-
     def _graphs(self, Xs: Any) -> list[FeatureGraph]:
         """Graphs; where the features of nodes are given alone, all of these are neighbours."""
         found = []
@@ -218,18 +196,30 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     def _names_pixels(self) -> bool:
         return self.image is not None and self.image.nodes == "pixels"
 
-    def _some_pixels(
-        self, graphs: Sequence[FeatureGraph], names: Sequence[Any]
-    ) -> tuple[list[FeatureGraph], list[Any]]:
-        """Of each image as many, and the same ones in all folds of about as many images."""
-        most = max(PIXELS >> (len(graphs) - 1).bit_length(), 1)
-        found, kept = [], []
-        for graph, y in zip(graphs, names, strict=True):
-            T, rng = graph.n_samples, np.random.default_rng(self.random_state)
-            which = np.sort(rng.choice(T, min(T, most), replace=False))
-            found.append(graph.at(which))
-            kept.append(np.asarray(y)[which])
-        return found, kept
+    def _some_pixels(self, graph: FeatureGraph, y: Any, most: int) -> tuple[FeatureGraph, Any]:
+        rng = np.random.default_rng(self.random_state)  # the same ones in all folds
+        which = np.sort(rng.choice(graph.n_samples, min(graph.n_samples, most), replace=False))
+        return graph.at(which), np.asarray(y)[which]
+
+
+def best_threshold(
+    probabilities: list[Floats], regions: States, graphs: Sequence[FeatureGraph]
+) -> float:
+    """The best one by the nodes that have names, by how much each stands for."""
+    found = []
+    for p, code, graph in zip(probabilities, regions.codes, graphs, strict=True):
+        known = code != UNKNOWN
+        if known.any():
+            M = EquivalenceMatrix.from_labels(code[known])
+            truth = NodeLabels.of_nodes(M, graph.sizes[known])
+            inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
+            guesses = map(EquivalenceMatrix.from_labels, inside)
+            found.append([partition_loss(truth, guess) for guess in guesses])
+    losses, n = np.array(found), len(found)
+    excess = losses - losses[:, [int(losses.mean(axis=0).argmin())]]
+    error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
+    usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]
+    return float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])
 
 
 def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:

@@ -29,6 +29,7 @@ from structsvm.cli.show import figure_in
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import compare_on
 from structsvm.errors import ModelFileError, SettingsError
+from structsvm.evaluation.evaluate import margin_rates
 from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
 from structsvm.io.sniff import stem_of
@@ -39,7 +40,6 @@ from structsvm.learner.steps import read_training
 from structsvm.learner.structured import risk_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.metric import plot_gap_twice
 from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training

@@ -323,23 +323,14 @@ class Evaluation:
 
     def summary(self) -> str:
         """The mean scores of each metric, and the verdict, as printing them shows it."""
-        return str(self._short_table())
-
-    def to_frame(self, container: str = "pandas") -> Any:
-        """The numbers of the table as a data frame of pandas or polars."""
-        return self._short_table().to_frame(container)
-
-    __repr__ = summary
-
-    def _repr_html_(self) -> str:
-        return self._short_table().as_html
-
-    def _short_table(self) -> ShortTable:
         titles, n = score_titles(self), len(self.samples)
         means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
         rows = [(baseline_title(name), *(found[t] for t in titles)) for name, found in means]
         what = f"{'' if n == 1 else 'Mean scores of '}{self.verdict.words.wholes(n)}"
-        return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
+        columns = ("metric", *titles.values())
+        return str(ShortTable(what, columns, tuple(rows), (str(self.verdict),)))
+
+    __repr__ = summary
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""

@@ -77,8 +77,8 @@ class Split:
     """A sentence that says what is answered by holding these out, and what is not."""
     pieces: Sequence[tuple[int, Ints]] = ()
     """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
-    whole: tuple[TrainingSet, Ints] | None = None
-    """All samples, and which of them are held out, (M,), where all can be learned from at once."""
+    whole: tuple[TrainingSet, Sequence[Ints]] | None = None
+    """All samples, and which of them each fold holds out, if all can be learned from at once."""
 
     def __len__(self) -> int:
         return len(self.training)
@@ -160,8 +160,9 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
     fold, apart, numbers = fold[full], apart[full], numbers[full]
     in_memory = not data.is_deferred or even_part(data, archive.GATHERED).size == N
-    whole = (data.told_apart, which) if in_memory and data.weights.all() else None
-    return Split(data.at(which), fold, apart, training, called, numbers, whole=whole)
+    whole = data.told_apart, [which[fold == k] for k in range(len(training))]
+    at_once = whole if in_memory and data.weights.all() else None
+    return Split(data.at(which), fold, apart, training, called, numbers, whole=at_once)
 
 
 def _held_out(
@@ -397,12 +398,12 @@ def _without(
     """The training set of some recordings in which a state has no labels."""
     assert data.given is not None
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
-    given, labels = [], []
-    for i in which.tolist():
-        values = label_values(data.given[i]).astype(object)
-        values[names[i] == state] = None
-        constraint = PartialLabels(values).constraint(values.size, contiguous=True)
-        known = Known(values.size, constraint, None, contiguous=True)
-        given.append(values)
-        labels.append(known if (names[i] == state).any() else data.labels[i])
-    return replace(data.at(which), given=given, labels=labels)
+    rest = data.at(which)
+    given, labels = [*(rest.given or ())], [*rest.labels]
+    for k, i in enumerate(which.tolist()):
+        hidden = names[i] == state
+        if hidden.any():
+            given[k] = y = np.where(hidden, None, label_values(data.given[i]).astype(object))
+            constraint = PartialLabels(y).constraint(y.size, contiguous=True)
+            labels[k] = Known(y.size, constraint, None, contiguous=True)
+    return replace(rest, given=given, labels=labels)

@@ -123,22 +123,6 @@ def once_each(values: Floats, units: Ints, weights: Floats) -> Floats:
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-def standard_error(
-    differences: Floats, units: Ints, weights: Floats | None = None, draws: int = 1
-) -> float:
-    """Standard error of the mean when only different units are independent; NaN for a single one.
-
-    The mean over several draws of the same units is taken to be no more certain than that of one.
-    """
-    weights = np.ones(differences.size) if weights is None else weights
-    deviations = weights * (differences - np.average(differences, weights=weights))
-    sums = np.bincount(units, weights=deviations)
-    G = np.unique(units[weights > 0]).size
-    return (
-        float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum()) if G > 1 else np.nan
-    )
-
-
 def chosen(losses: Floats, units: Ints, names: Sequence[str], weights: Floats | None = None) -> int:
     """Index of the candidate to take, given losses on held-out samples, (N, n_candidates).
 
@@ -199,7 +183,7 @@ class Contrast:
         """
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
-        se, freedom = _spread(differences, units, weights, draws)
+        se, freedom = standard_error(differences, units, weights, draws)
         se *= float(np.sqrt(inflation))
         G = np.unique(units[weights > 0]).size // draws
         half = np.inf
@@ -261,8 +245,14 @@ def _wins(differences: Floats | Ints) -> tuple[int, int]:
     return int((differences > TINY).sum()), int((differences < -TINY).sum())
 
 
-def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tuple[float, float]:
-    """Standard error of the mean, and the degrees of freedom of its interval."""
+def standard_error(
+    differences: Floats, units: Ints, weights: Floats, draws: int = 1
+) -> tuple[float, float]:
+    """That of the mean when only different units are independent, and its degrees of freedom.
+
+    NaN for a single unit. The mean over several draws of the same units is taken to be no more
+    certain than that of one.
+    """
     mean, total = np.average(differences, weights=weights), weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total
     shares = np.bincount(units, weights=weights) / total

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,13 @@ from structsvm.errors import (
 from structsvm.features import RecordingTransformer
 from structsvm.learner.columns import Fitted
 from structsvm.learner.form import Form
-from structsvm.learner.steps import labels_of
+from structsvm.learner.steps import (
+    as_measured,
+    decode_with,
+    labels_of,
+    names_of_items,
+    segment_table,
+)
 from structsvm.learner.training_set import (
     CLUSTERS,
     ROWS,
@@ -283,3 +290,61 @@ def partitions_with(
     """Partitions by a baseline of a learner that is no metric."""
     own, problem = learner.baselines_[baseline], learner.problem_
     return partitions_of(labels_by(own, baseline, problem, measured, n_clusters), problem)
+
+
+# ---- the best candidate of a search if it is no learned metric, as an estimator
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenBaseline:
+    """The untrained metric or a classifier that partitions as a learner does."""
+
+    learner: Fitted
+    """The best learned metric, with its baselines."""
+    name: str
+    metric: MetricBaseline | None = None
+    """None for what is no metric."""
+
+    def predict(self, X: Any, n_clusters: Counts = None) -> Any:
+        problem = self.learner.problem_
+        return self._answer(X, lambda xs: labels_of(problem, self._found(xs, n_clusters), xs))
+
+    def predict_partitions(self, X: Any, n_clusters: Counts = None) -> Any:
+        return self._answer(X, lambda xs: self._found(xs, n_clusters))
+
+    def predict_breakpoints(self, X: Any, n_clusters: Counts = None) -> Any:
+        return self._answer(X, lambda xs: [M.breakpoints for M in self._found(xs, n_clusters)])
+
+    def predict_states(self, X: Any, n_clusters: Counts = None) -> Any:
+        named = partial(self._named, n_clusters, "predict_states", names_of_items)
+        return self._answer(X, named)
+
+    def predict_segments(self, X: Any, n_clusters: Counts = None) -> Any:
+        named = partial(self._named, n_clusters, "predict_segments", segment_table)
+        return self._answer(X, named)
+
+    def _answer(self, X: Any, answer: Callable[[list[Sample]], list[Any]]) -> Any:
+        """Answer in the form in which samples come."""
+        form = Form.given_to(self.learner, X)
+        return form.answer(answer(as_measured(self.learner, form.samples)))
+
+    def _found(self, samples: list[Sample], n_clusters: Counts) -> list[EquivalenceMatrix]:
+        if self.metric is None:
+            return partitions_with(self.learner, self.name, samples, n_clusters)
+        return decode_with(self.learner, self.metric, self.metric.inputs(samples), n_clusters)
+
+    def _named(
+        self, n_clusters: Counts, method: str, name: Callable[..., Any], samples: list[Sample]
+    ) -> list[Any]:
+        """Names by the classifier, or by scores of the metric."""
+        learner, own = self.learner, self.learner.baselines_.get(self.name)
+        if hasattr(own, method):
+            return list(ask(own, method, samples, n_clusters))
+        seen, states = learner.inputs_(samples), learner.classes_
+        if states is None:
+            raise SettingsError(
+                f"{self.name} knows no names of states, nor does the learned metric: use "
+                "predict, or candidates that see StateScores"
+            )
+        partitions = self._found(samples, n_clusters)
+        return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]

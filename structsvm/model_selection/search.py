@@ -4,57 +4,60 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from os import PathLike
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.blind import blind_baselines
 from structsvm.baselines.metrics import NAMES
-from structsvm.data.sample import Sample
-from structsvm.data.samples import Counts
-from structsvm.errors import DataWarning, SettingsError, VerdictWarning, warn
-from structsvm.evaluation.splits import SPLITS, split_samples
+from structsvm.errors import DataWarning, LearningError, SettingsError, VerdictWarning, warn
+from structsvm.evaluation.splits import SPLITS, Split, split_samples
+from structsvm.evaluation.verdict import (
+    LEARNED,
+    NOTES,
+    Verdict,
+    baseline_in_words,
+    chosen,
+    standard_error,
+)
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
+    ChosenBaseline,
     MetricBaseline,
     candidates_of,
     chosen_baselines,
     fit_baselines,
-    partitions_with,
     which_baselines,
 )
 from structsvm.learner.fitting import ProblemParameters, Settings, problem_from
-from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner, recording_tags
-from structsvm.learner.steps import (
-    Rules,
-    as_measured,
-    decode_with,
-    labels_of,
-    names_of_items,
-    segment_table,
-)
-from structsvm.learner.training_set import ROWS, Inputs, TrainingSet, ask
-from structsvm.model_selection.held_out import HeldOut
+from structsvm.learner.training_set import ROWS, Inputs, TrainingSet
 from structsvm.model_selection.trials import (
     FEWEST_INNER,
     SEEING,
     Clock,
+    Fold,
     SavedTrials,
+    Trial,
     candidate_metric,
     cross_fitted,
+    in_folds,
+    tasks_of,
+    trials_of,
+    try_baseline,
 )
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import (
-    LEARNED,
+    LEARNED_METRICS,
+    Baseline,
     Candidate,
     PartitionProblem,
     named_candidate,
@@ -62,7 +65,8 @@ from structsvm.partitions.problem import (
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.storage.codec import fingerprint
-from structsvm.support.checks import check_n_jobs, refuse_unlisted
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import check_n_jobs, refuse_unless, refuse_unlisted
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 
 __all__ = ["MetricLearnerCV"]
@@ -72,6 +76,16 @@ WHOLE = "tables"
 REUSED_FROM = 3
 """Folds of the choice from which on they serve the features of the final metric too. Measured on
 people held out from har_spsw: the loss of three is 0.016 +- 0.025 above that of five of its own."""
+
+
+def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same method of the best estimator."""
+
+    @wraps(method)
+    def answered(self: MetricLearnerCV, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._best, method.__name__)(*args, **kwargs)
+
+    return answered
 
 
 class MetricLearnerCV(ProblemParameters):
@@ -99,10 +113,6 @@ class MetricLearnerCV(ProblemParameters):
         What is held out: whole samples; groups of rows of the known clusters of tables, or all rows
         of some clusters, for which one table is enough; or whole recordings while one of their
         named states is unlabelled in the others.
-    n_clusters : {None, "true"}
-        Whether the verdict is about as many clusters as the calibrated price gives, or as the
-        labels have. Candidates are chosen by the mean loss of both, which is less noisy, or with
-        the number of the labels if the problem takes it for known.
     choose_from : {"metrics", "all"}
         Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
         may be the untrained metric or a classifier.
@@ -144,9 +154,11 @@ class MetricLearnerCV(ProblemParameters):
 
     Notes
     -----
-    The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
-    choosing among many values of ``lam`` does not bias them. Groups, or else recordings, are taken
-    to be independent.
+    Candidates are chosen by the mean loss of as many clusters as the calibrated price gives and as
+    the labels have, which is less noisy than either, or with the number of the labels if the
+    problem takes it for known. The losses behind ``verdict_`` are those of the candidate that the
+    *other* folds choose, so that choosing among many values of ``lam`` does not bias them. Groups,
+    or else recordings, are taken to be independent.
 
     Examples
     --------
@@ -170,7 +182,6 @@ class MetricLearnerCV(ProblemParameters):
         *,
         cv: Any = None,
         split: str | None = None,
-        n_clusters: str | None = None,
         choose_from: str = "metrics",
         n_jobs: int | None = None,
         max_seconds: float | None = None,
@@ -183,18 +194,13 @@ class MetricLearnerCV(ProblemParameters):
         random_state: int | None = None,
     ) -> None:
         self.problem = problem
-        self.candidates = candidates
-        self.lams = lams
-        self.cv = cv
-        self.split = split
-        self.n_clusters = n_clusters
+        self.candidates, self.lams = candidates, lams
+        self.cv, self.split = cv, split
         self.choose_from = choose_from
-        self.n_jobs = n_jobs
-        self.max_seconds = max_seconds
+        self.n_jobs, self.max_seconds = n_jobs, max_seconds
         self.regularizer = regularizer
         self.features = features
-        self.standardize = standardize
-        self.whiten = whiten
+        self.standardize, self.whiten = standardize, whiten
         self.solver = solver
         self.constraints = constraints
         self.random_state = random_state
@@ -260,7 +266,6 @@ class MetricLearnerCV(ProblemParameters):
     def _choose(
         self, data: TrainingSet, clock: Clock, resume: str | PathLike[str] | None
     ) -> MetricLearner:
-        refuse_unlisted("n_clusters", self.n_clusters, (None, "true"))
         refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
         candidates = self._menu(data)
         for candidate in (Candidate("full"), *candidates):
@@ -270,56 +275,32 @@ class MetricLearnerCV(ProblemParameters):
         if resume is not None:
             about = (problem_name(data.problem), list(data.item_labels or data.truths), split.fold)
             saved = SavedTrials(resume, fingerprint((*about, [x.data for x in data.samples])))
-        held_out = HeldOut.run(
-            partial(self._settings, of_rows=self.split == ROWS),
-            candidates,
-            split,
-            with_counts=self.n_clusters == "true",
-            clock=clock,
-            saved=saved,
-        )
-        learned = held_out.best_learned
-        for name, why in held_out.refused.items():
+        metrics = [c for c in candidates if c.estimator is None]
+        settings = {c: self._settings(c, self.split == ROWS) for c in metrics}
+        found = HeldOut.of(split, candidates, settings, clock, saved)
+        learned = found.best_learned
+        trials = [(c.name, trial) for c, of_each in found.tried.items() for trial in of_each]
+        failed = {name: trial.failure for name, trial in reversed(trials) if trial.refused}
+        for name, why in failed.items():
             warn(f"{name} is not compared: {why}", DataWarning)
-        self.verdict_, self.best_candidate_ = held_out.verdict, held_out.best.name
+        self.verdict_, self.best_candidate_ = found.verdict, found.best.name
         self.best_learned_, self.best_lam_ = learned.name, learned.lam
-        self.candidates_, self.fold_ = held_out.candidates, split.fold
+        self.candidates_, self.fold_ = [*found.tried], split.fold
         self.untried_: dict[str, float] = {}
-        for candidate, seconds in held_out.untried.items():
+        for candidate, seconds in found.untried.items():
             self.untried_[candidate.name] = self.untried_.get(candidate.name, 0.0) + seconds
-        self.losses_, self.criterion_ = held_out.losses, held_out.criterion
-        self.cv_results_ = held_out.table()
-        self._models = held_out.models
+        self.losses_, self.criterion_ = found.losses, found.criterion
+        self.cv_results_, self._models = found.table(), found.models
         self.__dict__.pop("best_estimator_", None)  # of another choice
         return MetricLearner(**self._parameters(learned))
 
-    def predict(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples with ``best_estimator_``: a label vector (T_i,) for each."""
-        return self._best.predict(X, n_clusters, **rules)
-
-    def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Segment recordings: sorted segment ends for each, the last being T_i."""
-        return self._best.predict_breakpoints(X, n_clusters, **rules)
-
-    def predict_partitions(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
-        return self._best.predict_partitions(X, n_clusters, **rules)
-
-    def predict_states(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Partition samples and name the parts: the name of a state for each item, (T_i,)."""
-        return self._best.predict_states(X, n_clusters, **rules)
-
-    def predict_segments(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
-        """Segment recordings and name the segments: a table for each."""
-        return self._best.predict_segments(X, n_clusters, **rules)
-
-    def transform(self, X: Any) -> Any:
-        """Map samples into the space of the learned metric."""
-        return self._best.transform(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the mean loss, as :meth:`MetricLearner.score`."""
-        return float(self._best.score(X, y, sample_weight=sample_weight))
+    predict = _of_best(MetricLearner.predict)
+    predict_breakpoints = _of_best(MetricLearner.predict_breakpoints)
+    predict_partitions = _of_best(MetricLearner.predict_partitions)
+    predict_states = _of_best(MetricLearner.predict_states)
+    predict_segments = _of_best(MetricLearner.predict_segments)
+    transform = _of_best(MetricLearner.transform)
+    score = _of_best(MetricLearner.score)
 
     @property
     def n_features_in_(self) -> int:
@@ -342,8 +323,7 @@ class MetricLearnerCV(ProblemParameters):
     def _clock(self) -> Clock:
         check_n_jobs(self.n_jobs)
         seconds = math.inf if self.max_seconds is None else self.max_seconds
-        if not seconds >= 0:
-            raise SettingsError(f"max_seconds must be a number >= 0, got {seconds!r}")
+        refuse_unless(seconds >= 0, "max_seconds", "a number >= 0", seconds)
         return Clock(time.monotonic() + seconds, self.n_jobs)
 
     def _menu(self, data: TrainingSet) -> list[Candidate]:
@@ -375,13 +355,6 @@ class MetricLearnerCV(ProblemParameters):
             return replace(settings, standardize="training")
         return settings
 
-    def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
-        """The samples with the folds of the choice for groups, whose classifiers are known."""
-        known = len(self.fold_) == len(data)  # not of what is labelled in part
-        if self.split is not None or not known or len(np.unique(self.fold_)) < fewest:
-            return data
-        return replace(data, groups=self.fold_.tolist())
-
     def _learn(
         self,
         learner: MetricLearner,
@@ -398,6 +371,7 @@ class MetricLearnerCV(ProblemParameters):
         asked = {b.name: b for b in others if b.name not in self.untried_} | chosen
         asked = {name: one for name, one in asked.items() if name not in self._models}
         learned = 0.5 if asked else 1.0
+        fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole samples
 
         def keep(learner: MetricLearner) -> None:
             self.best_estimator_ = self.best_learner_ = learner
@@ -406,11 +380,11 @@ class MetricLearnerCV(ProblemParameters):
 
         with share("the choice", 0.0, learned):
             fit = partial(learner.fit, baselines=tuned, when_learned=keep)
-            cross_fitted(fit, self._folded(data, REUSED_FROM), data)
+            cross_fitted(fit, in_folds(data, fold, REUSED_FROM), data)
         if learner.interrupted_:
             raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
         learner._compare_with(self._models)
-        folded = self._folded(data, FEWEST_INNER + 1).counted()
+        folded = in_folds(data, fold, FEWEST_INNER + 1).counted()
         named = not isinstance(which, str)
         with share("baselines", learned, 1.0):
             for one in stage("classifiers", sorted(asked.values(), key=lambda one: one.cost)):
@@ -426,14 +400,193 @@ class MetricLearnerCV(ProblemParameters):
 
     def _as_estimator(self, best: Candidate, learner: MetricLearner, data: TrainingSet) -> Any:
         """The best candidate if it is not learned."""
-        if best.tuned is None:
-            return ChosenBaseline(learner, best.name)
-        settings = self._settings(best)
-        if not best.settings and settings.features is learner.features:
-            return ChosenBaseline(learner, best.name, learner.baselines_[best.tuned])
-        inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
-        metric = MetricBaseline.of(candidate_metric(best, seen.parts), learner.problem_, inputs)
+        metric = None
+        if best.tuned is not None:
+            settings = self._settings(best)
+            if not best.settings and settings.features is learner.features:
+                metric = learner.baselines_[best.tuned]
+            else:
+                inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
+                found = candidate_metric(best, seen.parts)
+                metric = MetricBaseline.of(found, learner.problem_, inputs)
         return ChosenBaseline(learner, best.name, metric)
+
+
+# ---- how every candidate did on the recordings it was not tuned on
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Losses of all candidates on all recordings, each held out once."""
+
+    split: Split
+    tried: Mapping[Candidate, Sequence[Trial]]
+    """A trial in each fold of each candidate, in the order of preference."""
+    losses: Floats
+    """Losses that the verdict compares, (N, n_candidates); NaN where a candidate failed."""
+    criterion: Floats
+    """Losses that candidates are chosen by, (N, n_candidates)."""
+    accuracy: Floats
+    """The share of items that are named right, (N, n_candidates); NaN where none is named."""
+    blind: Mapping[str, Floats]
+    """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
+    untried: Mapping[Candidate, float]
+    """Candidates for which there was no time, and the seconds that each would take."""
+    models: Mapping[str, Any]
+    """Estimators that were learned from all samples meanwhile, by the name of the candidate."""
+
+    @classmethod
+    def of(
+        cls,
+        split: Split,
+        candidates: Sequence[Candidate],
+        settings: Mapping[Candidate, Settings],
+        clock: Clock,
+        saved: SavedTrials | None,
+    ) -> HeldOut:
+        """Try every candidate on every fold, as long as there is time."""
+        folds = []
+        for k, data in enumerate(split.training):
+            train = folded = data.counted()
+            others = split.train(k)
+            if split.shares is None and others.size == len(data):
+                folded = in_folds(train, split.fold[others[data.weights > 0]], FEWEST_INNER)
+            folds.append(Fold(k, train, split.test_set(k), folded))
+        tasks = tasks_of(settings, candidates, split.whole)
+        found, untried, models = trials_of(tasks, folds, clock, saved)
+        tried = {c: found[c] for c in candidates if c in found}
+        N, traits = len(split.held_out), split.held_out.problem.traits
+        both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
+        judged = int(traits.given_k)
+        blind = blind_baselines(traits.contiguous)
+        of_blind = {name: np.empty(N) for name in blind}
+        for k, fold in enumerate(folds):
+            test = split.test(k)
+            for j, trials in enumerate(tried.values()):
+                both[test, j], accuracy[test, j] = trials[k].losses, trials[k].accuracy
+            for name, one in blind.items():
+                (trial,) = try_baseline(Baseline(name, one), fold)
+                of_blind[name][test] = trial.losses[:, judged]
+        criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
+        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried, models)
+
+    @property
+    def _learned_criterion(self) -> Floats:
+        """The criterion, NaN for candidates that are not learned or failed in a fold."""
+        learned = np.array([c.is_learned for c in self.tried])
+        usable = ~np.isnan(self.criterion).any(axis=0)
+        return np.where(learned & usable, self.criterion, np.nan)
+
+    def _chosen(self, losses: Floats, which: Ints) -> int:
+        """The candidate to take, by the losses of some recordings."""
+        units = np.unique(self.split.units[which], return_inverse=True)[1]
+        names = [c.name for c in self.tried]
+        return chosen(losses[which], units, names, self.split.held_out.weights[which])
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate that is chosen."""
+        return [*self.tried][self._chosen(self.criterion, np.arange(len(self.losses)))]
+
+    @property
+    def best_learned(self) -> Candidate:
+        """The candidate that is chosen from the learned ones."""
+        eligible = self._learned_criterion
+        if np.isnan(eligible).any(axis=0).all():
+            failures = [t.failure for trials in self.tried.values() for t in trials if t.failure]
+            raise LearningError(
+                f"no learned candidate gave a metric in each of the {len(self.split)} folds; the "
+                f"last one: {failures[-1]}"
+            )
+        return [*self.tried][self._chosen(eligible, np.arange(len(eligible)))]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the candidate that the other folds choose for each recording."""
+        eligible, split, data = self._learned_criterion, self.split, self.split.held_out
+        honest = np.empty(len(eligible))
+        for k in range(len(split)):
+            held_out = split.test(k)
+            honest[held_out] = self.losses[held_out, self._chosen(eligible, split.train(k))]
+        others = [(j, c) for j, c in enumerate(self.tried) if not c.is_learned]
+        classifiers = [*(c.name for _, c in others if c.estimator is not None), *self.blind]
+        return Verdict.of(
+            {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
+            split.units,
+            split.numbers,
+            classifiers,
+            grouped=data.groups is not None,
+            weights=data.weights,
+            draws=split.draws,
+            inflation=self._inflation,
+            cross_validated=True,
+            best=self.best.name,
+            words=split.words,
+            measure=data.problem.comparison.measure(data.truths[0]),
+            limit=data.problem.comparison.limit(data.truths),
+            question=split.question,
+            naming=self._naming,
+        )
+
+    @property
+    def _inflation(self) -> float:
+        """Variance of the mean over folds, in units of that of independent differences.
+
+        Folds share what is learned from (Nadeau and Bengio, 2003): ``1/J + n_test / n_train`` in
+        place of ``1/J`` for J folds, of which each holds a share p of the units out.
+        """
+        split = self.split
+        held_out = [np.unique(split.units[split.test(k)]).size for k in range(len(split))]
+        n_units = np.unique(split.units).size
+        p = split.draws * float(np.mean(held_out)) / n_units
+        return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
+
+    @property
+    def _naming(self) -> str:
+        """A sentence that says which candidate names best; "" if none names states."""
+        shares = np.average(self.accuracy, axis=0, weights=self.split.held_out.weights)
+        if np.isnan(shares).all():
+            return ""
+        best = int(np.nanargmax(shares))
+        method, item = baseline_in_words([*self.tried][best].name), self.split.words.item
+        return NOTES["names"].format(method=method, share=shares[best], item=item)
+
+    def table(self) -> dict[str, list[Any]]:
+        """A row for each candidate, in columns; gains are over the untrained metric, paired."""
+        losses, split, weights = self.losses, self.split, self.split.held_out.weights
+        names, trials = [c.name for c in self.tried], self.tried.values()
+        gains = losses[:, [names.index("untrained")]] - losses
+
+        def spread(values: Floats) -> list[float]:
+            columns = values.T
+            return [standard_error(one, split.units, weights, split.draws)[0] for one in columns]
+
+        table: dict[str, list[Any]] = {
+            "candidate": names,
+            "lam": [c.lam for c in self.tried],
+            "mean_loss": _means(losses, weights),
+            "se_loss": spread(losses),
+            "mean_criterion": _means(self.criterion, weights),
+            "mean_accuracy": _means(self.accuracy, weights),
+            "mean_gain": _means(gains, weights),
+            "se_gain": spread(gains),
+            "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in trials],
+            "mean_oracle_calls": [float(np.mean([t.oracle_calls for t in row])) for row in trials],
+            "converged": [all(t.converged for t in row) for row in trials],
+            "failure": [next((t.failure for t in row if t.failure), "") for row in trials],
+        }
+        for k in range(len(split)):
+            here = split.test(k)
+            table[f"split{k}_loss"] = _means(losses[here], weights[here])
+        return table
+
+
+def _means(losses: Floats, weights: Floats) -> list[float]:
+    """Weighted mean of each column; NaN where nothing has any weight."""
+    if not weights.any():
+        return [np.nan] * losses.shape[1]
+    means: list[float] = np.average(losses, axis=0, weights=weights).tolist()
+    return means
 
 
 # ---- the candidates to choose from, in the order of preference
@@ -443,16 +596,16 @@ def menu(
     candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
 ) -> list[Candidate]:
     """The candidates in the order of preference, learned ones once for each strength."""
-    by_name = {name: named_candidate(name) for name in sorted({*LEARNED, *NAMES})}
+    by_name = {name: named_candidate(name) for name in (*LEARNED_METRICS, *NAMES)}
     by_name |= {candidate.name: candidate for candidate in known}
     names: list[str] = []
     order: list[Candidate] = []
     for c in dict.fromkeys(candidates):
-        if isinstance(c, str) and c not in by_name:
+        candidate = by_name.get(c) if isinstance(c, str) else c
+        if candidate is None:
             raise SettingsError(
                 f"there is no candidate {c!r} for these data; there are {', '.join(by_name)}"
             )
-        candidate = by_name[c] if isinstance(c, str) else c
         if candidate.name in names:
             raise SettingsError(
                 f"two candidates are called {candidate.name!r}: give each its own name"
@@ -470,64 +623,3 @@ def menu(
             f"that is learned, such as 'diagonal' or 'full', with lams, got {tuple(names)!r}"
         )
     return order
-
-
-# ---- the best candidate of a search if it is no learned metric, as an estimator
-
-
-@dataclass(frozen=True, eq=False)
-class ChosenBaseline:
-    """The untrained metric or a classifier that partitions as a learner does."""
-
-    learner: MetricLearner
-    """The best learned metric, with its baselines."""
-    name: str
-    metric: MetricBaseline | None = None
-    """None for what is no metric."""
-
-    def predict(self, X: Any, n_clusters: Counts = None) -> Any:
-        """Partition samples: a label vector (T_i,) for each."""
-        problem = self.learner.problem_
-        return self._answer(X, n_clusters, lambda found, xs: list(labels_of(problem, found, xs)))
-
-    def predict_partitions(self, X: Any, n_clusters: Counts = None) -> Any:
-        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
-        return self._answer(X, n_clusters, lambda found, _: found)
-
-    def predict_breakpoints(self, X: Any, n_clusters: Counts = None) -> Any:
-        """Segment recordings: sorted segment ends for each, the last being T_i."""
-        return self._answer(X, n_clusters, lambda found, _: [M.breakpoints for M in found])
-
-    def predict_states(self, X: Any, n_clusters: Counts = None) -> Any:
-        """The name of a state for each item, by the classifier, or by scores of the metric."""
-        return self._named(X, n_clusters, "predict_states", names_of_items)
-
-    def predict_segments(self, X: Any, n_clusters: Counts = None) -> Any:
-        """Segment recordings and name the segments: a table for each."""
-        return self._named(X, n_clusters, "predict_segments", segment_table)
-
-    def _answer(self, X: Any, n_clusters: Counts, answer: Callable[..., list[Any]]) -> Any:
-        """Partition samples, and answer in the form in which they come."""
-        learner, form = self.learner, Form.given_to(self.learner, X)
-        samples = as_measured(learner, form.samples)
-        if self.metric is None:
-            found = partitions_with(learner, self.name, samples, n_clusters)
-        else:
-            found = decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
-        return form.answer(answer(found, samples))
-
-    def _named(self, X: Any, n_clusters: Counts, method: str, name: Callable[..., Any]) -> Any:
-        learner, own = self.learner, self.learner.baselines_.get(self.name)
-
-        def named(partitions: list[EquivalenceMatrix], samples: list[Sample]) -> list[Any]:
-            if hasattr(own, method):
-                return list(ask(own, method, samples, n_clusters))
-            seen, states = learner.inputs_(samples), learner.classes_
-            if states is None:
-                raise SettingsError(
-                    f"{self.name} knows no names of states, nor does the learned metric: use "
-                    "predict, or candidates that see StateScores"
-                )
-            return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]
-
-        return self._answer(X, n_clusters, named)

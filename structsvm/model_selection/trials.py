@@ -112,9 +112,8 @@ class Fold:
     number: int
     train: TrainingSet
     test: TrainingSet
-    aligned: TrainingSet | None = None
-    """What is tuned on with the other folds for groups, if there are enough of them: what is
-    cross-fitted on it again then learns from the same recordings as in other folds."""
+    folded: TrainingSet
+    """What is tuned on, :func:`in_folds`."""
     untrained: dict[Any, Metric] = field(default_factory=dict)
     """By what metrics see, once in a process."""
 
@@ -148,9 +147,6 @@ class Fold:
             return np.nan
         return np.array(list(map(share_right, self.names, self.test.truths, found)))
 
-    def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
-        return cross_fitted(fit, self.aligned or self.train, self.train)
-
     def trial_of(
         self,
         metric: Metric,
@@ -172,6 +168,16 @@ class Fold:
         """The trial of a candidate that failed after it was tried from ``start``."""
         nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
         return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+
+
+def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
+    """Samples with the folds of the choice for groups, if each is in one and these are enough.
+
+    What is cross-fitted on them again then learns from the same recordings as in other folds.
+    """
+    if fold.size != len(data) or fold.min() < 0 or np.unique(fold).size < fewest:
+        return data
+    return replace(data, groups=fold.tolist())
 
 
 def cross_fitted(
@@ -401,7 +407,7 @@ def _metrics_in(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
     try:
         with without_warnings(DataWarning):
             fit = partial(Inputs.fit, settings.features, settings.standardize)
-            inputs, train = fold.cross_fitted(fit)
+            inputs, train = cross_fitted(fit, fold.folded, fold.train)
             seen = inputs(fold.test.samples), inputs.states
             train = train.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
@@ -477,7 +483,7 @@ def try_baseline(baseline: Baseline, fold: Fold) -> list[Trial]:
     problem, samples = fold.test.problem, fold.test.samples
     try:
         with without_warnings(DataWarning):
-            model = fold.cross_fitted(partial(fit_baseline, baseline))
+            model = cross_fitted(partial(fit_baseline, baseline), fold.folded, fold.train)
         seconds = time.perf_counter() - start
         labels = [
             labels_by(model, baseline.name, problem, samples, asked)
@@ -499,8 +505,8 @@ def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tri
     fold_of = np.full(len(data), -1)
     for k, which in enumerate(held_out):
         fold_of[which] = k
-    if baseline.estimator.n_folds is not None and fold_of.min() == 0 and len(folds) > FEWEST_INNER:
-        data = replace(data, groups=fold_of.tolist())  # others learn in the same folds
+    if baseline.estimator.n_folds is not None:
+        data = in_folds(data, fold_of, FEWEST_INNER + 1)
     try:
         with without_warnings(DataWarning):
             model, found = fit_cross_predict(baseline, data)

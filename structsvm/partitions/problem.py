@@ -50,7 +50,7 @@ ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
 """Baselines that do not look at samples: nothing pays that is not better than these."""
 
-LEARNED: dict[str, dict[str, Any]] = {
+LEARNED_METRICS: dict[str, dict[str, Any]] = {
     "diagonal": {"metric": "diagonal", "whiten": None},
     "full": {"metric": "full"},
 }
@@ -145,8 +145,9 @@ class Candidate:
 
 def named_candidate(name: str) -> Candidate:
     """The candidate that a name stands for in every problem: a learned metric, or a baseline."""
-    learned = name in LEARNED
-    return Candidate(name, settings=LEARNED[name]) if learned else Candidate(name, baseline=name)
+    if name in LEARNED_METRICS:
+        return Candidate(name, settings=LEARNED_METRICS[name])
+    return Candidate(name, baseline=name)
 
 
 def _is_number(found: Any, *_: Any) -> str:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
+from structsvm.evaluation.evaluate import WeightStability
 from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
-from structsvm.model_selection.stability import WeightStability
 from structsvm.plotting.style import (
     AT_UNTRAINED,
     LEARNED,
