@@ -24,13 +24,12 @@ XS, YS = arrays_and_labels(
 def task(name, seconds=0.0, cost=1.0, log=None):
     """A task of one classifier, which says that it was tried and tells how far it is."""
 
-    def work(folds):
-        (fold,) = folds
+    def work(fold):
         if log is not None:
             log.append((name, fold.number))
         for _ in stage("steps", range(max(1, round(100 * seconds)))):
             time.sleep(seconds and 0.01)
-        return [[Trial(np.full((2, 2), float(fold.number)), seconds)]], None
+        return [Trial(np.full((2, 2), float(fold.number)), seconds)]
 
     return Task([Candidate(name, baseline=Baseline(name, None, cost))], work, cost)
 

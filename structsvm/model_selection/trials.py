@@ -164,6 +164,14 @@ class Fold:
         accuracy = self.accuracy(names_in(priced, samples, states))
         return self.trial([priced, counted], seconds, accuracy=accuracy, **about)
 
+    def trial_by(
+        self, model: Any, labels: Sequence[Sequence[NDArray[Any]]], seconds: float
+    ) -> Trial:
+        """The trial of an estimator that gives these labels, without and with K given."""
+        accuracy = self.accuracy(labels[0] if names_states(model) else None)
+        guesses = [partitions_of(y, self.test.problem) for y in labels]
+        return self.trial(guesses, seconds, accuracy=accuracy)
+
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
         nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
@@ -200,7 +208,8 @@ class Task:
     """Candidates that are tried together: tuned metrics that see the same, a path, a classifier."""
 
     candidates: Sequence[Candidate]
-    work: Callable[[Sequence[Fold]], Tried]
+    work: Callable[..., Any]
+    """Trials in a fold, or in all folds, and what was learned from all."""
     cost: float = 1.0
     """As of a :class:`structsvm.partitions.Baseline`; that of metrics is about one."""
     at_once: bool = False
@@ -215,7 +224,9 @@ class Task:
         start = time.perf_counter()
         try:
             with until(end):
-                found: Tried | None = self.work(folds)
+                found: Tried | None = (
+                    self.work(folds) if self.at_once else ([self.work(one) for one in folds], None)
+                )
         except OutOfTimeError:
             found = None
         return found, time.perf_counter() - start
@@ -241,7 +252,7 @@ def tasks_of(
         if whole is not None and hasattr(own.estimator, "fit_cross_predict"):
             tasks.append(Task([c], partial(_try_at_once, own, whole), own.cost, at_once=True))
         else:
-            tasks.append(Task([c], partial(_try_classifier, own), own.cost))
+            tasks.append(Task([c], partial(try_baseline, own), own.cost))
     names = {task: [c.name for c in task.candidates] for task in tasks}
     n_folds = 1 if whole is None else len(whole[1])
     in_all = {task: task.cost * (1 if task.at_once else n_folds) for task in tasks}
@@ -397,12 +408,8 @@ class SavedTrials:
 # ---- how a task is done in a fold
 
 
-def _try_metrics(asked: Mapping[Candidate, Settings], folds: Sequence[Fold]) -> Tried:
-    return [_metrics_in(asked, fold) for fold in folds], None
-
-
-def _metrics_in(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
-    """Metrics that see the same features: those that are tuned only, and those that are learned."""
+def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
+    """Metrics that see the same: some that are tuned only, or one that is learned, with its path."""
     start, settings = time.perf_counter(), next(iter(asked.values()))
     try:
         with without_warnings(DataWarning):
@@ -418,19 +425,14 @@ def _metrics_in(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
     sees = id(settings.features), settings.standardize
     if sees not in fold.untrained:
         fold.untrained[sees] = tuned_metric("untrained", train)
-    untrained, found = fold.untrained[sees], dict[Candidate, Trial]()
-    paths: dict[str, list[Candidate]] = {}
+    untrained, found = fold.untrained[sees], []
     for c in asked:
+        if c.is_learned:
+            return _try_path([*asked.values()], train, untrained, seen, fold)
         start = time.perf_counter()
-        if c.tuned is None:
-            paths.setdefault(c.name, []).append(c)
-            continue
         metric = untrained if c.tuned == "untrained" else candidate_metric(c, train)
-        found[c] = fold.trial_of(metric, *seen, time.perf_counter() - start)
-    for path in stage("metrics", list(paths.values())):
-        trials = _try_path([asked[c] for c in path], train, untrained, seen, fold)
-        found |= zip(path, trials, strict=True)
-    return [found[c] for c in asked]
+        found.append(fold.trial_of(metric, *seen, time.perf_counter() - start))
+    return found
 
 
 def _try_path(
@@ -491,12 +493,7 @@ def try_baseline(baseline: Baseline, fold: Fold) -> list[Trial]:
         ]
     except (DataError, LearningError) as error:
         return [fold.failed(error, start)]
-    accuracy = fold.accuracy(labels[0] if names_states(model) else None)
-    return [fold.trial([partitions_of(y, problem) for y in labels], seconds, accuracy=accuracy)]
-
-
-def _try_classifier(baseline: Baseline, folds: Sequence[Fold]) -> Tried:
-    return [try_baseline(baseline, fold) for fold in folds], None
+    return [fold.trial_by(model, labels, seconds)]
 
 
 def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tried:
@@ -515,8 +512,6 @@ def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tri
     trials = []
     for fold, which in zip(folds, held_out, strict=True):
         labels = [[one[i] for i in which.tolist()] for one in found]
-        accuracy = fold.accuracy(labels[0] if names_states(model) else None)
-        guesses = [partitions_of(y, data.problem) for y in labels]
         seconds = (time.perf_counter() - start) / len(folds)
-        trials.append([fold.trial(guesses, seconds, accuracy=accuracy)])
+        trials.append([fold.trial_by(model, labels, seconds)])
     return trials, model
