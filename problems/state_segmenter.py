@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.baselines.segmenter import (
+from structsvm.baselines.frame_classifier import (
     NamedSegmenter,
     Scored,
     Stretch,

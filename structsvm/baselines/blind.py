@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.segmenter import Segmenter, losses_of, stretches_to_tune_on
+from structsvm.baselines.frame_classifier import Segmenter, losses_of, stretches_to_tune_on
 from structsvm.data.samples import Counts
 from structsvm.features.base import read_recordings
 from structsvm.features.scores import read_boundaries

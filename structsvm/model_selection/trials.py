@@ -164,9 +164,7 @@ class Fold:
         accuracy = self.accuracy(names_in(priced, samples, states))
         return self.trial([priced, counted], seconds, accuracy=accuracy, **about)
 
-    def trial_by(
-        self, model: Any, labels: Sequence[Sequence[NDArray[Any]]], seconds: float
-    ) -> Trial:
+    def trial_by(self, model: Any, labels: Sequence[Any], seconds: float) -> Trial:
         """The trial of an estimator that gives these labels, without and with K given."""
         accuracy = self.accuracy(labels[0] if names_states(model) else None)
         guesses = [partitions_of(y, self.test.problem) for y in labels]
@@ -409,7 +407,7 @@ class SavedTrials:
 
 
 def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
-    """Metrics that see the same: some that are tuned only, or one that is learned, with its path."""
+    """Metrics that see the same: those that are only tuned, or a learned one along its path."""
     start, settings = time.perf_counter(), next(iter(asked.values()))
     try:
         with without_warnings(DataWarning):
