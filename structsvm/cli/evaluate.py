@@ -26,7 +26,7 @@ from structsvm.cli.predict import check_output
 from structsvm.data.sample import Sample, contents, joined
 from structsvm.errors import DataError, printable
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.evaluation.scores import Evaluation, score_titles
+from structsvm.evaluation.scores import Evaluation, score_table
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
 from structsvm.learner.files import load_metric_learner
@@ -97,13 +97,10 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
 
 def readable(result: Evaluation) -> tuple[str, ...]:
     """The scores, each method called as ``--baseline`` calls it, states, and the verdict."""
-    titles, n = score_titles(result), len(result.samples)
-    about = f"{'' if n == 1 else 'mean scores of '}{result.verdict.words.wholes(n)}"
-    means = sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
-    rows = tuple((name, *(scores[title] for title in titles)) for name, scores in means)
-    columns = ("metric", *(title.replace(" (", "\n(") for title in titles.values()))
+    table = score_table(result, str)
+    columns = tuple(title.replace(" (", "\n(") for title in table.columns)
     states = (state_table(result),) if result.confusion else ()
-    return f"{ShortTable(about, columns, rows)}\n", *states, str(result.verdict)
+    return f"{replace(table, columns=columns)}\n", *states, str(result.verdict)
 
 
 def state_table(result: Evaluation) -> str:

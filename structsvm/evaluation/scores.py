@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -323,12 +323,7 @@ class Evaluation:
 
     def summary(self) -> str:
         """The mean scores of each metric, and the verdict, as printing them shows it."""
-        titles, n = score_titles(self), len(self.samples)
-        means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
-        rows = [(baseline_title(name), *(found[t] for t in titles)) for name, found in means]
-        what = f"{'' if n == 1 else 'Mean scores of '}{self.verdict.words.wholes(n)}"
-        columns = ("metric", *titles.values())
-        return str(ShortTable(what, columns, tuple(rows), (str(self.verdict),)))
+        return f"{score_table(self, baseline_title)}\n{self.verdict}"
 
     __repr__ = summary
 
@@ -381,6 +376,15 @@ def _of_errors(errors: Floats) -> dict[str, float | None]:
     """The median and the ninth decile; None where no change was matched."""
     found = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
     return {"time_error": found[0], "time_error_90": found[1]}
+
+
+def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTable:
+    """The mean scores of each metric or baseline, by what it is called."""
+    titles, n = score_titles(evaluation), len(evaluation.samples)
+    means = sorted(evaluation.scores.items(), key=lambda item: item[0] == LEARNED)
+    rows = tuple((called(name), *(found[t] for t in titles)) for name, found in means)
+    what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.words.wholes(n)}"
+    return ShortTable(what, ("metric", *titles.values()), rows)
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
