@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    learner = getattr(learner, "best_estimator_", learner)
+    learner = cast(MetricLearner, getattr(learner, "best_estimator_", learner))
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))

@@ -403,7 +403,8 @@ def _without(
     for k, i in enumerate(which.tolist()):
         hidden = names[i] == state
         if hidden.any():
-            given[k] = y = np.where(hidden, None, label_values(data.given[i]).astype(object))
+            given[k] = y = label_values(data.given[i]).astype(object)
+            y[hidden] = None
             constraint = PartialLabels(y).constraint(y.size, contiguous=True)
             labels[k] = Known(y.size, constraint, None, contiguous=True)
     return replace(rest, given=given, labels=labels)
