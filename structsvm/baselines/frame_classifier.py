@@ -141,9 +141,9 @@ class FrameSegmenter(Segmenter):
     def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
         """Choose the settings; usual ones where nothing is known that was held out."""
 
+    @abstractmethod
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
-        return probabilities_by(self, Xs)
+        """Probabilities at each sample of each recording."""
 
     def _seen(self, Xs: Any) -> list[Floats]:
         return probabilities_by(self, Xs)
@@ -161,6 +161,10 @@ class NamedSegmenter(FrameSegmenter):
     @abstractmethod
     def _path(self, p: Floats, K: int | None) -> Ints:
         """The best states, (T,), given the probabilities (T, C)."""
+
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
+        return probabilities_by(self, Xs)
 
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each; parameters of `predict`."""
