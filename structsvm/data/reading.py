@@ -27,7 +27,7 @@ from structsvm.data.samples import (
     is_constant,
 )
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
-from structsvm.errors import DataError, DataWarning, StructSVMError, warn
+from structsvm.errors import DataError, StructSVMError, warn
 from structsvm.parallel import spread
 from structsvm.storage.archive import read_npz
 from structsvm.storage.codec import fingerprint
@@ -143,7 +143,7 @@ def rows_in_time(X: Any, called: str) -> Rows:
     elif is_frame(X):
         name = _column_of_times(X)
         if name is not None:
-            warn(f"{called}: column {name!r} is taken for the time of the rows", DataWarning)
+            warn(f"{called}: column {name!r} is taken for the time of the rows")
         if hasattr(X, "iloc"):
             X = X if name is None else X.set_index(name)
             axis = _axis(X.index, called)
@@ -210,8 +210,7 @@ def warn_about_order(moved: Sequence[str]) -> None:
     """Warn of samples whose rows came in another order than that of time."""
     warn(
         f"the rows of {some_of(list(moved), 3)} are not in the order of time: they are sorted by "
-        "it, and samples are counted in that order",
-        DataWarning,
+        "it, and samples are counted in that order"
     )
 
 
@@ -238,8 +237,7 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
             f"the samples: {counted(len(found), 'column')} left out that rise by one step from row "
             "to row, as time and row numbers do: "
             f"{some_of([str(name) for name in found], 3)}. Name among the features what was "
-            "measured",
-            DataWarning,
+            "measured"
         )
     left = [name for name in names[0] if name not in found]
     return [x.choosing(left) if is_recording(x) else x[left] for x in samples]
@@ -273,8 +271,7 @@ def warn_about_marks(labels: Sequence[Any]) -> None:
         warn(
             f"the labels are 0 but for {n} single samples with 1, each of which is taken for a "
             "segment of its own. If a 1 marks the first sample of a new segment, give np.cumsum(y) "
-            "(labels_are='changes' where files are read)",
-            DataWarning,
+            "(labels_are='changes' where files are read)"
         )
 
 

@@ -24,7 +24,7 @@ from structsvm.data.sample import (
     of_each,
     scales,
 )
-from structsvm.errors import DataError, DataWarning, SettingsError, about, refuse, warn
+from structsvm.errors import DataError, SettingsError, about, refuse, warn
 from structsvm.support.arrays import Bools, Floats, Ints, Stack, all_within
 from structsvm.support.checks import (
     counted,
@@ -387,10 +387,7 @@ def warn_about_constant_features(
         )
     if constant.any():
         which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
-        warn(
-            f"constant in every {words.whole}, so without influence: feature {some_of(which)}",
-            DataWarning,
-        )
+        warn(f"constant in every {words.whole}, so without influence: feature {some_of(which)}")
 
 
 def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floats:

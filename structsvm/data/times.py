@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.samples import refuse_other_shape
-from structsvm.errors import DataError, DataWarning, refuse, warn, without_warnings
+from structsvm.errors import DataError, refuse, warn, without_warnings
 from structsvm.support.checks import some_of
 from structsvm.support.lazy import require
 
@@ -382,8 +382,7 @@ def warn_about_times(
         warn(
             f"{name}: {axis.text(t)!r} of {axis.name!r} is taken for {days[t]}, the "
             f"{'day' if axis.day_first else 'month'} first, though it could be the other way "
-            "round: write the year first if it is wrong",
-            DataWarning,
+            "round: write the year first if it is wrong"
         )
     for kind, usual in _usual(known).items():
         short, first = min(usual)
@@ -395,8 +394,7 @@ def warn_about_times(
             warn(
                 f"sampled at different rates: steps are {step:.4g}{unit} in {name}, by the median, "
                 f"and {low:.4g}{unit} in {there}. Every sample counts alike: resample to one step, "
-                "or the lengths of segments and the price of one mean something else in each",
-                DataWarning,
+                "or the lengths of segments and the price of one mean something else in each"
             )
     odd = []
     for name, axis in known:
@@ -407,8 +405,7 @@ def warn_about_times(
     if odd:
         warn(
             f"sampled irregularly, with steps of {some_of(odd, 3)}. Every sample counts alike: "
-            "resample to equal steps if a second should",
-            DataWarning,
+            "resample to equal steps if a second should"
         )
 
 

@@ -22,7 +22,7 @@ from structsvm.data.samples import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError, DataWarning, refuse, warn
+from structsvm.errors import DataError, refuse, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_of
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import shown
@@ -160,13 +160,12 @@ class FeatureGraph:
             warn(
                 f"{name} has {components} connected components: cutting between them costs nothing "
                 "in any metric, so they are separated first; add edges, or ask for more than "
-                f"{components} clusters",
-                DataWarning,
+                f"{components} clusters"
             )
         varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
         if T > 1 and not varies[~self.spatial].any() and not (self.spatial.all() and varies.any()):
             by = "position" if varies.any() else "the edges"
-            warn(f"{name}: all nodes look the same: the cut is one by {by} alone", DataWarning)
+            warn(f"{name}: all nodes look the same: the cut is one by {by} alone")
 
 
 def unique_edges(pairs: Ints) -> Ints:
@@ -373,7 +372,7 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
             told = f"{strangers[0]!r} has a label and is no node ({len(strangers)} in all)"
             if len(strangers) == len(y):
                 raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
-            warn(f"{told}: its label is left out", DataWarning)
+            warn(f"{told}: its label is left out")
     values = _values(y, graph)
     known = ~unlabelled(values)
     if known.all() or missing_labels(values).any():  # of which the former are read as full labels
@@ -398,8 +397,7 @@ def teaching(truths: Sequence[NodeLabels]) -> list[int]:
     if left:
         warn(
             f"all nodes of graph {left[0]} have the same label ({len(left)} such graphs): nothing "
-            "is learned from it",
-            DataWarning,
+            "is learned from it"
         )
     return kept
 

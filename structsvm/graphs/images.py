@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.data.samples import refuse_hidden
-from structsvm.errors import DataError, DataWarning, refuse, warn, without_warnings
+from structsvm.errors import DataError, refuse, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.storage import archive
 from structsvm.support.arrays import Floats, Ints
@@ -284,8 +284,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
         warn(
             f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
-            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image",
-            DataWarning,
+            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image"
         )
     sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
     planes_of = np.moveaxis(values, -1, 0)
@@ -465,7 +464,7 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     beyond = f"{greys}, 16 bits go from 0 to {MOST_GREY}: save it with 8 or 16 bits"
     refuse(DataError, (low < 0 or high > MOST_GREY, beyond), (levels == 1 and high > low, few))
     if 1 < levels <= FEW_LEVELS:
-        warn(few, DataWarning)
+        warn(few)
     return (values >> 8).astype(np.uint8)
 
 
@@ -508,8 +507,7 @@ def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
     warn(
         f"{name}: {int(rare.sum())} of its {kinds.size} values, in {doubtful.mean():.1%} of the "
         f"pixels, are those of soft edges or of losses: each is taken for the nearest of "
-        f"{int((~rare).sum())} levels",
-        DataWarning,
+        f"{int((~rare).sum())} levels"
     )
     return np.asarray(values[tuple(nearest)])
 
@@ -541,7 +539,7 @@ def _values(picture: Any, name: str, max_pixels: int | None) -> NDArray[Any]:
             archive.check_pixels(height, width, max_pixels)
             pages = getattr(opened, "n_frames", 1)
             if pages > 1 and opened.format == "TIFF":
-                warn(f"{name}: of its {pages} pages the first is read", DataWarning)
+                warn(f"{name}: of its {pages} pages the first is read")
             turned = upright(opened)  # a copy
     except (
         *(OSError, SyntaxError, ValueError),
