@@ -106,9 +106,9 @@ def test_partial_labels_are_learned_from():
     [
         {"cv": 2, "random_state": 4},
         {"cv": GroupKFold(3)},
-        {"n_clusters": "true", "standardize": "training"},
+        {"standardize": "training"},
     ],
-    ids=["shuffled", "splitter", "number of segments"],
+    ids=["shuffled", "splitter", "standardized"],
 )
 def test_folds_choice_and_verdict_are_those_in_memory(settings):
     search = MetricLearnerCV(
