@@ -99,8 +99,7 @@ def run_plot(args: Namespace) -> int:
             refuse_if(len(inputs) > 1, f"{held}: name one file")
             with inputs.named(), args.terminal.working("partitioning"):
                 _draw(learner, inputs, figure)
-    if args.terminal.as_json:
-        args.terminal.report({"figure": str(args.output)})
+    args.terminal.report({"figure": str(args.output)})
     return 0
 
 
