@@ -28,6 +28,8 @@ __all__ = ["DEFAULT_SOLVERS", "Comparison", "compare_on", "compare_solvers", "so
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")
 """The same for objectives that are not convex."""
+STOPPING = Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
+"""When solvers that are given by name stop, if nobody says."""
 ENDS = ("lower", "upper", "gap", "seconds", "oracle_calls")
 """What is told of each iteration, and of the end."""
 PRINTED = ("seconds", "oracle_calls", "iterations", "status")
@@ -172,7 +174,7 @@ def compare_on(
     SettingsError
         If a given solver does not suit the problem; this is checked first.
     """
-    stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
+    stopping = stopping or STOPPING
     convex = risk.is_convex
     asked: Any = (DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS) if solvers is None else solvers
     if not isinstance(asked, Mapping):

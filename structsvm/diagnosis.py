@@ -203,12 +203,13 @@ class Examined:
         learner: MetricLearner,
         measured: Sequence[Sample],
         ys: Any,
-        groups: Any,
-        names: Sequence[str] | None,
-        prepared: Sequence[Sample] | None,
+        groups: Any = None,
+        names: Sequence[str] | None = None,
+        prepared: Sequence[Sample] | None = None,
     ) -> None:
         N, self.words = len(measured), words_of(learner.problem_, measured)
         self.learner, self.measured, self.groups = learner, measured, groups
+        self.has_labels = ys is not None
         self.names = [str(i) for i in range(N)] if names is None else list(names)
         for what, values in (("groups", groups), ("names", names)):
             if values is not None and len(values) != N:
@@ -533,34 +534,27 @@ def diagnose(
     if Xs is None:
         if given:
             raise SettingsError(f"{given[0]} of no samples: give Xs as well")
-        return diagnose_measured(learner, None)
+        return diagnosis_of(learner)
     if is_prepared(Xs):
         raise SettingsError("give the original samples: prepared ones have lost their scale")
     form = Form.given_to(fitted, Xs)
     ys, groups = form.labels(ys), form.in_order(groups, "groups")
     names = form.names if names is None else names
-    measured = as_measured(fitted, form.samples)
-    return diagnose_measured(learner, measured, ys, groups=groups, names=names)
+    examined = Examined(fitted, as_measured(fitted, form.samples), ys, groups, names)
+    return diagnosis_of(learner, examined)
 
 
-def diagnose_measured(
-    learner: MetricLearner | MetricLearnerCV,
-    measured: Sequence[Sample] | None,
-    ys: Any = None,
-    *,
-    groups: Any = None,
-    names: Sequence[str] | None = None,
-    prepared: Sequence[Sample] | None = None,
+def diagnosis_of(
+    learner: MetricLearner | MetricLearnerCV, given: Examined | None = None
 ) -> Diagnosis:
-    """As :func:`diagnose`, of samples that ``as_measured`` has checked already."""
+    """As :func:`diagnose`, of samples that were checked already."""
     fitted: Any = getattr(learner, "best_estimator_", learner)
     checks: list[tuple[Any, Any]] = [(check, fitted) for check in OF_THE_FIT]
     if fitted is not learner:
         checks += [(check, learner) for check in OF_A_SEARCH]
-    if measured is not None:
-        given = Examined(fitted, measured, ys, groups, names, prepared)
-        checks += [(check, given) for check in OF_FEATURES]
-        checks += [(check, given) for check in OF_LABELS if ys is not None]
+    if given is not None:
+        of_samples = (*OF_FEATURES, *(OF_LABELS if given.has_labels else ()))
+        checks += [(check, given) for check in of_samples]
     found = {check.__name__.replace("_", " "): list(check(of)) for check, of in checks}
     findings = [Finding(kind, *parts) for kind, each in found.items() for parts in each]
     return Diagnosis(tuple(findings), tuple(found))

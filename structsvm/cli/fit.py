@@ -27,7 +27,7 @@ from structsvm.cli.inputs import (
 from structsvm.cli.predict import check_output
 from structsvm.cli.show import figure_in
 from structsvm.cli.usage import FIGURES
-from structsvm.compare import compare_on
+from structsvm.compare import STOPPING, compare_on
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.evaluation.evaluate import margin_rates
 from structsvm.io.files import RecordingFiles, find_recordings
@@ -43,7 +43,6 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.metric import plot_gap_twice
 from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
-from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.checks import counted
 from structsvm.support.interrupts import Interrupts
@@ -239,8 +238,7 @@ def run_compare(args: Namespace) -> int:
     if args.output is not None:
         check_output(args, args.output, FIGURES)
     learner = learner_of(args)
-    limits: dict[str, Any] = {"tol": 1e-3, "max_seconds": 60.0, "max_iter": 10_000}
-    stopping = Stopping(**limits | assigned(args, "solver"))
+    stopping = replace(STOPPING, **assigned(args, "solver"))
     inputs = read(args, learner.problem)
     with inputs.named(), args.terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample, Words
 from structsvm.data.samples import asked_counts, label_values, numbered, unknown_labels
 from structsvm.data.times import TimeAxis
-from structsvm.diagnosis import Diagnosis, diagnose_measured
+from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import SCORES, Evaluation, meanings_in_words, score_titles
@@ -77,9 +77,8 @@ class HeldOut:
     @cached_property
     def diagnosis(self) -> Diagnosis:
         found, names = self.evaluation, [row.name for row in self.evaluation.samples]
-        return diagnose_measured(
-            self.learner, found.measured, found.labels, names=names, prepared=found.prepared
-        )
+        of_samples = (found.measured, found.labels, None, names, found.prepared)
+        return diagnosis_of(self.learner, Examined(self.learner, *of_samples))
 
     @classmethod
     def of(
