@@ -238,7 +238,7 @@ def run_compare(args: Namespace) -> int:
     if args.output is not None:
         check_output(args, args.output, FIGURES)
     learner = learner_of(args)
-    stopping = replace(STOPPING, **assigned(args, "solver"))
+    stopping = replace(STOPPING, **assigned(args, "solver", vars(STOPPING), "compare"))
     inputs = read(args, learner.problem)
     with inputs.named(), args.terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)

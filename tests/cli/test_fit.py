@@ -250,6 +250,7 @@ def test_what_does_not_suit_is_left_out_and_said(run):
             "strongly convex",
         ),
         ("compare change-point train --set problem.spam=1", "has no setting 'spam'"),
+        ("compare change-point train --set solver.slack=one", "compare has no such parameter"),
         ("compare change-point train -o gaps.txt", "the name must end with one of"),
     ],
 )
