@@ -147,30 +147,21 @@ def typed_features(args: Namespace, problem: PartitionProblem) -> RecordingTrans
     """The features of ``--context``, side by side, with their settings."""
     classes = CONTEXT if problem.traits.contiguous else {}
     classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
-    stages: dict[str, RecordingTransformer] = {}
     which = f"one or more of {', '.join(classes)}"
     which = which if classes else "for recordings and images, leave it out"
     for name in args.context or ():
         strange = name not in classes
         refuse_if(strange, f"--context of {args.problem} is {which}, got {name!r}")
-        stages[name] = getattr(structsvm.features, classes[name])()
-    for setting, value in assigned(args, "features").items():
-        of, _, parameter = setting.rpartition(".")
-        having = [
-            stage
-            for name, stage in stages.items()
-            if of in ("", name) and parameter in stage.get_params(deep=False)
-        ]
-        of_which = "one of several features" if having else "none of the features"
-        refuse_if(
-            len(having) != 1,
-            f"--set features.{setting} is of {of_which}: give --context, and its name as in "
-            "features.moments.n_moments",
-        )
-        having[0].set_params(**{parameter: value})
-    if len(stages) > 1:
-        return Union(*stages.items())
-    return next(iter(stages.values()), None)
+    stages = [(name, getattr(structsvm.features, classes[name])()) for name in args.context or ()]
+    typed = assigned(args, "features")
+    if not stages:
+        refuse_if(typed, f"--set features.{next(iter(typed), '')} is of --context: give one")
+        return None
+    stage: RecordingTransformer = stages[0][1] if len(stages) == 1 else Union(*stages)
+    try:
+        return stage.set_params(**{name.replace(".", "__"): v for name, v in typed.items()})
+    except ValueError as error:
+        raise SettingsError(f"--set features: {error}") from error
 
 
 def solver_of(args: Namespace, problem: PartitionProblem) -> Solver:

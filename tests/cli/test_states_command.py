@@ -221,7 +221,7 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
         ("change-point walks --context lags,echoes", "lags, statistics, moments, scores"),
         ("change-point walks --context regions", "got 'regions'"),
         ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
-        ("change-point walks --context moments --set features.few=1", "is of none of the features"),
+        ("change-point walks --context moments --set features.few=1", "Invalid parameter 'few'"),
         ("change-point walks --set spam=1", "a learner has no such parameter, it has backend"),
         ("clustering walks/p0_0.csv --context lags", "is for recordings and images"),
         ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
