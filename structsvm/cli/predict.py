@@ -45,7 +45,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.samples import as_file, overlay
 from structsvm.storage.archive import unwritable, write_atomically
-from structsvm.support.checks import counted, csv_text, finite
+from structsvm.support.checks import counted, csv_text, finite, refuse_below
 from structsvm.support.interrupts import Interrupts
 
 PLACES = ("row", "start", "end", "start_time", "end_time")
@@ -391,35 +391,29 @@ def run_predict(args: Namespace) -> int:
 def _rules(inputs: InputData) -> Rules:
     """Which partitions were allowed on the command line."""
     args, contiguous, words = inputs.args, inputs.problem.traits.contiguous, inputs.words
-    linked = args.must_link or args.cannot_link
-    refuse_if(
-        linked and (contiguous or len(inputs) != 1),
-        "--must-link and --cannot-link name rows of one table, got "
-        f"{words.wholes(len(inputs))}: give one table at a time",
-    )
-    rules = assigned(args, "problem", ("min_length", "max_length"), "predict")
-    origin, W = inputs.items[0].origin, inputs.window
-    if linked:
+    links, several = [args.must_link or [], args.cannot_link or []], words.wholes(len(inputs))
+    origin, W, known = inputs.items[0].origin, inputs.window, None
+    rules: dict[str, Any] = assigned(args, "problem", ("min_length", "max_length"), "predict")
+    for name, value in rules.items():  # in windows, rounded to what is allowed
+        refuse_below(1, name, value)
+        rules[name] = -(-value // W) if name == "min_length" else max(value // W, 1)
+    if any(links):
+        one_table = not contiguous and len(inputs) == 1
+        rows = "--must-link and --cannot-link name rows of one table"
+        refuse_if(not one_table, f"{rows}, got {several}: give one table at a time")
         left_out: list[int] = [] if origin is None else origin.left_out.tolist()
-        for row in np.ravel([*(args.must_link or ()), *(args.cannot_link or ())]).tolist():
+        for row in np.ravel([*links[0], *links[1]]).tolist():
             missing = f"row {row} is left out, as values are missing in it: link others"
             refuse_if(row in left_out, missing)
         together, apart = (
-            [tuple((pair - np.searchsorted(left_out, pair)).tolist()) for pair in pairs or ()]
-            for pairs in (args.must_link, args.cannot_link)
+            [tuple((pair - np.searchsorted(left_out, pair)).tolist()) for pair in pairs]
+            for pairs in links
         )
-        rules["known"] = [PartialLabels(must_link=together, cannot_link=apart)]
-    refuse_if(
-        W > 1 and args.regions is not None,
-        f"--regions counts samples, and {args.model} was learned from windows of {W}: learn with "
-        "fit --set files.window=1",
-    )
-    if "min_length" in rules:  # in windows, rounded to what is allowed
-        rules["min_length"] = -(-rules["min_length"] // W)
-    if "max_length" in rules:
-        rules["max_length"] = max(rules["max_length"] // W, 1)
+        known = [PartialLabels(must_link=together, cannot_link=apart)]
     if args.regions is not None:
         refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
+        learned = f"{args.model} was learned from windows of {W}: learn with "
+        refuse_if(W > 1, f"--regions counts samples, and {learned}fit --set files.window=1")
         unlabelled = [replace(item, y=None, chunks=None) for item in inputs.items]
-        rules["known"] = replace(inputs, items=unlabelled, labels=None).partial_labels()
-    return rules  # type: ignore[return-value]
+        known = replace(inputs, items=unlabelled, labels=None).partial_labels()
+    return rules if known is None else {**rules, "known": known}  # type: ignore[return-value]
