@@ -85,7 +85,12 @@ def _messages(args: argparse.Namespace) -> Iterator[None]:
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         terminal.warn(as_typed(str(message), args))
 
-    handler: logging.Handler = _Notes(terminal)
+    def tell(record: logging.LogRecord) -> None:
+        show = terminal.warn if record.levelno >= logging.WARNING else terminal.note
+        show(record.getMessage())
+
+    handler = logging.Handler()
+    handler.emit = tell  # type: ignore[method-assign]
     log, level = logging.getLogger("structsvm.compiled"), logging.INFO
     if args.verbose:
         log, level = logger, logging.DEBUG
@@ -106,15 +111,3 @@ def _messages(args: argparse.Namespace) -> Iterator[None]:
         terminal.count_warnings()
         log.removeHandler(handler)
         log.setLevel(before)
-
-
-class _Notes(logging.Handler):
-    """Shows what is logged as notes and warnings of a command."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    def emit(self, record: logging.LogRecord) -> None:
-        show = self._terminal.warn if record.levelno >= logging.WARNING else self._terminal.note
-        show(record.getMessage())

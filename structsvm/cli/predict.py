@@ -129,20 +129,18 @@ class Answer:
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
     """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
     called = {} if label == "label" else {"state": f"{label}_predicted"}
-    edges = item.edges.tolist()
-    rows = [
-        {"segment": k, **row, "start": edges[row["start"]], "end": edges[row["end"]]}
-        for k, row in enumerate(table)
-    ]
+    edges, time, rows = item.edges.tolist(), (item.fine or item).time, []
+    for k, row in enumerate(table):
+        at = {end: edges[row[end]] for end in ("start", "end")}
+        # The end is the start of the next one.
+        texts = {} if time is None else {f"{end}_time": time.text(t) for end, t in at.items()}
+        rows.append({"segment": k, **row, **at, **texts})
     line = " ".join(str(row["end"]) for row in rows)
     if "state" in rows[0]:
         line = ", ".join(f"{row['state']} until {row['end']}" for row in rows)
-    time = (item.fine or item).time
-    if time is not None:  # the end is the start of the next one
-        called |= {f"{at}_time": f"{at}_{time.name}" for at in ("start", "end")}
-        texts = [{f"{at}_time": time.text(row[at]) for at in ("start", "end")} for row in rows]
-        rows = [row | text for row, text in zip(rows, texts, strict=True)]
-        moments = ", ".join(text["start_time"] for text in texts[1:])
+    if time is not None:
+        called |= {f"{end}_time": f"{end}_{time.name}" for end in ("start", "end")}
+        moments = ", ".join(row["start_time"] for row in rows[1:])
         line += f" ({time.name} {moments})" if moments else ""
     for column in ("margin", "rate"):
         if column in table[0] and len(table) > 1:
