@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+import structsvm.plotting
 from structsvm.cli.inputs import InputData, as_typed, read_for, refuse_if, takes_images
 from structsvm.cli.predict import check_output
 from structsvm.cli.usage import FIGURES, OF_MODELS
@@ -18,15 +19,6 @@ from structsvm.diagnosis import diagnose
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.plotting import (
-    plot_clusters,
-    plot_cut,
-    plot_gap,
-    plot_metric,
-    plot_segmentation,
-    plot_spectrum,
-    plot_weights,
-)
 from structsvm.plotting.words import described, facts
 from structsvm.storage.archive import write_atomically
 from structsvm.support.lazy import require
@@ -38,12 +30,6 @@ if TYPE_CHECKING:
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
 DPI = 150
-PLOTS: Mapping[str, Any] = {
-    "weights": plot_weights,
-    "metric": plot_metric,
-    "spectrum": plot_spectrum,
-    "gap": plot_gap,
-}
 
 
 # ---- a model in words
@@ -90,7 +76,8 @@ def run_plot(args: Namespace) -> int:
     learner = load_metric_learner(args.model)
     with figure_in(args) as figure:
         if not args.paths:
-            PLOTS[args.show or OF_MODELS[0]](learner, ax=figure.subplots())
+            draw = getattr(structsvm.plotting, f"plot_{args.show or OF_MODELS[0]}")
+            draw(learner, ax=figure.subplots())
         else:
             alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
             refuse_if(args.show, alone)
@@ -116,12 +103,12 @@ def _draw(learner: MetricLearner, inputs: InputData, figure: Figure) -> None:
     if takes_images(inputs.problem):
         if K == "true":
             K = int(np.unique(y[~unlabelled(y)]).size)
-        plot_cut(X, learner.predict([X], K)[0], ax=ax)
+        structsvm.plotting.plot_cut(X, learner.predict([X], K)[0], ax=ax)
     elif contiguous:
         about = {"times": times, "margins": args.margins}
-        plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **about)
+        structsvm.plotting.plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **about)
     else:
-        plot_clusters(learner, X, y, n_clusters=K, ax=ax)
+        structsvm.plotting.plot_clusters(learner, X, y, n_clusters=K, ax=ax)
     figure.suptitle(name, ha="left", x=0.02)
 
 
