@@ -15,25 +15,7 @@ from structsvm.evaluation.evaluate import WeightStability
 from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
-from structsvm.plotting.style import (
-    AT_UNTRAINED,
-    LEARNED,
-    LONGEST,
-    UNTRAINED,
-    legend_text,
-    line_styles,
-    new_axes,
-    plain,
-    text_color,
-    written,
-)
-from structsvm.plotting.words import (
-    eigenvalues,
-    feature_weights,
-    is_diagonal,
-    scaled_metric,
-    unit_in_words,
-)
+from structsvm.plotting import style, words
 from structsvm.solution import Solution
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unlisted
@@ -67,16 +49,16 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     >>> plot_weights(learner, n_features=3).has_data()
     True
     """
-    weights = feature_weights(learner)
+    weights = words.feature_weights(learner)
     ax, top = _with_rows(ax, weights, learner.metric_feature_names_, n_features)
-    ax.barh(range(top.size), weights[top], height=0.7, color=LEARNED)
-    ax.axvline(1.0, **AT_UNTRAINED)
+    ax.barh(range(top.size), weights[top], height=0.7, color=style.LEARNED)
+    ax.axvline(1.0, **style.AT_UNTRAINED)
     place = (1.0, top.size - 0.4)
-    ax.text(*place, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small")
+    ax.text(*place, " untrained", color=style.UNTRAINED, ha="left", va="top", fontsize="small")
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
-    ax.set_xlabel(f"weight against {unit_in_words(learner)}{more}")
+    ax.set_xlabel(f"weight against {words.unit_in_words(learner)}{more}")
     return ax
 
 
@@ -86,8 +68,8 @@ def _with_rows(
     """Axes with a row for each of the features of the largest values, and which these are."""
     refuse_below(1, "n_features", n_features)
     top = np.argsort(-values, kind="stable")[:n_features]
-    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
-    ax.set_yticks(range(top.size), written((names[j] for j in top), LONGEST))
+    ax = style.plain(style.new_axes(ax, height=0.28 * top.size + 1.1))
+    ax.set_yticks(range(top.size), style.written((names[j] for j in top), style.LONGEST))
     ax.tick_params(axis="y", length=0)
     return ax, top
 
@@ -118,12 +100,12 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     True
     """
     refuse_below(1, "n_features", n_features)
-    B, names = scaled_metric(learner), learner.metric_feature_names_
-    if is_diagonal(B):
+    B, names = words.scaled_metric(learner), learner.metric_feature_names_
+    if words.is_diagonal(B):
         return plot_weights(learner, n_features=n_features, ax=ax)
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
     shown = B[np.ix_(top, top)]
-    ax = new_axes(ax, width=6.8, height=5.6)
+    ax = style.new_axes(ax, width=6.8, height=5.6)
     largest = max(float(np.abs(shown).max(initial=0.0)), 1e-300)
     colors = require("matplotlib.colors", "plot", "plotting")
     norm = colors.SymLogNorm(largest / 30, vmin=-largest, vmax=largest)
@@ -136,7 +118,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
-        labels = written((names[j] for j in top), IN_MATRIX)
+        labels = style.written((names[j] for j in top), IN_MATRIX)
         ax.set_yticks(range(top.size), labels, fontsize=size)
         if top.size <= BOTH_SIDES:
             ax.set_xticks(range(top.size), labels, rotation=90, fontsize=size)
@@ -166,14 +148,14 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     >>> plot_spectrum(learner).has_data()
     True
     """
-    values = eigenvalues(learner)
+    values = words.eigenvalues(learner)
     places = np.arange(1, values.size + 1)
-    ax = plain(new_axes(ax, width=6.4, height=3.2))
-    ax.vlines(places, 0.0, values, color=LEARNED, linewidth=1.2)
-    ax.plot(places, values, "o", color=LEARNED, markersize=4)
-    ax.axhline(1.0, **AT_UNTRAINED)
+    ax = style.plain(style.new_axes(ax, width=6.4, height=3.2))
+    ax.vlines(places, 0.0, values, color=style.LEARNED, linewidth=1.2)
+    ax.plot(places, values, "o", color=style.LEARNED, markersize=4)
+    ax.axhline(1.0, **style.AT_UNTRAINED)
     place = (places[-1], 1.0)
-    ax.text(*place, "untrained", color=UNTRAINED, ha="right", va="bottom", fontsize="small")
+    ax.text(*place, "untrained", color=style.UNTRAINED, ha="right", va="bottom", fontsize="small")
     ax.set_xlim(0.5, values.size + 0.5)
     ax.set_ylim(bottom=0.0)
     ax.set(xlabel="direction, heaviest first", ylabel="eigenvalue")
@@ -209,9 +191,9 @@ def plot_weight_stability(
     ax, top = _with_rows(ax, stability.share, stability.features, n_features)
     P, rows, table = len(stability.features), range(top.size), stability.to_dict()
     low, high = table["low"][: top.size], table["high"][: top.size]
-    ax.hlines(rows, low, high, color=LEARNED, linewidth=5, alpha=0.35)
-    ax.plot(stability.share[top], rows, "o", color=LEARNED)
-    ax.axvline(1.0 / P, **AT_UNTRAINED)
+    ax.hlines(rows, low, high, color=style.LEARNED, linewidth=5, alpha=0.35)
+    ax.plot(stability.share[top], rows, "o", color=style.LEARNED)
+    ax.axvline(1.0 / P, **style.AT_UNTRAINED)
     ax.set_ylim(top.size - 0.4, -0.6)
     ax.set_xlim(left=0.0)
     more = "" if top.size == P else f", {top.size} of {P}"
@@ -265,13 +247,14 @@ def plot_gap(
             f"run {local[0]!r} is of an objective that is not convex and has no certified gap, "
             "others have one: draw them apart"
         )
-    styles = line_styles(solutions)
-    ax = plain(new_axes(ax, width=6.4, height=3.6))
+    styles = style.line_styles(solutions)
+    ax = style.plain(style.new_axes(ax, width=6.4, height=3.6))
     for name, solution in solutions.items():
         entries = solution.history.entries
         y = [entry.upper if local else max(entry.gap, LEAST_GAP) for entry in entries]
         x = [getattr(entry, against) for entry in entries]
-        ax.plot(x, y, label=legend_text(name), markevery=-(-len(x) // MARKS) or 1, **styles[name])
+        every = -(-len(x) // MARKS) or 1
+        ax.plot(x, y, label=style.legend_text(name), markevery=every, **styles[name])
     ax.set_xlabel(GAP_AXES[against])
     if local:
         ax.set_ylabel("objective (not convex: no gap is known)")
@@ -332,20 +315,21 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))
     names = list(dict.fromkeys(table["candidate"]))
-    styles = line_styles(names)
-    ax = plain(new_axes(ax, width=6.4, height=3.8))
+    styles = style.line_styles(names)
+    ax = style.plain(style.new_axes(ax, width=6.4, height=3.8))
     for name in names:
         mine = [row[1:] for row in rows if row[0] == name]
-        label = legend_text(baseline_in_words(name) if name != "untrained" else name)
+        label = style.legend_text(baseline_in_words(name) if name != "untrained" else name)
         if mine[0][0] is None:
-            style = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
-            ax.axhline(mine[0][1], label=label, **style)
+            look = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
+            ax.axhline(mine[0][1], label=label, **look)
             continue
         lams, losses, errors = (np.array(column, dtype=float) for column in zip(*mine, strict=True))
         bars = np.where(np.isfinite(errors), errors, 0.0)
         ax.errorbar(lams, losses, yerr=bars, label=label, capsize=3, **styles[name])
     taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
-    ax.plot(taken[0][1], taken[0][2], "o", markersize=13, fillstyle="none", color=text_color())
+    ring = {"markersize": 13, "fillstyle": "none", "color": style.text_color()}
+    ax.plot(taken[0][1], taken[0][2], "o", **ring)
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
     return ax
