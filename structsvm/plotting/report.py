@@ -31,19 +31,9 @@ from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import matched_labels
+from structsvm.plotting import words
 from structsvm.plotting.samples import as_file, cluster_names, overlay, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
-from structsvm.plotting.words import (
-    QUESTIONS,
-    eigenvalues,
-    facts,
-    heaviest_directions,
-    is_diagonal,
-    made_in_words,
-    scaled_metric,
-    spectrum_in_words,
-    unit_in_words,
-)
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite
 from structsvm.support.lazy import __version__
@@ -105,8 +95,8 @@ class HeldOut:
                 changes = [table[1:] for table in learner.predict_segments(samples, K)]
         images = _images(Form.given_to(learner, Xs).samples, found.measured)
         if not images:  # a graph may have been made of one
-            words = learner.problem_.traits.words
-            found = replace(found, verdict=replace(found.verdict, words=words))
+            terms = learner.problem_.traits.words
+            found = replace(found, verdict=replace(found.verdict, words=terms))
         return cls(learner, found, images, changes)
 
 
@@ -215,7 +205,7 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
         "sure": sure,
         "bounds": bounds,
         "drag": ARROWS if held_out.images else DRAG,
-        "made": made_in_words(learner),
+        "made": words.made_in_words(learner),
         "version": __version__,
     }
     folder = files("structsvm.plotting") / "assets"
@@ -259,19 +249,19 @@ WEIGHTS, CELLS = 20, 12  # features that are listed, and rows of the heat map
 
 
 def content(held_out: HeldOut) -> dict[str, Any]:
-    learner, evaluation, words = held_out.learner, held_out.evaluation, held_out.words
+    learner, evaluation, terms = held_out.learner, held_out.evaluation, held_out.words
     pictures = pictures_of(held_out)
     each = pictures.pop("each")
     titles, entries = score_titles(evaluation), learner.solution_.history.entries
     plain: dict[str, Any] = finite(
         {
             **pictures,
-            **asdict(words),
+            **asdict(terms),
             "scores": list(titles.items()),
             "measure": evaluation.verdict.measure,
-            "meanings": meanings_in_words(titles, words),
+            "meanings": meanings_in_words(titles, terms),
             "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
-            "axes": heaviest_directions(learner, 2)[0],
+            "axes": words.heaviest_directions(learner, 2)[0],
             "titles": {name: baseline_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c.told) for name, c in evaluation.verdict.contrasts.items()},
@@ -280,7 +270,7 @@ def content(held_out: HeldOut) -> dict[str, Any]:
                 for name, of in evaluation.confusion.items()
             },
             "metric": _metric(learner),
-            "facts": [*facts(learner, words.whole).items()],
+            "facts": [*words.facts(learner, terms.whole).items()],
             "support": support_of(learner),
             "history": [{"lower": e.lower, "upper": e.upper} for e in entries],
             "recordings": [
@@ -304,8 +294,8 @@ def notes(held_out: HeldOut) -> list[str]:
         found.append(
             f"The metric was learned from {seen} of these: the figures are better than on new ones."
         )
-    if learner.question_ in QUESTIONS:
-        found.append(f"The metric was {QUESTIONS[learner.question_]}.")
+    if learner.question_ in words.QUESTIONS:
+        found.append(f"The metric was {words.QUESTIONS[learner.question_]}.")
     baselines = learner.problem_.traits.baselines
     if missing := [baseline_in_words(k) for k in baselines if k not in learner.baselines_]:
         found.append(
@@ -315,8 +305,8 @@ def notes(held_out: HeldOut) -> list[str]:
 
 
 def _metric(learner: MetricLearner) -> dict[str, Any]:
-    B, names = scaled_metric(learner), learner.metric_feature_names_
-    weights, one_by_one = np.diag(B), is_diagonal(B)
+    B, names = words.scaled_metric(learner), learner.metric_feature_names_
+    weights, one_by_one = np.diag(B), words.is_diagonal(B)
     order = np.argsort(-weights, kind="stable")
     cells = order[:CELLS]
 
@@ -326,12 +316,12 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
 
     return {
         "n_features": len(names),
-        "unit": f"Weight of a feature against {unit_in_words(learner)}",
-        "words": spectrum_in_words(learner).capitalize() + ".",
+        "unit": f"Weight of a feature against {words.unit_in_words(learner)}",
+        "words": words.spectrum_in_words(learner).capitalize() + ".",
         "weights": [{"name": names[j], "weight": short(weights[j])} for j in order[:WEIGHTS]],
         "others": short(weights[order[WEIGHTS:]].sum()),
         "matrix": None if one_by_one else short(B[np.ix_(cells, cells)]),
-        "eigenvalues": [] if one_by_one else short(eigenvalues(learner)),
+        "eigenvalues": [] if one_by_one else short(words.eigenvalues(learner)),
     }
 
 
@@ -345,12 +335,12 @@ def support_of(learner: MetricLearner) -> dict[str, Any] | None:
     if not known:
         return None
     traits, names = learner.problem_.traits, learner.training_data_.names
-    words, one = traits.words, "segmentation" if traits.contiguous else "partition"
+    terms, one = traits.words, "segmentation" if traits.contiguous else "partition"
     total, figures = sum(found.multiplier for found in support), []
     for found in known:
         i, pair = found.sample, {"true": found.truth, "wrong": found.labelling}
-        called = names[i] if names and i is not None else f"Training {words.whole} {i}"
-        parts = counted(found.labelling.n_clusters, words.part)
+        called = names[i] if names and i is not None else f"Training {terms.whole} {i}"
+        parts = counted(found.labelling.n_clusters, terms.part)
         weighs = f"{100.0 * found.multiplier / total:.1f} % of the weight of all"
         caption = f"{called}: {parts} where {found.truth.n_clusters} are true, {weighs}."
         in_order = all(M.is_contiguous for M in pair.values())
@@ -358,7 +348,7 @@ def support_of(learner: MetricLearner) -> dict[str, Any] | None:
         figures.append({"caption": caption, "ends": ends})
     holds = f"wrong {one} holds" if len(support) == 1 else f"wrong {one}s hold"
     said = (
-        f"Learning keeps the true {one} of each {words.whole} ahead of all others. {len(support)} "
+        f"Learning keeps the true {one} of each {terms.whole} ahead of all others. {len(support)} "
         f"{holds} the metric where it is, and every other one could be left out. Those that weigh "
         "most:"
     )
@@ -469,7 +459,7 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     sample, T = found.prepared[i], found.prepared[i].n_samples
     truth, guess = partition_of(found.truths[i]), found.guesses["learned"][i]
     assert guess.labels is not None
-    true, directions = matched_labels(truth, guess), heaviest_directions(learner, 2)[1]
+    true, directions = matched_labels(truth, guess), words.heaviest_directions(learner, 2)[1]
     places = np.column_stack([sample.X @ directions.T, np.zeros(T)])[:, :2].round(4)
     wrong = guess.labels != true
     numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
