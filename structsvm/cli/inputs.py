@@ -159,9 +159,10 @@ def typed_features(args: Namespace, problem: PartitionProblem) -> RecordingTrans
         return None
     stage: RecordingTransformer = stages[0][1] if len(stages) == 1 else Union(*stages)
     try:
-        return stage.set_params(**{name.replace(".", "__"): v for name, v in typed.items()})
+        stage.set_params(**{name.replace(".", "__"): v for name, v in typed.items()})
     except ValueError as error:
         raise SettingsError(f"--set features: {error}") from error
+    return stage
 
 
 def solver_of(args: Namespace, problem: PartitionProblem) -> Solver:

@@ -390,7 +390,7 @@ def _rules(inputs: InputData) -> Rules:
     """Which partitions were allowed on the command line."""
     args, contiguous, words = inputs.args, inputs.problem.traits.contiguous, inputs.words
     links, several = [args.must_link or [], args.cannot_link or []], words.wholes(len(inputs))
-    origin, W, known = inputs.items[0].origin, inputs.window, None
+    origin, W = inputs.items[0].origin, inputs.window
     rules: dict[str, Any] = assigned(args, "problem", ("min_length", "max_length"), "predict")
     for name, value in rules.items():  # in windows, rounded to what is allowed
         refuse_below(1, name, value)
@@ -407,11 +407,11 @@ def _rules(inputs: InputData) -> Rules:
             [tuple((pair - np.searchsorted(left_out, pair)).tolist()) for pair in pairs]
             for pairs in links
         )
-        known = [PartialLabels(must_link=together, cannot_link=apart)]
+        rules["known"] = [PartialLabels(must_link=together, cannot_link=apart)]
     if args.regions is not None:
         refuse_if(not contiguous, f"--regions is for recordings, not {words.whole}s")
         learned = f"{args.model} was learned from windows of {W}: learn with "
         refuse_if(W > 1, f"--regions counts samples, and {learned}fit --set files.window=1")
         unlabelled = [replace(item, y=None, chunks=None) for item in inputs.items]
-        known = replace(inputs, items=unlabelled, labels=None).partial_labels()
-    return rules if known is None else {**rules, "known": known}  # type: ignore[return-value]
+        rules["known"] = replace(inputs, items=unlabelled, labels=None).partial_labels()
+    return rules  # type: ignore[return-value]
