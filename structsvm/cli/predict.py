@@ -129,7 +129,8 @@ class Answer:
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
     """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
     called = {} if label == "label" else {"state": f"{label}_predicted"}
-    edges, time, rows = item.edges.tolist(), (item.fine or item).time, []
+    edges, time = item.edges.tolist(), (item.fine or item).time
+    rows: list[dict[str, Any]] = []
     for k, row in enumerate(table):
         at = {end: edges[row[end]] for end in ("start", "end")}
         # The end is the start of the next one.

@@ -328,7 +328,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         bars = np.where(np.isfinite(errors), errors, 0.0)
         ax.errorbar(lams, losses, yerr=bars, label=label, capsize=3, **styles[name])
     taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
-    ring = {"markersize": 13, "fillstyle": "none", "color": style.text_color()}
+    ring: dict[str, Any] = {"markersize": 13, "fillstyle": "none", "color": style.text_color()}
     ax.plot(taken[0][1], taken[0][2], "o", **ring)
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
