@@ -454,15 +454,14 @@ def takes_images(problem: PartitionProblem) -> bool:
 
 
 def read(args: Namespace, problem: PartitionProblem, **options: Any) -> InputData:
-    """Read the files of a command as :func:`read_layers`, and refuse several layers of labels."""
-    return read_layers(args, problem, only_one=True, **options)[""]
+    """Read the files of a command as :func:`read_layers`, of which there is one but for ``try``."""
+    return read_layers(args, problem, **options)[""]
 
 
 def read_layers(
     args: Namespace,
     problem: PartitionProblem,
     *,
-    only_one: bool = False,
     need_labels: bool = True,
     blanks: bool = False,
     learner: MetricLearner | None = None,
@@ -496,10 +495,10 @@ def read_layers(
     if apart:
         given = {k: v for k, v in {**learned, **typed_files(args)}.items() if k in OF_LABELS}
         about: Any = {"blanks": blanks, **given}
-        if only_one:
-            layers = {"": with_labels(recordings, args.labels, **about)}
-        else:
+        if args.command == "try":
             layers = layers_of(recordings, args.labels, **about)
+        else:
+            layers = {"": with_labels(recordings, args.labels, **about)}
     # Samples are left as they are where something that was typed counts them.
     counts = [assigned(args, "problem"), *(getattr(args, k, None) for k in ("context", "regions"))]
     counting = "window" in typed_files(args) or any(counts)
