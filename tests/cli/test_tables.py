@@ -1,6 +1,7 @@
 """Clustering of tables from the command line: the same commands, .csv files with a label column."""
 
 import csv
+import html
 import json
 
 import numpy as np
@@ -46,6 +47,12 @@ def run(tables, capsys, monkeypatch):
         return out
 
     return run
+
+
+def test_the_page_of_a_table_has_the_verdict_on_its_rows(run, tables):
+    line = "evaluate m.structsvm test.csv --set files.label_column=class"
+    answer = run(f"{line} -o page.html").splitlines()[-1].partition(". ")[0]
+    assert answer in html.unescape((tables / "page.html").read_text(encoding="utf-8"))
 
 
 def test_predict_prints_sizes_and_writes_labels(run, tables):
