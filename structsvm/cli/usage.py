@@ -291,9 +291,8 @@ verdict are those of the rest. A first answer is there in seconds, the best of w
 --minutes, and --resume goes on. With --refit, it is then learned from all, into all.structsvm.
 """,
         "problem paths --output --force --groups --split --minutes --resume --jobs --refit",
-        {"files": FILES_TO_LEARN_FROM},
-        {"--output": value("FOLDER", "folder to write into", required=True)},
-        ("problem", "files"),
+        own={"--output": value("FOLDER", "folder to write into", required=True)},
+        settings=("problem", "files"),
         module="try_out",
     ),
     Command(
@@ -312,7 +311,6 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
         {
             "learning": "--metric --lam --context --groups --regions",
             "running": "--baselines --rates --jobs --scheduler --checkpoint",
-            "files": FILES_TO_LEARN_FROM,
         },
         {"--output": value("MODEL", "model file (default: NAME.structsvm, after the first PATH)")},
         OF_LEARNING,
@@ -330,7 +328,7 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
 have so many samples with --set problem.min_length=N and problem.max_length=N.
 """,
         "model paths --output --force --n-clusters --margins --baseline --without",
-        {"rules": "--regions --must-link --cannot-link", "files": FILES},
+        {"rules": "--regions --must-link --cannot-link"},
         {
             "--output": value("OUT", "file or folder to write (default: print)"),
             "--n-clusters": {"type": positive, "metavar": "N"},
@@ -349,7 +347,7 @@ the table that the model was learned from, parts are held out in turn. Labels of
 not learned are refused, unless --set unseen_states=count.
 """,
         "model paths --output --force --groups",
-        {"evaluation": "--n-clusters --tolerance", "files": FILES},
+        {"evaluation": "--n-clusters --tolerance"},
         {"--output": value("HTML", "page that also shows every recording, table or image")},
         ("", "files"),
     ),
@@ -365,10 +363,9 @@ Every solver runs on one thread for up to a minute, until its certified relative
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
         "problem paths --output --force --solvers --context",
-        {"files": FILES},
-        {"--output": value("FIG", FIGURE)},
-        OF_LEARNING,
-        "fit",
+        own={"--output": value("FIG", FIGURE)},
+        settings=OF_LEARNING,
+        module="fit",
     ),
     Command(
         "show",
@@ -386,8 +383,7 @@ Every solver runs on one thread for up to a minute, until its certified relative
 Without files it looks at the model alone; labelled files may be those it was learned from.
 """,
         "model paths",
-        {"files": FILES},
-        {"paths": {"nargs": "*"}},
+        own={"paths": {"nargs": "*"}},
         module="show",
     ),
     Command(
@@ -398,8 +394,7 @@ Without files it looks at the model alone; labelled files may be those it was le
   structsvm plot my.structsvm --show metric -o metric.png
 """,
         "model paths --output --force --show --margins --n-clusters",
-        {"files": FILES},
-        {
+        own={
             "--output": value("FIG", FIGURE, required=True),
             "paths": {"nargs": "*", "help": "one recording, table or image"},
         },
@@ -444,7 +439,10 @@ def build_parser() -> Parser:
             epilog=f"examples:\n{command.examples}",
         )
         own.set_defaults(module=command.module or command.name)
-        for title, options in {"": command.options, **command.groups, "output": OF_ALL}.items():
+        files = FILES_TO_LEARN_FROM if command.name in ("try", "fit") else FILES
+        files = files if "paths" in command.options else ""
+        groups = {"": command.options, **command.groups, "files": files, "output": OF_ALL}
+        for title, options in groups.items():
             group = own.add_argument_group(title) if title else own
             for option in options.split():
                 short = [option[1:3]] if option in ("--output", "--quiet", "--verbose") else []
