@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, contents, filled, is_prepared
@@ -302,16 +303,9 @@ def constant(given: Examined) -> Found:
 
 def copied_features(given: Examined) -> Found:
     """Columns that say the same as others."""
-    P = given.columns[0].shape[1]
-    second: Floats = np.zeros((P, P))
-    for X in given.columns:
-        Z = X - X.mean(axis=0)
-        deviation = np.sqrt((Z**2).mean(axis=0))
-        Z = np.divide(Z, deviation, out=np.zeros_like(Z), where=~is_constant(X))
-        second += Z.T @ Z
-    deviation = np.sqrt(np.diag(second))
-    scaled = np.outer(deviation, deviation)
-    correlation = np.divide(second, scaled, out=np.zeros_like(second), where=scaled > 0)
+    Z = np.vstack([StandardScaler().fit_transform(X) for X in given.columns])
+    with np.errstate(invalid="ignore"):  # of what is constant everywhere
+        correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(Z, rowvar=False)))
     pairs = given.column_names[np.argwhere(np.triu(np.abs(correlation) > SAME, 1))].tolist()
     # two categories of one column cannot do otherwise
     pairs = [pair for pair in pairs if len({name.partition("=")[:2] for name in pair}) > 1]
