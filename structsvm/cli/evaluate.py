@@ -117,6 +117,9 @@ def state_table(result: Evaluation) -> str:
     return f"{ShortTable('', columns, tuple(rows))}\n"
 
 
+# ---- what try holds out of what was read
+
+
 PIECES, CHANGES = 6, 2
 """Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
 NO_GROUPS = "--groups is for several files: a single table has one name"
