@@ -180,8 +180,9 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
         f"saved in {args.output}; to evaluate it on {words.whole}s it was not learned from\n"
         f"  structsvm evaluate {args.output} PATH"
     )
-    about = {"model": str(args.output), "unlabelled_samples": inputs.n_unlabelled}
-    terminal.report(about | described(learner))
+    if terminal.as_json:
+        about = {"model": str(args.output), "unlabelled_samples": inputs.n_unlabelled}
+        terminal.report(about | described(learner))
     return INTERRUPTED if interrupted else 0
 
 
