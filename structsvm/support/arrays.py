@@ -50,16 +50,6 @@ class Stack:
     def __len__(self) -> int:
         return self.first.size - 1
 
-    def at(self, which: Sequence[int]) -> Stack:
-        """Some of the arrays, by their numbers: itself for all of them, otherwise a copy."""
-        if len(which) == len(self):
-            return self
-        arrays = self.arrays()
-        return Stack.of([arrays[i] for i in which])
-
-    def array(self, i: int) -> Floats:
-        return self.rows[self.first[i] : self.first[i + 1]]
-
     def arrays(self) -> list[Floats]:
         first = self.first.tolist()
         return [self.rows[a:b] for a, b in pairwise(first)]

@@ -29,22 +29,23 @@ def hook(method: Method) -> Method:
 def promises(what: type | Callable[..., str]) -> Callable[[Method], Method]:
     """Mark a hook that returns something of a type, or what a check says nothing about."""
 
+    def wrong(found: Any, *args: Any) -> str:
+        if not isinstance(what, type):
+            return what(found, *args)
+        return "" if isinstance(found, what) else f"an instance of {what.__name__}"
+
     def mark(method: Method) -> Method:
-        method.__promise__ = what  # type: ignore[attr-defined]
+        method.__promise__ = wrong  # type: ignore[attr-defined]
         return hook(method)
 
     return mark
 
 
-def _kept(name: str, method: Any, promise: type | Callable[..., str]) -> Any:
+def _kept(name: str, method: Any, promise: Callable[..., str]) -> Any:
     @wraps(method)
     def _checked(plugin: Any, *args: Any, **kwargs: Any) -> Any:
         found = method(plugin, *args, **kwargs)
-        if isinstance(promise, type):
-            wrong = "" if isinstance(found, promise) else f"an instance of {promise.__name__}"
-        else:
-            wrong = promise(found, *args)
-        if wrong:
+        if wrong := promise(found, *args):
             raise_wrong(plugin, name, found, wrong)
         return found
 
