@@ -25,14 +25,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 from _harness import Goal, report
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
-from structsvm.masters import simplex_qp
 from structsvm.parallel import Backend, SerialSession, Session, ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
 
@@ -72,13 +70,8 @@ def shared(settings: dict[str, Any], Xs: Sequence[Any], ys: Sequence[Any]) -> tu
     """CPU seconds of a fit, and those of them that workers share."""
     seconds: list[float] = []
 
-    @contextmanager
-    def timed(parts: Sequence[Any]) -> Iterator[Any]:
-        with Timed(seconds if len(parts) > 1 else []).open(parts) as session:
-            yield session.map
-
     started = time.process_time()
-    with warnings.catch_warnings(), patch.object(simplex_qp, "together", timed):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         MetricLearner(**settings, backend=Timed(seconds)).fit(Xs, ys)
     return time.process_time() - started, sum(seconds)
