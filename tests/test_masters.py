@@ -16,8 +16,7 @@ from structsvm.masters import base, bounds, newton
 from structsvm.masters.base import Cut, MasterSolution, Proximal, Request, WorkingSet, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with, solved
-from structsvm.masters.newton import NewtonMaster, master_from
-from structsvm.masters.simplex_qp import maximize_on_simplices
+from structsvm.masters.newton import Model, NewtonMaster, master_from, maximize
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Status
@@ -240,7 +239,7 @@ def test_quadratic_programs_over_simplices(n, rank, n_groups, ridge):
     rng = np.random.default_rng(n)
     F, q = rng.standard_normal((n, rank)), 2 * rng.standard_normal(n)
     groups = np.sort(np.concatenate((np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))))
-    x = maximize_on_simplices(q, F, ridge, groups, n_groups, np.inf, 1e-12)
+    x = maximize(Model(q, F, ridge, groups), np.inf, 1e-12)
     sums = np.bincount(groups, weights=x, minlength=n_groups)
     assert x.min() >= 0
     assert sums.max() <= 1 + 1e-12
@@ -390,10 +389,10 @@ def test_the_steps_of_newton_are_as_good_by_either_method(seed):
     C, f, G = int(rng.integers(1, 33)), int(rng.integers(0, 9)), int(rng.integers(1, 5))
     groups = np.sort(np.concatenate((np.arange(min(C, G)), rng.integers(0, G, C)[: max(0, C - G)])))
     q, F = rng.standard_normal(C), rng.choice([1e-3, 1.0, 1e3]) * rng.standard_normal((C, f))
-    n_groups, ridge, tol = min(C, G), 10.0 ** rng.uniform(-12, 0), 1e-12
+    ridge, tol = 10.0 ** rng.uniform(-12, 0), 1e-12
     found = {}
     for few in (0, 32):
-        x = maximize_on_simplices(q, F, ridge, groups, n_groups, 0.0, tol, few)
+        x = maximize(Model(q, F, ridge, groups), 0.0, tol, few)
         assert x.min() >= 0
         assert np.bincount(groups, x).max() <= 1 + 1e-12
         image = x @ F

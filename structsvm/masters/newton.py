@@ -9,11 +9,13 @@ Sun and Toh (2010) solve semi-definite programs so.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf
 
 from structsvm.errors import MasterError
 from structsvm.masters.base import (
@@ -27,10 +29,9 @@ from structsvm.masters.base import (
 )
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.simplex_qp import FEW, maximize_on_simplices
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.weights import Projection, WeightSpace
 
@@ -47,6 +48,13 @@ wrong by 1e-7 loses nothing there; values, gradients and bounds are always in do
 
 SINGLE, DOUBLE = 1e-6, 1e-14
 """What rounding leaves of a curvature of zero, for each unit of the largest."""
+
+FEW = 32
+"""Cuts up to which a compiled active-set method is faster than interior points, a step of which
+takes a hundred calls of NumPy."""
+
+INTERIOR = 60
+"""Steps of interior points, at most."""
 
 CHUNK = 2**26
 """Bytes of slopes that are scaled at a time."""
@@ -185,12 +193,10 @@ class _Restricted:
         curved = float(image @ image + ridge * (alpha @ alpha))
         q = at.gradient[active] + F @ image + ridge * alpha
         reference = float(q @ alpha) - 0.5 * curved
-        used, inside = np.unique(groups[active], return_inverse=True)
-        tol = 1e-15 * abs(at.value + at.gap)
+        _, inside = np.unique(groups[active], return_inverse=True)
+        model, tol = Model(q, F, ridge, inside), 1e-15 * abs(at.value + at.gap)
         direction = -at.alpha
-        direction[active] += maximize_on_simplices(
-            q, F, ridge, inside, used.size, reference, tol, self.few
-        )
+        direction[active] += maximize(model, reference, tol, self.few)
         return direction
 
     def _factor(self, at: _Point, active: NDArray[np.intp]) -> Floats:
@@ -237,6 +243,157 @@ def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) 
         damping = damping * 100 if step < 0.3 else max(1e-10, damping / 10)
         at = ahead
     return at
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """``q^T x - 1/2 |F^T x|^2 - ridge/2 |x|^2`` over ``x >= 0`` whose groups sum to at most 1."""
+
+    q: Floats
+    F: Floats
+    ridge: float
+    groups: Ints
+    """Ascending, from 0 to the last one."""
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where the groups begin."""
+        return np.searchsorted(self.groups, np.arange(self.groups[-1] + 1))
+
+    def value(self, x: Floats, image: Floats) -> float:
+        """At ``x``, of which ``image`` is ``F^T x``."""
+        return float(self.q @ x - 0.5 * (image @ image) - 0.5 * self.ridge * (x @ x))
+
+
+def maximize(model: Model, reference: float, tol: float, few: int = FEW) -> Floats:
+    """The maximum, to a part of what it is above a reference.
+
+    For more than a few variables, Mehrotra's predictor-corrector method. The linear system of a
+    step has the order of the columns of ``F``: with ``D = z / x + ridge`` and ``u = F^T dx``, the
+    group multipliers are eliminated first, which leaves ``(I + sum_g Cov_g) u = r`` where ``Cov_g``
+    is a covariance of the rows of ``F`` in group g under the weights ``1 / D``.
+    """
+    q, F, groups, starts = model.q, model.F, model.groups, model.starts
+    if groups.size <= few:
+        x, gap, value = _by_active_set(model)
+        if gap <= max(tol, 0.01 * (value - reference)):
+            return x
+    at, room = _Iterate.start(model), np.empty_like(F)
+    # What is not finite, as at the smallest scales, ends the loop.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for _ in range(INTERIOR):
+            image, gap = at.x @ F, at.gap
+            if gap <= max(tol, 0.01 * (model.value(at.x, image) - reference)):
+                break
+            system = _System(at, model, room)
+            if not system.is_regular:
+                break
+            residual = q - F @ image - model.ridge * at.x - at.y[groups] + at.z
+            mu = gap / (at.x.size + starts.size)
+            predictor = system.solve(residual, -at.x * at.z, -at.s * at.y)
+            ahead = at.moved(predictor, at.largest_step(predictor)).gap
+            target = (ahead / (at.x.size + starts.size) / mu) ** 3 * mu
+            xz = target - at.x * at.z - predictor.x * predictor.z
+            sy = target - at.s * at.y - predictor.s * predictor.y
+            direction = system.solve(residual, xz, sy)
+            step = min(1.0, 0.995 * at.largest_step(direction))
+            if not np.isfinite(direction.all).all() or step < 1e-8:
+                break
+            at = at.moved(direction, step)
+    x = np.asarray(at.x / np.maximum(np.add.reduceat(at.x, starts), 1.0)[groups])
+    # Without what is next to nothing, if that is as good.
+    sparse = np.where(at.x * at.z.max(initial=0.0) > 0.1 * at.z * at.x.max(initial=0.0), at.x, 0.0)
+    kept = np.add.reduceat(sparse, starts)
+    sums = np.minimum(np.add.reduceat(at.x, starts), 1.0)
+    sparse = np.asarray(sparse * (sums / np.where(kept > 0, kept, 1.0))[groups])
+    loss = model.value(x, x @ F) - model.value(sparse, sparse @ F)
+    return sparse if loss <= max(0.1 * at.gap, tol) else x
+
+
+def _by_active_set(model: Model) -> tuple[Floats, float, float]:
+    """The maximum, the duality gap and the value; ridge and all, it is one of cuts."""
+    from structsvm.masters.support_search import ascend  # numba takes long to import
+
+    q, (C, f), n = model.q, model.F.shape, model.starts.size  # the null cuts come first
+    R, o, x = np.zeros((n + C, f + C)), np.zeros(n + C), np.zeros(n + C)
+    R[n:, :f], o[n:], x[:n] = model.F, q, 1.0
+    R[np.arange(n, n + C), np.arange(f, f + C)] = math.sqrt(model.ridge)
+    group, v = np.concatenate((np.arange(n), model.groups)), np.empty(f + C)
+    gap, above = ascend(R, o, group, n, x, float(np.abs(q).max(initial=0.0)), v)
+    return x[n:], gap, above - gap
+
+
+class _Iterate:
+    """Primal ``x`` and group slacks ``s``; duals ``z`` of ``x >= 0`` and ``y`` of the caps."""
+
+    def __init__(self, both: Floats, C: int) -> None:
+        half = both.size // 2
+        self.all, self._C = both, C
+        self.x, self.s = both[:C], both[C:half]
+        self.z, self.y = both[half : half + C], both[half + C :]
+        self.gap = float(both[:half] @ both[half:])
+        """Complementarity, which is the duality gap of a feasible iterate."""
+
+    @classmethod
+    def start(cls, model: Model) -> _Iterate:
+        """The barycentres, with duals that make the stationarity exact."""
+        groups, starts, F = model.groups, model.starts, model.F
+        s = 1.0 / (1.0 + np.diff(starts, append=groups.size))
+        x = s[groups]
+        gradient = model.q - F @ (x @ F) - model.ridge * x
+        scale = max(float(np.abs(gradient).max(initial=0.0)), 1e-300)
+        y = np.maximum(np.maximum.reduceat(gradient, starts), 0.0) + 0.1 * scale
+        return cls(np.concatenate((x, s, y[groups] - gradient, y)), groups.size)
+
+    def moved(self, d: _Iterate, t: float) -> _Iterate:
+        return _Iterate(self.all + t * d.all, self._C)
+
+    def largest_step(self, d: _Iterate) -> float:
+        """Largest t <= 1 that keeps everything nonnegative; 0 / 0 stays what it is."""
+        fastest = float(np.fmin.reduce(d.all / self.all, initial=0.0))
+        return 1.0 if fastest >= -1.0 else -1.0 / fastest
+
+
+class _System:
+    """The Newton equations at an iterate, factored."""
+
+    def __init__(self, at: _Iterate, model: Model, spread: Floats) -> None:
+        self.at, self.model, F, starts = at, model, model.F, model.starts
+        self.weights = 1.0 / (at.z / at.x + model.ridge)
+        self.room = 1.0 - at.s - np.add.reduceat(at.x, starts)
+        cap, total = at.s / at.y, np.add.reduceat(self.weights, starts)
+        self.delta = total + cap
+        # The sum of all Cov_g, in the memory of ``spread``, which is as large as F.
+        np.multiply(F, self.weights[:, None], out=spread)
+        self.sums = np.add.reduceat(spread, starts, axis=0)
+        means = self.sums / total[:, None]
+        np.take(means, model.groups, axis=0, out=spread, mode="clip")  # "raise" would copy
+        np.subtract(F, spread, out=spread)
+        spread *= np.sqrt(self.weights)[:, None]
+        means *= np.sqrt(total * cap / self.delta)[:, None]
+        S = spread.T @ spread
+        S += means.T @ means
+        S.flat[:: len(S) + 1] += 1.0
+        # LAPACK itself, which takes no empty matrix: SciPy's wrappers cost more than small systems.
+        self.factor: Floats = S  # it is symmetric, and LAPACK reads columns
+        self.is_regular = True
+        if S.size:
+            self.factor, info = dpotrf(S.T, lower=1, overwrite_a=1)
+            self.is_regular = info == 0
+
+    def solve(self, residual: Floats, xz: Floats, sy: Floats) -> _Iterate:
+        """The direction for a residual of stationarity and targets of complementarity."""
+        at, F, groups, starts = self.at, self.model.F, self.model.groups, self.model.starts
+        a = residual + xz / at.x
+        b = self.room - sy / at.y
+        dy = (np.add.reduceat(self.weights * a, starts) - b) / self.delta
+        u = F.T @ (self.weights * (a - dy[groups]))
+        if u.size:
+            u, _ = dpotrs(self.factor, u, lower=1)
+        dy = dy - self.sums @ u / self.delta
+        dx = self.weights * (a - dy[groups] - F @ u)
+        parts = (dx, (sy - at.s * dy) / at.y, (xz - at.z * dx) / at.x, dy)
+        return _Iterate(np.concatenate(parts), dx.size)
 
 
 def master_from(name: str | Master) -> Master:
