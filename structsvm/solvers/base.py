@@ -94,7 +94,7 @@ class Solver(ABC):
             Before any work, when this solver does not suit ``risk``, or the memory is of others.
         CheckpointError
             When ``resume`` is of other data or settings, or damaged, or another run is on it.
-        MasterError, OracleError
+        MasterError, OracleError, PluginError
             When the first restricted problem or a sample has no answer.
         """
         run: AnyRun

@@ -67,6 +67,8 @@ def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoRet
     if isinstance(error, PluginError | OracleError) and at not in str(error):
         raise type(error)(f"{at}: {error}") from error
     if isinstance(error, StructSVMError):
+        if at not in str(error):
+            error.add_note(f"while asking about {at}")
         raise error
     said = f"raised {type(error).__name__}: {error}"
     if isinstance(error, ValueError) and "read-only" in str(error):
