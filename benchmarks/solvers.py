@@ -136,7 +136,7 @@ def one_slack_cuts(risk: RegularizedRisk, n_cuts: int) -> WorkingSet:
     cuts = WorkingSet(1, risk.space.dim)
     cuts.add(run.start(groups))
     while len(cuts) < n_cuts:
-        cuts.add(run.evaluate(NewtonMaster().solve(risk, cuts).w, groups).cuts())
+        cuts.add(run.evaluate(NewtonMaster().solve(risk, cuts, Request()).w, groups).cuts())
     return cuts
 
 

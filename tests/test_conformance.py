@@ -519,8 +519,8 @@ def test_a_wrong_regularizer_is_named(definitions, complaint):
 
 
 def answered(alter):
-    def solve(self, risk, cuts, request=None):
-        return alter(NewtonMaster().solve(risk, cuts), cuts)
+    def solve(self, risk, cuts, request):
+        return alter(NewtonMaster().solve(risk, cuts, request), cuts)
 
     return mutant(NewtonMaster, solve=solve)()
 

@@ -28,7 +28,7 @@ Labellings = tuple[Labelling, ...] | None
 """The labellings that a cut is of, but for true ones; None when they are not known."""
 
 CHUNK = 2**26
-"""Bytes of slopes that are moved at a time."""
+"""Bytes of slopes that are moved, scaled or summed at a time."""
 
 ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
@@ -229,9 +229,6 @@ class Request:
     """A weight in the cone near which the answer is expected."""
 
 
-DEFAULT_REQUEST = Request()
-
-
 @dataclass(frozen=True)
 class MasterSolution:
     """An approximate minimiser of the restricted problem, and its multipliers."""
@@ -266,9 +263,7 @@ class Master(ABC):
         return True
 
     @abstractmethod
-    def solve(
-        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
-    ) -> MasterSolution:
+    def solve(self, risk: Regularized, cuts: WorkingSet, request: Request) -> MasterSolution:
         """Solve the restricted problem; MasterError when no solver gives an answer."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.masters.base import WorkingSet
+from structsvm.masters.base import CHUNK, WorkingSet
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 CERTIFIED = "certified"
 CONIC = "to the accuracy of the conic solver"
-
-CHUNK = 2**26
-"""Bytes of slopes whose magnitudes are in memory at a time."""
 
 SHARES = (1.0, 1.0 - 1e-7, 1.0 - 1e-6, 1.0 - 1e-5, 1.0 - 1e-4)
 """Of a plane, tried one after the other until a conic program proves a bound."""

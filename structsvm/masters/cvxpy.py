@@ -12,7 +12,6 @@ import numpy as np
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import (
-    DEFAULT_REQUEST,
     Master,
     MasterSolution,
     Request,
@@ -76,9 +75,7 @@ class CvxpyMaster(Master):
                 f"{', '.join(sorted(installed))} (or 'auto')"
             )
 
-    def solve(
-        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
-    ) -> MasterSolution:
+    def solve(self, risk: Regularized, cuts: WorkingSet, request: Request) -> MasterSolution:
         """Solve the restricted problem; MasterError if no solver finds a finite minimum."""
         import cvxpy as cp
 

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf
 
 from structsvm.errors import MasterError
 from structsvm.masters.base import (
-    DEFAULT_REQUEST,
+    CHUNK,
     Master,
     MasterSolution,
     Proximal,
@@ -56,9 +56,6 @@ takes a hundred calls of NumPy."""
 INTERIOR = 60
 """Steps of interior points, at most."""
 
-CHUNK = 2**26
-"""Bytes of slopes that are scaled at a time."""
-
 
 @dataclass(frozen=True)
 class NewtonMaster(Master):
@@ -87,9 +84,7 @@ class NewtonMaster(Master):
     def handles(self, risk: Regularized) -> bool:
         return risk.constraints is None and risk.quadratic is not None
 
-    def solve(
-        self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
-    ) -> MasterSolution:
+    def solve(self, risk: Regularized, cuts: WorkingSet, request: Request) -> MasterSolution:
         """Solve the restricted problem; MasterError if the gap does not close."""
         omega = risk.quadratic
         assert omega is not None

@@ -40,9 +40,8 @@ class Planes(NamedTuple):
     size: float
     """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
     calls: int
-    """Number of calls of oracles."""
     labellings: list[Labellings]
-    """Labellings that each plane comes from, n of them."""
+    """Those that each plane comes from, n of them."""
     at_most: float = 0.0
     """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
     caught: int | None = None
