@@ -80,10 +80,11 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
 
 def check_separation(problem: Problem, answer: object, sample: int) -> None:
     """Check what ``separate`` returned."""
-    found = shown(answer)
-    if isinstance(answer, Separation):
-        if isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
-            return
+    if not isinstance(answer, Separation):
+        found = shown(answer)
+    elif isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
+        return
+    else:
         found = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
     said = f"separate returned {found}: return Separation(y, slack, quality) with how far the"
     said += " maximum may exceed the value found, 0 or more, math.inf if that is not known, and a"
