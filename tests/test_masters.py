@@ -284,7 +284,7 @@ class TestFailures:
         if "HIGHS" not in cp.installed_solvers():
             pytest.fail("the tests need HiGHS, which comes with scipy and cvxpy")
         risk, cuts = restricted("full-squared", "one-slack")
-        assert CvxpyMaster("highs").solve(risk, cuts, TIGHT).label == "highs failed, clarabel"
+        assert CvxpyMaster("highs").solve(risk, cuts, Request()).label == "highs failed, clarabel"
 
     @pytest.mark.parametrize("solver", ["SCS", "OSQP"])
     def test_a_solver_that_answers_ctrl_c_itself_is_not_followed_by_the_next(self, solver):
