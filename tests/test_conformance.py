@@ -253,7 +253,10 @@ OF_SEGMENTS = {
         {"decoder": lambda self, sample: ClusteringOracle(relaxation=False), "encode": any_labels},
         "contiguous is True, but encode accepts clusters that are no segments",
     ),
-    "writes": ({"training_sample": writes}, "training_sample modified (X|its input)"),
+    "writes": (
+        {"training_sample": writes},
+        r"(training_sample modified X|writes modified its input)",
+    ),
     "has no score": (comparison(scores=lambda self, *_: {"f1": 1.0}), "among them 'loss' and"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
 }
