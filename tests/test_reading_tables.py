@@ -387,3 +387,14 @@ def test_reading_takes_time_with_the_number_of_columns(tmp_path):
             best = min(best, time.process_time() - begin)
         seconds[n] = best
     assert seconds[8000] < 24 * seconds[1000]  # 64 if it were the square
+
+
+@pytest.mark.parametrize("minutes", [10, 15, 20, 30, 60])
+def test_a_clock_that_is_put_back_is_told(tmp_path, minutes):
+    times = pd.date_range(
+        "2024-10-26 20:00", "2024-10-27 06:00", freq=f"{minutes}min", tz="Europe/Berlin"
+    )
+    rows = [f"{t:%Y-%m-%d %H:%M},{k % 7},{'ab'[k % 2]}\n" for k, t in enumerate(times)]
+    path = put(tmp_path, "time,x,label\n" + "".join(rows))
+    with pytest.warns(DataWarning, match="the clock is put back in autumn"):
+        read_recording(path, time_column="time")

@@ -26,6 +26,7 @@ SECONDS = 1e7
 """Numbers from here on, such as 20240105, are dates and no seconds since the start."""
 EPOCHS = (1.0, 1e3, 1e6, 1e9)
 """Units of the numbers that computers count from 1970, in parts of a second."""
+HOUR = 3600.0  # seconds by which a clock is put back
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
@@ -241,6 +242,20 @@ class TimeAxis:
             half = np.array([np.timedelta64(500, "ms") if self._holds_dates else 0.5])
         ends = [values[:1] - half[0], values[:-1] + half[: len(values) - 1], values[-1:] + half[-1]]
         return np.concatenate(ends)
+
+
+def put_back(axis: TimeAxis) -> str:
+    """Return a sentence about local times that are an hour back once, or nothing."""
+    usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
+    is_local = axis._holds_dates and axis.offset is None and len(axis) > 2
+    if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
+        return ""
+    if abs(back[0] - usual + HOUR) > 0.5 * usual:
+        return ""
+    return (
+        ". They are an hour back once, as where the clock is put back in autumn: samples of two "
+        "hours are mixed then, so write times in UTC, or with their zone (+02:00)"
+    )
 
 
 def time_axis(times: Any, n_samples: int) -> TimeAxis:

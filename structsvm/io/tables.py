@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.times import TimeAxis, first_of_no_time, read_times
+from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
 from structsvm.errors import DataError, MissingExtraError, SettingsError, about, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.recording import (
@@ -376,20 +376,22 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
-    found, moved = [], []
+    found, moved, back = [], [], ""
     for recording in recordings:
         if recording.time is not None:
             time = recording.time.past_midnight()
-            recording = replace(recording, time=time)
+            recording, back = replace(recording, time=time), back or put_back(time)
             if (time.values[1:] < time.values[:-1]).any():
                 recording = recording.at(np.argsort(time.values, kind="stable"))
                 moved.append(recording.name)
         found.append(recording)
+    what = "a time occurs twice"
     if moved:
-        warn(
-            f"{path}: the rows of {listed(moved)} are not in the order of {time.name!r}: they are "
-            "sorted by it, and samples are counted in that order. If the table is of several "
-            "recordings, recording_column= names the column that tells them apart; where a clock "
-            "was put back in autumn, write times in UTC or with their zone (+02:00)"
+        what = (
+            f"the rows of {listed(moved)} are not in the order of {time.name!r}: they are sorted "
+            "by it, and samples are counted in that order. If the table is of several recordings, "
+            "recording_column= names the column that tells them apart"
         )
+    if moved or back:
+        warn(f"{path}: {what}{back}")
     return found
