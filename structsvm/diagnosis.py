@@ -523,7 +523,7 @@ def diagnose(
     (('scale',), 'x3')
     """
     check_is_fitted(learner)
-    fitted: Any = getattr(learner, "best_estimator_", learner)
+    fitted: Any = getattr(learner, "best_learner_", learner)
     given = [name for name, value in (("ys", ys), ("groups", groups)) if value is not None]
     if Xs is None:
         if given:
@@ -542,7 +542,7 @@ def diagnosis_of(
     learner: MetricLearner | MetricLearnerCV, given: Examined | None = None
 ) -> Diagnosis:
     """As :func:`diagnose`, of samples that were checked already."""
-    fitted: Any = getattr(learner, "best_estimator_", learner)
+    fitted: Any = getattr(learner, "best_learner_", learner)
     checks: list[tuple[Any, Any]] = [(check, fitted) for check in OF_THE_FIT]
     if fitted is not learner:
         checks += [(check, learner) for check in OF_A_SEARCH]

@@ -112,6 +112,9 @@ def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
     expected = decode_with(metric, metric.baselines_["untrained"], data[0])
     assert learner.predict_partitions(data[0]) == expected
     assert metric.predict_partitions(data[0]) != expected
+    with pytest.warns(DataWarning, match="learned from"):
+        scores = [evaluate(one, *data).scores for one in (learner, metric)]
+    assert scores[0] == scores[1]  # the best candidate is among the baselines
 
 
 def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):

@@ -73,7 +73,8 @@ def evaluate(
     Parameters
     ----------
     learner : MetricLearner
-        Fitted.
+        Fitted; or a search, of which the ``best_learner_`` is compared with its baselines, the best
+        candidate of all among them.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Held out; a :class:`~structsvm.errors.DataWarning` says if some were learned from.
     n_clusters : int, "true" or None
@@ -126,7 +127,7 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    learner = cast(MetricLearner, getattr(learner, "best_estimator_", learner))
+    learner = cast(MetricLearner, getattr(learner, "best_learner_", learner))
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
