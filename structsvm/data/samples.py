@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -475,7 +476,11 @@ def constant_features(Xs: Sequence[Data]) -> list[NDArray[np.bool_]]:
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    return scales(X) <= ROUNDING * magnitudes(X)
+    least = ROUNDING * magnitudes(X)
+    # Two samples that are d apart have a deviation of d / sqrt(2 T) at least.
+    if (np.abs(X[0] - X[len(X) // 2]) > math.sqrt(2 * len(X)) * least).all():
+        return np.zeros(X.shape[1], dtype=np.bool_)
+    return scales(X) <= least
 
 
 def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
