@@ -13,7 +13,7 @@ import numpy as np
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, SettingsError, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Learning, Samples, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
@@ -246,7 +246,6 @@ class ChangeLearning(Learning):
             warn(
                 "one labelled recording: whether the metric suits another one cannot be evaluated; "
                 "label a second one, or cut this one in two",
-                DataWarning,
             )
         T = sum(truth.n_samples for truth in truths)
         K = sum(truth.n_clusters for truth in truths)
@@ -254,7 +253,6 @@ class ChangeLearning(Learning):
             warn(
                 f"labels change at nearly every sample ({K} segments of {T} samples): if they are "
                 "measurements, give the states or the change points instead",
-                DataWarning,
             )
 
 

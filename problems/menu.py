@@ -13,7 +13,7 @@ from structsvm.baselines.blind import EqualSegments
 from structsvm.baselines.frame_classifier import BoundaryClassifier, FrameClassifier
 from structsvm.data.sample import Sample
 from structsvm.data.samples import labels_of_items, unknown_labels
-from structsvm.errors import DataWarning, warn
+from structsvm.errors import warn
 from structsvm.features.base import Chain, RecordingTransformer, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.scores import BoundaryScores, StateScores
@@ -164,7 +164,6 @@ def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
         warn(
             f"recording {next(iter(states))} has names of states and recording {without[0]} has "
             "breakpoints: classifiers of samples need names in all of them, and are left out",
-            DataWarning,
         )
     return not without
 

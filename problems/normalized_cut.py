@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.baselines.classifiers import baselines_of_graphs, candidates_of_graphs
 from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import checked_names
-from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, about, warn
+from structsvm.errors import DataError, OracleError, SettingsError, about, warn
 from structsvm.graphs.graph import (
     NOTHING_TO_CUT,
     FeatureGraph,
@@ -139,7 +139,6 @@ class NormalizedCut(PartitionProblem):
             warn(
                 f"kappa={kappa:g} with the plain objective: below {INVISIBLE} the loss has hardly "
                 "any influence, and learning may make results worse; use 0.1 to 0.3",
-                DataWarning,
             )
 
     @property
@@ -262,7 +261,7 @@ class CutLearning(Learning):
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(NOTHING_TO_CUT)
         if limit := self.problem.comparison.limit(truths):
-            warn(limit, DataWarning)
+            warn(limit)
 
     def untrained_factor(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Return the scale of each feature at which learning starts, (P, P)."""

@@ -375,7 +375,6 @@ class InputData:
             warn(
                 f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
                 f"give missing_labels={doubtful[0]!r}",
-                DataWarning,
             )
         return inputs
 

@@ -17,7 +17,6 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts, label_values
 from structsvm.errors import (
     DataError,
-    DataWarning,
     LearningError,
     SettingsError,
     warn,
@@ -199,7 +198,7 @@ def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool)
         except (DataError, LearningError) as error:
             if named:
                 raise
-            warn(f"{baseline.name} is not compared with: {error}", DataWarning)
+            warn(f"{baseline.name} is not compared with: {error}")
     return found
 
 

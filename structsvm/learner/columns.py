@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, filled, of_each
 from structsvm.data.samples import constant_features, is_constant
-from structsvm.errors import DataWarning, SettingsError, warn
+from structsvm.errors import SettingsError, warn
 from structsvm.graphs.graph import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -171,7 +171,6 @@ def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
         warn(
             f"{some_of([f'{words.whole} {i}' for i in places])}: {some_of(lost)} {verb} constant, "
             f"which {have} {share:.0%} of the weight of the metric",
-            DataWarning,
         )
 
 
@@ -261,7 +260,6 @@ def warn_of_columns(
         warn(
             f"{places}, far from all other values, which it outweighs: if it stands for a missing "
             "value, leave these cells blank (NaN), and use missing='interpolate' or 'mask'",
-            DataWarning,
         )
     if truths is None:
         return
@@ -276,7 +274,6 @@ def warn_of_columns(
             f"{some_of([names[j] for j in found.tolist()])}: constant within every labelled "
             f"{words.part} and not between them, which decides the result: leave out what was "
             f"made of the labels, which new {words.whole}s do not have",
-            DataWarning,
         )
 
 

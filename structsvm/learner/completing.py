@@ -260,7 +260,6 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
     warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones",
-        DataWarning,
     )
     factor, parts = alone.metric.factor, data.parts
     changes = parts.weights @ [M.n_clusters - 1.0 for M in parts.truths]

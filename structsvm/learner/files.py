@@ -14,7 +14,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Standardizer
-from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
+from structsvm.errors import ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings
 from structsvm.features.trees import STORED, Trees
@@ -191,7 +191,7 @@ def _storable(learner: Any, codec: Codec) -> Any:
     for name, baseline in estimators_in(learner.baselines_).items():
         if why := codec.lost(baseline, type(baseline).__name__):
             del kept.baselines_[name]
-            warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}", DataWarning)
+            warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}")
     return kept
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Words
 from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
-from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, refuse, warn
+from structsvm.errors import DataError, PluginError, SettingsError, refuse, warn
 from structsvm.learner.completing import alternate, warn_of_full_alone
 from structsvm.learner.fitting import (
     NOT_RESUMED,
@@ -230,7 +230,6 @@ class StructuredSVM(ProblemParameters):
             warn(
                 "the best weight is zero: the regularizer outweighs the labellings; lower "
                 f"lam={self.lam}",
-                DataWarning,
             )
         if solution.status is Status.OPTIMAL:
             _check_inference(problem, full, solution.w)

@@ -43,7 +43,7 @@ from structsvm.data.samples import (
     warn_about_constant_features,
 )
 from structsvm.data.times import usual_steps
-from structsvm.errors import DataError, DataWarning, LearningError, refuse, warn
+from structsvm.errors import DataError, LearningError, refuse, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.base import check_features, stages_of
 from structsvm.features.frames import read_names
@@ -279,7 +279,6 @@ def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
         warn(
             f"{n} of {words.items(sum(y.size for y in numbers))} are without a label (-1): if -1 "
             "is a class, give names, y.astype(str); PartialLabels(labels=y) says that it is none",
-            DataWarning,
         )
 
 
@@ -307,7 +306,6 @@ def learn_in_memory(
         warn(
             f"{name} is fitted on {drawn}, an even subset: at most {amount} of them are in memory "
             "at once; to use more, give arrays",
-            DataWarning,
         )
     try:
         return which, learn(part)
@@ -610,7 +608,6 @@ class TrainingSummary:
             warn(
                 f"the model was learned from {part}{these}: the figures are better than on new "
                 "ones",
-                DataWarning,
             )
         return len(shares)
 
@@ -625,7 +622,6 @@ class TrainingSummary:
             "the model was made for further rows of the clusters it was learned from, and of these "
             f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
             "choose and evaluate with split='clusters'",
-            DataWarning,
         )
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_baselines
 from structsvm.baselines.metrics import NAMES
-from structsvm.errors import DataWarning, LearningError, SettingsError, VerdictWarning, warn
+from structsvm.errors import LearningError, SettingsError, VerdictWarning, warn
 from structsvm.evaluation.splits import SPLITS, Split, split_samples
 from structsvm.evaluation.verdict import (
     LEARNED,
@@ -282,7 +282,7 @@ class MetricLearnerCV(ProblemParameters):
         trials = [(c.name, trial) for c, of_each in found.tried.items() for trial in of_each]
         failed = {name: trial.failure for name, trial in reversed(trials) if trial.refused}
         for name, why in failed.items():
-            warn(f"{name} is not compared: {why}", DataWarning)
+            warn(f"{name} is not compared: {why}")
         self.verdict_, self.best_candidate_ = found.verdict, found.best.name
         self.best_learned_, self.best_lam_ = learned.name, learned.lam
         self.candidates_, self.fold_ = [*found.tried], split.fold

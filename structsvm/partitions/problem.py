@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import centred
-from structsvm.errors import DataError, DataWarning, OracleError, PluginError, warn
+from structsvm.errors import DataError, OracleError, PluginError, warn
 from structsvm.partitions.equivalence import (
     EquivalenceMatrix,
     adjusted_rand_index,
@@ -388,7 +388,6 @@ def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
             f"a recording of {objective.n_samples} samples has jumps so large that rounding may "
             f"hide changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, "
             "or cut the recording where it jumps",
-            DataWarning,
         )
 
 
