@@ -69,8 +69,8 @@ time for: five take twice as long."""
 ALL = "all.structsvm"  # the model that is learned from all that was read
 FIRST_SECONDS = 5.0
 """What learning may take for the first answer, where there is no closed form."""
-CHOSEN, CHEAP = 0.9, 1.0
-"""Where in what is told choosing ends, and what baselines of the first answer cost at most."""
+CHEAP = 1.0
+"""What baselines of the first answer cost at most."""
 JUDGING, MORE = 5.0, 2.0
 """Seconds that judging takes, if no answer was judged before; and how much more in the end, when
 there are more methods."""
@@ -177,12 +177,14 @@ def _try_out(whole: Part, split: str | None, end: float) -> None:
             with terminal.working("first answer", end):
                 answer = answering.first(split)
             terminal.note(answer.in_short(time.monotonic() - started))
-        is_answered, left = True, end - time.monotonic() - MORE * answering.judging
+        is_answered, judging = True, MORE * answering.judging
+        left = end - time.monotonic() - judging
         if left > 0 or args.resume:
+            chosen = max(left, 0.0) / (max(left, 0.0) + judging)
             with terminal.working("trying", end, slice(0, 3, 2)):
-                with share("choosing", 0.0, CHOSEN):
+                with share("choosing", 0.0, chosen):
                     search = _chosen(train, split, left)
-                with share("comparing on what was held out", CHOSEN, 1.0):
+                with share("comparing on what was held out", chosen, 1.0):
                     answer = answering.judged(search.best_estimator_, search)
     except KeyboardInterrupt as interrupt:
         if not is_answered:

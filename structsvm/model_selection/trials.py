@@ -292,19 +292,23 @@ class Clock:
         """What is told meanwhile, as a part of the time for what is left, learning included."""
         now, total = time.monotonic(), 0.0
         for other, n_folds in Counter(left).items():
-            need = self.needs(other, n_folds)
-            if now + total + need <= self.end_of_trials:
+            if now + total + self.needs(other, n_folds) <= self.end_of_trials:
                 total += self.takes(other) * n_folds / self.n_workers
+            elif now + total + self.least(other, n_folds) <= self.end_of_trials:
+                total = self.end_of_trials - now  # it is begun, and perhaps stopped
+                break
         elapsed, takes = now - self.start, self.takes(task) / self.n_workers
         whole = max(elapsed + max(total, takes) + self.kept, 1e-9)
         start = max(self.told, elapsed / whole)
         self.told = max(start, min((elapsed + takes) / whole, 1.0))
         return share(baseline_in_words(task.candidates[0].name), start, self.told)
 
+    def least(self, task: Task, n_folds: int) -> float:
+        """Seconds without which it is not begun: it may take far less than it costs."""
+        return self.needs(task, n_folds) if task in self.seconds else self.takes(task) / LESS
+
     def allows(self, task: Task, folds_left: int) -> bool:
-        """Whether there is time; what may take far less than it costs is begun, and stopped."""
-        need = self.needs(task, folds_left) if task in self.seconds else self.takes(task) / LESS
-        return time.monotonic() + need <= self.end_of_trials
+        return time.monotonic() + self.least(task, folds_left) <= self.end_of_trials
 
 
 def trials_of(
