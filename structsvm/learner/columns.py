@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, filled, of_each
-from structsvm.data.samples import constant_features, is_constant
+from structsvm.data.samples import column_values, constant_features, is_constant
 from structsvm.errors import SettingsError, warn
 from structsvm.graphs.graph import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -184,7 +184,7 @@ def codes_in(
 
     Such a number is the same again and again, and far from all others of its column.
     """
-    seen = np.array(of_each("looking for codes", _some_values, Xs))  # (N, 4, P)
+    seen = np.array(of_each("looking for codes", column_values, Xs))  # (N, 4, P)
     low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
     for end in (low, high):
@@ -208,12 +208,6 @@ def codes_in(
             said = f"{names[j]} is {value:.6g} in {sum(times)} {item}s ({where})"
             codes.append((names[j], value, said))
     return codes
-
-
-def _some_values(X: Floats) -> Floats:
-    """The least and the largest value of each column, and two others, (4, P)."""
-    X = filled(X)
-    return np.array([X.min(axis=0), X.max(axis=0), X[0], X[len(X) // 2]])
 
 
 def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, Floats, set[float]]]:
