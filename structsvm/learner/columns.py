@@ -174,6 +174,12 @@ def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
         )
 
 
+def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
+    """DataWarning for columns of new samples that are dead, or hold codes of missing values."""
+    warn_of_dead_features(learner, samples)
+    warn_of_columns(samples, column_names(learner), words_of(learner.problem_, samples))
+
+
 # ---- codes of missing values, and labels among the columns
 
 

@@ -21,7 +21,6 @@ from structsvm.learner.baselines import MetricBaseline, namer_in, tune, which_ba
 from structsvm.learner.columns import (
     heaviest_features,
     warn_of_columns,
-    warn_of_dead_features,
     words_of,
 )
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
@@ -313,7 +312,8 @@ class MetricLearner(ProblemParameters):
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
-        A DataWarning names features that the metric relies on and that are constant in a sample.
+        A DataWarning names features that the metric relies on and that are constant in a sample,
+        and numbers that stand for missing values, as in all that reads new samples.
 
         Parameters
         ----------
@@ -423,8 +423,6 @@ class MetricLearner(ProblemParameters):
         if "known" in rules:
             rules["known"] = form.labels(rules["known"], KNOWN, some=True)
         samples = prepare(self, form.samples)
-        if samples is not form.samples:
-            warn_of_dead_features(self, samples)
         if margins:
             tables = margin_tables(self, samples, n_clusters, rules, tolerance)
         else:

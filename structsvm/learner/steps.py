@@ -16,11 +16,8 @@ from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.columns import (
     Fitted,
-    column_names,
     partition_of,
-    warn_of_columns,
-    warn_of_dead_features,
-    words_of,
+    warn_of_new,
 )
 from structsvm.learner.fitting import problem_from
 from structsvm.learner.form import Form
@@ -115,6 +112,7 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
         return X
     measured = as_measured(learner, X)
     with workers_of(learner):
+        warn_of_new(learner, measured)
         prepared: list[Sample] = learner.inputs_(measured)
         return prepared
 
@@ -147,9 +145,7 @@ def partition_all(
         if not is_prepared(X):
             samples = as_measured(learner, X)
             if metric is learner.metric_:
-                warn_of_dead_features(learner, samples)
-                words = words_of(learner.problem_, samples)
-                warn_of_columns(samples, column_names(learner), words)
+                warn_of_new(learner, samples)
             samples = learner.inputs_.with_features(samples)
             step = learner.inputs_.standardizer
         problem, constraints = read_rules(learner.problem_, samples, rules)
