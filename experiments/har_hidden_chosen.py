@@ -42,7 +42,7 @@ CHOSEN = ("learned", "best")
 def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Candidate]:
     """The tool's own menu, for recordings that are standardised already."""
     samples = [Sample(X) for X in Xs]
-    found = list(ChangePoint().comparison.candidates(samples, ys, None, parts=bool(split)))
+    found = list(ChangePoint().comparison.candidates(samples, ys, None, question=split))
     for candidate in found:
         rival = None if candidate.estimator is None else candidate.estimator.estimator
         for part in filter(None, [candidate.settings.get("features"), rival]):

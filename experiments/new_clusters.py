@@ -132,7 +132,7 @@ def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
     learner = MetricLearner(Clustering()).fit(X, y)
     samples, truths = prepare(learner, [X]), encode(learner, [X], [y])
     found: dict[str, float] = {}
-    for candidate in learner.problem_.comparison.candidates(samples, [y], parts=True):
+    for candidate in learner.problem_.comparison.candidates(samples, [y], question="clusters"):
         options = dict(candidate.settings)
         if candidate.tuned is not None:
             metric = metrics.fit(candidate.tuned, learner.problem_, samples, truths, **options)

@@ -98,13 +98,17 @@ class SegmentComparison(Comparison):
 
     @hook
     def candidates(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
+        self,
+        samples: Samples,
+        labels: Sequence[Any],
+        features: Any = None,
+        question: str | None = None,
     ) -> Sequence[Candidate]:
-        """Metrics and classifiers; of ``parts``, those that see most of what labels tell."""
+        """Metrics and classifiers; where states are held out, those that see most of the labels."""
         from structsvm.problems.menu import candidates_of_recordings
 
         names = self.problem.traits.candidates
-        found = candidates_of_recordings(samples, labels, features, names, new_states=parts)
+        found = candidates_of_recordings(samples, labels, features, names, question is not None)
         if getattr(self.problem, "missing", "error") != "mask":
             return found
         stages = [candidate.settings.get("features") for candidate in found]

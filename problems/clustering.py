@@ -244,20 +244,26 @@ class TableComparison(Comparison):
         return baselines_of_tables(labels)
 
     def candidates(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
+        self,
+        samples: Samples,
+        labels: Sequence[Any],
+        features: Any = None,
+        question: str | None = None,
     ) -> Sequence[Candidate]:
         """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
 
         No single one is best for further rows and for new clusters alike (docs/clustering.md): the
         default is a classifier for the former, which finds nothing new, and else RCA.
         """
-        if not parts:
+        if question is None:
             return super().candidates(samples, labels, features)
         found = self.baselines(samples, labels, features)
         baselines = [Candidate(one.name, baseline=one) for one in found]
+        # Of known clusters more can be learned than how to shrink to RCA.
+        metrics = sorted(PART_CANDIDATES, key=lambda c: question == "rows" and c.name != "full")
         rows = sum(sample.n_samples for sample in samples)
         if features is not None or rows < FEWEST_ROWS:
-            return [*baselines, *PART_CANDIDATES]
+            return [*baselines, *metrics]
         # The similarities exp(-d^2 / (4 P)) to rows drawn at random, decorrelated.
         similarity = Nystroem(
             gamma=1 / (4 * samples[0].n_features),
@@ -269,7 +275,7 @@ class TableComparison(Comparison):
             replace(kernel, settings={**kernel.settings, "features": stage})
             for kernel in KERNEL_CANDIDATES
         ]
-        return [*baselines, *PART_CANDIDATES, *kernels]
+        return [*baselines, *metrics, *kernels]
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Minus the loss for as many clusters as the truth, else the adjusted Rand index.

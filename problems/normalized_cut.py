@@ -336,7 +336,11 @@ class CutComparison(Comparison):
         return baselines_of_graphs(samples, labels)
 
     def candidates(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
+        self,
+        samples: Samples,
+        labels: Sequence[Any],
+        features: Any = None,
+        question: str | None = None,
     ) -> Sequence[Candidate]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
         return candidates_of_graphs(samples, labels, features, self.problem.traits.candidates)

@@ -175,6 +175,16 @@ def test_they_need_rows_and_columns_as_they_were_measured():
     assert not kernels & set(menu(X, y, features=Columns()))
 
 
+def test_the_first_metric_that_is_learned_depends_on_what_is_held_out():
+    X, y = rings(40)
+    first = {}
+    for split in ("rows", "clusters"):
+        search = MetricLearnerCV(Clustering(), split=split)
+        found = search._menu(search._training_set(X, y))
+        first[split] = next(c.name for c in found if c.is_learned)
+    assert first == {"rows": "full", "clusters": "centred"}
+
+
 # ---- choosing metrics for clustering on held-out tables
 
 

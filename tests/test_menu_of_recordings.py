@@ -52,10 +52,10 @@ def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     samples = [Sample(np.zeros((30, 2)))] * 4
-    found = ChangePoint().comparison.candidates(samples, [NAMES] * 4, parts=True)
+    found = ChangePoint().comparison.candidates(samples, [NAMES] * 4, question="states")
     assert [c.name for c in found] == [*SCORED, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.
-    found = ChangePoint().comparison.candidates(samples[:3], [NAMES] * 3, parts=True)
+    found = ChangePoint().comparison.candidates(samples[:3], [NAMES] * 3, question="states")
     few = [candidate.name for candidate in found]
     assert few == [*CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 

@@ -171,10 +171,10 @@ def candidates_of(
 ) -> list[Candidate]:
     """The menu of the problem for samples as they were measured, and what is asked about them."""
     about = data.asks or data.question
-    parts = about in (ROWS, CLUSTERS, STATES)
+    question = about if about in (ROWS, CLUSTERS, STATES) else None
     with asked(data.problem, "comparison"):
         comparison = data.problem.comparison
-        found = comparison.candidates(data.samples, _item_labels(data), features, parts)
+        found = comparison.candidates(data.samples, _item_labels(data), features, question)
     candidates = []
     for one in found:
         own = one.estimator

@@ -190,12 +190,16 @@ class Comparison(Contract):
 
     @hook
     def candidates(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None, parts: bool = False
+        self,
+        samples: Samples,
+        labels: Sequence[Any],
+        features: Any = None,
+        question: str | None = None,
     ) -> Sequence[Candidate]:
         """Candidates of model selection: by default those that the traits name.
 
-        Parameters are those of :meth:`baselines`; ``parts`` says whether rows, clusters or named
-        states are held out rather than samples.
+        Parameters are those of :meth:`baselines`; ``question`` is "rows", "clusters" or "states"
+        where these are held out rather than samples.
         """
         return [named_candidate(name) for name in self.problem.traits.candidates]
 
