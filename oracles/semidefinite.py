@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import OracleError
-from structsvm.masters.cvxpy import raw_answer
+from structsvm.errors import OracleError, without_warnings
+from structsvm.masters.cvxpy import solve_by
 from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
@@ -131,8 +131,8 @@ class SemidefiniteOracle(Oracle):
 
         options = {"eps_abs": self.tol, "eps_rel": self.tol} if self.solver == "SCS" else {}
         try:
-            raw, chain, inverse = raw_answer(problem, self.solver, options)
-            problem.unpack(chain.invert(raw, inverse))
+            with without_warnings(Warning):
+                solve_by(problem, self.solver, options)
             failure = problem.status
         except (cp.error.SolverError, ValueError) as error:
             failure = str(error)

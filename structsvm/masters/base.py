@@ -17,8 +17,8 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 
 __all__ = [
-    *("ActiveCut", "Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal"),
-    *("Request", "WorkingSet", "acceptable", "checked"),
+    *("Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal", "Request"),
+    *("WorkingSet", "acceptable", "checked"),
 ]
 
 Labelling = tuple[int, Any, float, float]
@@ -41,15 +41,6 @@ class Cut(NamedTuple):
     intercept: float
     slope: Floats
     labellings: Labellings = None
-
-
-class ActiveCut(NamedTuple):
-    """A cut with a multiplier: its labellings, or the plane itself if they are not known."""
-
-    group: int
-    multiplier: float
-    labellings: Labellings
-    plane: tuple[float, Floats] | None
 
 
 class WorkingSet:
@@ -131,15 +122,15 @@ class WorkingSet:
         self._show()
         return len(self) - before
 
-    def active(self, multipliers: Floats) -> tuple[ActiveCut, ...]:
-        """The cuts whose multiplier is more than what the accuracy of a solver leaves."""
+    def active(self, multipliers: Floats) -> list[tuple[float, Cut]]:
+        """The cuts whose multiplier is more than what the accuracy of a solver leaves, with it."""
         found = []
         for c in np.flatnonzero(multipliers > ACTIVE * float(multipliers.max(initial=0.0))):
-            labellings, plane = self._labellings[c], None
-            if labellings is None:
-                plane = float(self.intercepts[c]), self.slopes[c].copy()
-            found.append(ActiveCut(int(self.groups[c]), float(multipliers[c]), labellings, plane))
-        return tuple(found)
+            known = self._labellings[c]  # without their slopes then, which may take gigabytes
+            slope = self.slopes[c].copy() if known is None else np.empty(0)
+            cut = Cut(int(self.groups[c]), float(self.intercepts[c]), slope, known)
+            found.append((float(multipliers[c]), cut))
+        return found
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:
         """Note the multipliers; drop the cuts without one ``max_idle`` times running; how many."""

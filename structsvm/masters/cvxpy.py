@@ -120,20 +120,13 @@ def solved(master: Master, risk: Regularized, cuts: WorkingSet, request: Request
 
 def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]) -> None:
     """As ``problem.solve`` does, except that Ctrl-C is answered where a solver has taken it."""
-    problem.unpack_results(*raw_answer(problem, solver, options))
-
-
-def raw_answer(
-    problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
-) -> tuple[Any, Any, Any]:
-    """What the solver returns, and what it takes to unpack that."""
     data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
     raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
     info = raw.get("info") if isinstance(raw, Mapping) else getattr(raw, "info", None)
     status = info.get("status") if isinstance(info, Mapping) else getattr(info, "status", None)
     if status == "interrupted":  # SCS and OSQP have taken Ctrl-C for themselves
         signal.raise_signal(signal.SIGINT)
-    return raw, chain, inverse
+    problem.unpack_results(raw, chain, inverse)
 
 
 def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import cvxpy as cp
 import numpy as np
@@ -64,14 +64,8 @@ class Pool:
     """The weakest of the answers that they are of."""
 
 
-class Question(NamedTuple):
-    """What the oracles of an atom are asked."""
-
-    argument: Floats
-    """Flattened, (d,)."""
-    parameters: tuple[Any, ...]
-    deadline: float
-    """The time after which no oracle is called."""
+Question = tuple[Floats, tuple[Any, ...], float]
+"""An argument, flattened, (d,), parameters, and the time after which no oracle is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +153,7 @@ class OracleAtom(ConvexAtom):
 
     def question(self, argument: Floats, deadline: float = np.inf) -> Question:
         values = tuple(parameter.value for parameter in self.parameters_of_oracle)
-        return Question(argument, values, deadline)
+        return argument, values, deadline
 
     def _answer(self, values: Sequence[Any]) -> Planes:
         """Planes of all oracles, called one after another."""

@@ -120,9 +120,9 @@ class HingePart(Part):
     @classmethod
     def answers(cls, parts: Sequence[HingePart], question: Question) -> list[Planes | None]:
         """Ask about all samples at once, at the nearest weight in the cone."""
-        point, basis = question.argument, parts[0].basis
+        (point, _, deadline), basis = question, parts[0].basis
         each = np.arange(parts[-1].block.samples[-1] + 1)
-        asked = parts[0].space.project(basis.T @ point), each, question.deadline
+        asked = parts[0].space.project(basis.T @ point), each, deadline
         answers: list[Planes | None] = []
         for found in separate_share([part.block for part in parts], asked):
             if found is not None:

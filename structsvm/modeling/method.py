@@ -17,7 +17,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import MasterError, OracleError, SettingsError, warn, without_warnings
-from structsvm.masters.base import ActiveCut, Cut, Master, MasterSolution, Request, WorkingSet
+from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import CONIC
 from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import (
@@ -380,16 +380,13 @@ class ProgramRun(CutRun):
         """Whether no oracle has given an upper bound above its value."""
         self.best_value = self.best_scale = self.best_violation = np.nan
         """Objective, size of its terms and largest violation at the best point."""
-        self._maps = rewritten.maps()
-        self._firsts = np.cumsum([0, *(held.heights.size for held in self.held)]).tolist()
+        rewritten.map_arguments()
         floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
-        self.floor = np.repeat(floors, np.diff(self._firsts))
+        self.floor = np.repeat(floors, [held.heights.size for held in self.held])
         self._cuts = self.working_set(self.groups(rewritten.slack))
         """Those of the last restricted problem."""
-        self._active: tuple[ActiveCut, ...] = ()
+        self._active: list[tuple[float, Cut]] = []
         """The cuts of the last restricted problem with their multipliers."""
-        self._qualities = [Quality.EXACT] * len(self.held)
-        """The weakest answer that each atom's planes are of, also those of runs before."""
         self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
         """Whether the last answers about each group are those of heuristics."""
         self._now = self._first = rewritten.same_size(0.0)
@@ -408,17 +405,17 @@ class ProgramRun(CutRun):
 
     def groups(self, slack: str) -> Ints:
         """The group of each function, (n_samples,), for the slack of the rewritten problem."""
-        pairs = zip(self.held, self._firsts, strict=False)
-        return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
+        return np.concatenate([held.first + held.groups for held in self.held])
 
     def start(self, groups: Ints) -> list[Cut]:
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
-        cuts, known = [], self.working_set(groups)
-        for a, held in enumerate(self.held):
+        known = self.working_set(groups)
+        cuts: list[Cut] = []
+        for held in self.held:
             pool = held.atom.pool
             if pool.cuts and pool.marks == self._marks(held):
-                cuts += [self._lifted(a, cut) for cut in pool.cuts]
-                self._qualities[a] = pool.quality
+                cuts += map(held.lifted, pool.cuts)
+                held.quality = pool.quality
         known.add(cuts)
         return cuts + self.evaluate(self._start, groups, known.group_values(self._start)).cuts()
 
@@ -482,10 +479,7 @@ class ProgramRun(CutRun):
     def _asked(self, w: Floats) -> Planes:
         """One plane for each group, in the user's variables, from every oracle."""
         deadline = time.time() + self.seconds_left(self.n_samples)
-        questions = [
-            h.atom.question(matrix @ w + offset, deadline)
-            for h, (matrix, offset) in zip(self.held, self._maps, strict=True)
-        ]
+        questions = [h.atom.question(h.matrix @ w + h.offset, deadline) for h in self.held]
         started = time.perf_counter()
         answers = self.session.map_shares(ask, questions)
         self.oracle_seconds += time.perf_counter() - started
@@ -494,8 +488,8 @@ class ProgramRun(CutRun):
         of_atoms: list[list[Planes]] = [[] for _ in self.held]
         for part, planes in zip(self.parts, answers, strict=True):
             of_atoms[part.atom].append(planes)
-        found = Planes.joined([self._of_atom(a, w, parts) for a, parts in enumerate(of_atoms)])
-        found = found._replace(quality=weakest(self._qualities))
+        found = Planes.joined(list(map(partial(self._of_atom, w), self.held, of_atoms)))
+        found = found._replace(quality=weakest(held.quality for held in self.held))
         self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
         self._largest = np.maximum(self._largest, self._heights)
         self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
@@ -503,31 +497,23 @@ class ProgramRun(CutRun):
         self.certificate.quality = weakest((self.certificate.quality, found.quality))
         return found
 
-    def _of_atom(self, a: int, w: Floats, parts: Sequence[Planes]) -> Planes:
+    def _of_atom(self, w: Floats, held: Held, parts: Sequence[Planes]) -> Planes:
         """The planes of an atom, one for each group, in the user's variables."""
-        groups, first = np.asarray(self.held[a].groups), self._firsts[a]
-        self._guessed[first : self._firsts[a + 1]] = False
+        self._guessed[held.first + held.groups] = False
         for part in parts:
             if part.quality is Quality.HEURISTIC:
-                self._guessed[first + groups[part.groups]] = True
+                self._guessed[held.first + held.groups[part.groups]] = True
         joined = Planes.joined(parts)
-        planes = joined.summed(groups[joined.groups])
-        self._qualities[a] = weakest([self._qualities[a], planes.quality])
-        cuts = [self._lifted(a, cut) for cut in planes.cuts()]
+        planes = joined.summed(held.groups[joined.groups])
+        held.quality = weakest([held.quality, planes.quality])
+        cuts = list(map(held.lifted, planes.cuts()))
         return planes._replace(
             w=w,
-            groups=first + planes.groups,
+            groups=held.first + planes.groups,
             slopes=np.stack([cut.slope for cut in cuts]),
             intercepts=np.array([cut.intercept for cut in cuts]),
             labellings=[cut.labellings for cut in cuts],
         )
-
-    def _lifted(self, a: int, cut: Cut) -> Cut:
-        """A plane of an atom as a cut in the user's variables, which has it for its labelling."""
-        matrix, offset = self._maps[a]
-        intercept, slope = float(cut.intercept + cut.slope @ offset), cut.slope @ matrix
-        of_atom = ((a, cut, 0.0, 1.0),)
-        return Cut(self._firsts[a] + cut.group, intercept, np.asarray(slope), of_atom)
 
     def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
         """The largest violation at a point, relative to the size of its terms, and the size of
@@ -563,12 +549,11 @@ class ProgramRun(CutRun):
         if not wrong.size:
             return
         g = int(wrong[0])
-        a = int(np.searchsorted(self._firsts, g, side="right")) - 1
-        atom = self.held[a].atom
-        term = "" if self.held[a].heights.size == 1 else f", term {g - self._firsts[a]}"
+        held = max((held for held in self.held if held.first <= g), key=lambda held: held.first)
+        term = "" if held.heights.size == 1 else f", term {g - held.first}"
         raise OracleError(
-            f"{atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that it is "
-            f"{lowers[g]:.9g} at least: it does not find a maximum of planes, or has changed "
+            f"{held.atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that "
+            f"it is {lowers[g]:.9g} at least: it does not find a maximum of planes, or has changed "
             "since; give upper bounds if it is inexact, and name the cvxpy.Parameter it depends on "
             "in parameters="
         )
@@ -585,23 +570,22 @@ class ProgramRun(CutRun):
         for labellings in self._cuts.state()["labellings"]:
             for a, cut, _, _ in labellings:
                 kept[a].append(cut)
-        for held, cuts, quality in zip(self.held, kept, self._qualities, strict=True):
+        for held, cuts in zip(self.held, kept, strict=True):
             most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
             pool = held.atom.pool
-            pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], quality
+            pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], held.quality
         return super().solution(status)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
         """Give the user's variables, constraints and atoms their values, duals and planes."""
         if self.solver is not None:
-            self.solver.unpack()
-            self.solver.restriction.give_duals(problem.constraints)
+            self.solver.give_duals(problem.constraints)
         self.rewritten.put(w)
         found: list[list[Plane]] = [[] for _ in self.held]
-        for active in self._active:
+        for multiplier, active in self._active:
             for a, cut, _, share in active.labellings or ():
-                if share * active.multiplier > ACTIVE:
-                    found[a].append(self.held[a].plane(cut, share * active.multiplier))
+                if share * multiplier > ACTIVE:
+                    found[a].append(self.held[a].plane(cut, share * multiplier))
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
 

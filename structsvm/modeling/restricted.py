@@ -6,7 +6,6 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,9 +15,9 @@ import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
-from structsvm.masters.base import MasterSolution, Request, WorkingSet, checked
+from structsvm.masters.base import MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import CONIC, lower_bound, proved_bound
-from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
+from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by, solved
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling.hinge import basis_of
 from structsvm.modeling.rewriting import Rewritten, Sizes, column, heights_of, in_shape, replaced
@@ -104,15 +103,6 @@ class Restriction:
         """Multipliers of the cuts, in the units of the user, from those of the rows."""
         return np.asarray(of_rows * (self.objective_unit / self.height_units[cuts.groups]))
 
-    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
-        """Give the user's constraints the dual values of these."""
-        mine = zip(self.constraints, self.constraint_units, strict=True)
-        for theirs, (own, unit) in zip(constraints, mine, strict=False):
-            factor = self.objective_unit / unit
-            for dual, found in zip(theirs.dual_variables, own.dual_variables, strict=True):
-                value = found.value
-                dual.save_value(None if value is None else value * factor)
-
 
 def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constraint:
     """A constraint in its unit, and another than the original one."""
@@ -143,9 +133,14 @@ class Restricted(ABC):
         return None
 
     @hook
-    def unpack(self) -> None:
-        """Give the constraints of the restriction the duals of the last solution, if need be."""
-        return
+    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
+        """Give the user's constraints the dual values of the last solution."""
+        own = self.restriction
+        mine = zip(own.constraints, own.constraint_units, strict=True)
+        for theirs, (constraint, unit) in zip(constraints, mine, strict=False):
+            factor = own.objective_unit / unit
+            for dual, found in zip(theirs.dual_variables, constraint.dual_variables, strict=True):
+                dual.save_value(None if found.value is None else found.value * factor)
 
 
 def solver_of(
@@ -160,7 +155,7 @@ def solver_of(
     form = form_of(rewritten) if solver is None and not options else None
     if form is None:
         return Conic(restriction, box, options)
-    return FastMaster(restriction, form, box)
+    return FastMaster(restriction, form)
 
 
 class Box:
@@ -225,10 +220,11 @@ class Conic(Restricted):
         multipliers = self.restriction.multipliers(cuts, alpha[: len(cuts)])
         return MasterSolution(self._w(x), multipliers, label, bound, is_minimum)
 
-    def unpack(self) -> None:
+    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
         if self._raw is not None:
             with without_warnings(Warning):
                 self.restriction.problem.unpack_results(self._raw, self._chain, self._inverse)
+        super().give_duals(constraints)
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """Return None where the objective has curvature: a share of the way is as good there."""
@@ -382,12 +378,8 @@ class Form(Regularized):
 class FastMaster(Restricted):
     """Newton's method; Clarabel if it fails. There are no constraints, and so no duals."""
 
-    def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
-        self.restriction, self.form, self._box = restriction, form, box
-
-    @cached_property
-    def _conic(self) -> Conic:
-        return Conic(self.restriction, self._box, {})
+    def __init__(self, restriction: Restriction, form: Form) -> None:
+        self.restriction, self.form = restriction, form
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         form = self.form
@@ -401,16 +393,11 @@ class FastMaster(Restricted):
                 "multipliers": cuts.multipliers / scale,
             }
         )
-        try:
-            answer = checked(NewtonMaster().solve(form, mapped, Request(tol)), form, mapped)
-        except (MasterError, ArithmeticError, ValueError):
-            return self._conic.solve(cuts, tol)
+        answer = solved(NewtonMaster(), form, mapped, Request(tol))
         # The minimum of this restricted problem is bounded, and its own value is above that.
         upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
         exact = np.zeros(form.space.dim)
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
-        if not np.isfinite(bound):
-            return self._conic.solve(cuts, tol)
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
         w = self.restriction.rewritten.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))

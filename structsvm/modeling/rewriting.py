@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,8 @@ from structsvm.errors import without_warnings
 from structsvm.masters.base import Cut
 from structsvm.masters.cvxpy import solve_by
 from structsvm.modeling.atoms import OracleAtom, Plane
-from structsvm.support.arrays import Floats
+from structsvm.status import Quality
+from structsvm.support.arrays import Floats, Ints
 
 # ---- the size of the terms of objectives and constraints: what accuracy is relative to
 
@@ -79,24 +80,37 @@ OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
 SMALLEST = 1e-3
 """Of the largest entry of a point, what others count for at least in the size of terms."""
 
-Map = tuple[Any, Floats]
-
 
 @dataclass(eq=False)
 class Held:
     """An atom, and what stands for it."""
 
+    number: int
     atom: OracleAtom
     arguments: list[cp.Expression]
     """Affine."""
     heights: cp.Variable
     """Heights of the groups, above the planes."""
-    groups: list[int]
+    groups: Ints
     """The group of each term, from 0."""
+    first: int
+    """The number in the problem of the first group."""
+    matrix: Any = None
+    offset: Any = None
+    """The arguments are ``matrix @ w + offset``."""
+    quality: Quality = Quality.EXACT
+    """The weakest answer that planes are of, also those of runs before."""
+
+    def lifted(self, cut: Cut) -> Cut:
+        """A plane of the atom as a cut in the user's variables, which has it for its labelling."""
+        intercept, slope = float(cut.intercept + cut.slope @ self.offset), cut.slope @ self.matrix
+        labellings = ((self.number, cut, 0.0, 1.0),)
+        return Cut(self.first + cut.group, intercept, np.asarray(slope), labellings)
 
     def plane(self, cut: Cut, multiplier: float) -> Plane:
         """A cut of the atom as users see it."""
-        term = -1 if self.groups.count(cut.group) > 1 else self.groups.index(cut.group)
+        terms = np.flatnonzero(self.groups == cut.group)
+        term = -1 if terms.size > 1 else int(terms[0])
         pieces = zip(self.atom.split(cut.slope), self.atom.args, strict=True)
         slopes = tuple(in_shape(piece, arg) for piece, arg in pieces)
         return Plane(term, cut.intercept, slopes[0] if len(slopes) == 1 else slopes, multiplier)
@@ -169,10 +183,12 @@ class Rewritten:
                 arg = inner
             arguments.append(arg)
         self._domain += atom.copy(arguments)._domain()
-        is_one = atom.sums_terms and self.slack == "one"
-        groups = [0] * atom.n_terms if is_one else [*range(atom.n_terms)]
-        heights = heights_of(atom, max(groups) + 1)
-        self.held.append(Held(atom, arguments, heights, groups))
+        groups = np.arange(atom.n_terms)
+        if atom.sums_terms and self.slack == "one":
+            groups = np.zeros_like(groups)
+        heights = heights_of(atom, int(groups.max()) + 1)
+        first = sum(held.heights.size for held in self.held)
+        self.held.append(Held(len(self.held), atom, arguments, heights, groups, first))
         whole = cp.sum(heights) if atom.sums_terms else cp.reshape(heights, atom.shape, "F")
         standing[id(atom)] = whole
 
@@ -277,19 +293,17 @@ class Rewritten:
             *(size_of_constraint(constraint, known) for constraint in self.constraints),
         ]
 
-    def maps(self) -> list[Map]:
-        """The arguments of each atom as ``matrix @ w + offset``."""
+    def map_arguments(self) -> None:
+        """Write the arguments of each atom as ``matrix @ w + offset``."""
         self.put(np.zeros(self.dim))
-        return [self._map(held.arguments) for held in self.held]
-
-    def _map(self, arguments: Sequence[cp.Expression]) -> Map:
-        rows = []
-        for arg in arguments:
-            gradients = {v.id: gradient for v, gradient in arg.grad.items()}
-            found = [gradients.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
-            rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in found])
-        offset = np.concatenate([column(arg.value) for arg in arguments])
-        return sp.block_array(rows, format="csr"), offset
+        for held in self.held:
+            rows = []
+            for arg in held.arguments:
+                of = {v.id: gradient for v, gradient in arg.grad.items()}
+                found = [of.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
+                rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in found])
+            held.matrix = sp.block_array(rows, format="csr")
+            held.offset = np.concatenate([column(arg.value) for arg in held.arguments])
 
 
 def atoms_of(*nodes: Any) -> list[OracleAtom]:

@@ -13,14 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleWarning, warn
-from structsvm.masters.base import (
-    ActiveCut,
-    Cut,
-    Master,
-    MasterSolution,
-    Request,
-    WorkingSet,
-)
+from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import solve_with, solved
 from structsvm.parallel import SerialSession, Session
@@ -158,7 +151,7 @@ class Run(CutRun):
         """Whether the null weight, which gaps refer to, has been evaluated."""
         self.parts = blocks_of(risk)
         self.session = SerialSession(self.parts)
-        self._best_cuts: tuple[tuple[ActiveCut, ...], int, tuple[Any, ...] | None] | None = None
+        self._best_cuts: tuple[list[tuple[float, Cut]], int, tuple[Any, ...] | None] | None = None
         """Cuts that prove the lower bound, the number of their groups, and duals."""
         self._starts: list[Floats] = []
         """The start of the risk, and two weights on the way back from it to the null weight."""
@@ -338,7 +331,7 @@ def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
 
 
 def support_of(
-    risk: RegularizedRisk, active: Sequence[ActiveCut], n_groups: int
+    risk: RegularizedRisk, active: Sequence[tuple[float, Cut]], n_groups: int
 ) -> tuple[SupportLabelling, ...]:
     """The labellings of active cuts with their multipliers, the heaviest first.
 
@@ -347,24 +340,22 @@ def support_of(
     """
     labellings: dict[tuple[int, Hashable], list[Any]] = {}
     found: list[SupportLabelling] = []
-    for cut in active:
+    for multiplier, cut in active:
         if cut.labellings is None:
-            assert cut.plane is not None
-            (intercept, slope), omega, single, truth = cut.plane, 1.0, None, None
+            omega, single, truth = 1.0, None, None
             if n_groups == risk.n_samples:
                 single, omega = cut.group, float(risk.sample_weight[cut.group])
                 truth = risk.problem.kept(risk.ys[cut.group])
-            plane = intercept / omega, slope / omega
-            share = omega * cut.multiplier
-            found.append(SupportLabelling(single, share, None, truth, None, plane))
+            plane = cut.intercept / omega, cut.slope / omega
+            found.append(SupportLabelling(single, omega * multiplier, None, truth, None, plane))
             continue
         for sample, kept, loss, share in cut.labellings:
             one = labellings.setdefault((sample, _identity(kept)), [kept, loss, 0.0])
-            one[2] += share * cut.multiplier
+            one[2] += share * multiplier
     truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in labellings}}
     for (sample, _), (kept, loss, share) in labellings.items():
-        multiplier = share * float(risk.sample_weight[sample])
-        found.append(SupportLabelling(sample, multiplier, kept, truths[sample], loss))
+        share *= float(risk.sample_weight[sample])
+        found.append(SupportLabelling(sample, share, kept, truths[sample], loss))
     return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
 
 
