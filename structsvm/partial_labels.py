@@ -350,7 +350,7 @@ def _groups(
     """The groups of rows that have to be in one cluster, in order."""
     i, j = np.array(together, dtype=np.int64).reshape(-1, 2).T
     linked = sp.csr_array((np.ones(i.size), (i, j)), shape=(n_samples, n_samples))
-    n_groups, group = connected_components(linked, directed=False)
+    _, group = connected_components(linked, directed=False)
     for first, second, name in apart:
         if group[first] == group[second]:
             rows = np.flatnonzero(group == group[first]).tolist()
@@ -358,10 +358,8 @@ def _groups(
                 f"labels that contradict each other: {name}, and those by which rows "
                 f"{', '.join(map(str, rows[:10]))}{' ...' if len(rows) > 10 else ''} are together"
             )
-    members: list[list[int]] = [[] for _ in range(n_groups)]
-    for row, number in enumerate(group.tolist()):
-        members[number].append(row)
-    return members
+    members = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    return [rows.tolist() for rows in members]
 
 
 # ---- what is known of the samples of a training set
@@ -425,30 +423,24 @@ class Known:
         K = self.constraint.n_clusters
         wrong = 0 if K is None else abs(K - M.n_clusters)
         wrong += sum(not r.holds(M.boundaries) for r in self.constraint.regions if r.changes)
-        if self.contiguous and self._stretches is not None:
-            rows, starts, truth = self._stretches
-            begins = np.diff(M.labels[rows], prepend=-1) != 0
-            begins[starts] = True
-            return partition_loss(truth, EquivalenceMatrix.from_labels(begins.cumsum())) + wrong
-        for rows, truth in zip(*self.part, strict=True):  # the labelled rows of a table
-            return partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows])) + wrong
-        return float(sum(M.labels[i] == M.labels[j] for i, j in self.constraint.apart) + wrong)
+        if self._union is None:
+            return float(sum(M.labels[i] == M.labels[j] for i, j in self.constraint.apart) + wrong)
+        rows, apart, truth = self._union
+        return partition_loss(truth, EquivalenceMatrix.from_labels(apart + M.labels[rows])) + wrong
 
     @cached_property
-    def _stretches(self) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
-        """The rows of all stretches, where each begins among them, and their partitions as one.
+    def _union(self) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
+        """The rows of all parts, what keeps their labels apart, and their partitions as one.
 
-        Clusters of different stretches have no row in common, so that the losses within stretches
-        add up to that of their union.
+        Clusters of different parts have no row in common, so that the losses within parts add up to
+        that of their union.
         """
         parts, truths = self.part
         if not parts:
             return None
-        ends = np.cumsum([part.size for part in parts])
-        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-        breakpoints = [M.boundaries[1:] + at for M, at in zip(truths, starts, strict=True)]
-        union = EquivalenceMatrix.from_breakpoints(np.concatenate(breakpoints))
-        return np.concatenate(parts), starts, union
+        apart = np.repeat(np.arange(len(parts)), [rows.size for rows in parts]) * self.n_samples
+        labels = np.concatenate([np.asarray(M.labels) for M in truths])
+        return np.concatenate(parts), apart, EquivalenceMatrix.from_labels(apart + labels)
 
 
 def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -> list[Known]:

@@ -19,13 +19,14 @@ import numpy as np
 import structsvm.features
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
+from structsvm.data.reading import count_marks
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import unlabelled
 from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
 from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
-from structsvm.io.cleaning import changes_in, cleaned, columns_of, in_windows, window_for
+from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
 from structsvm.io.image_folder import read_images
 from structsvm.io.intervals import layers_of, with_labels
@@ -50,6 +51,7 @@ OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of t
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS]
 FILES += [*OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
+LITERALS = ("window", "max_bytes", "rate", "lazy")  # the others are texts
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not remembered."""
 
@@ -180,7 +182,7 @@ def typed_files(args: Namespace) -> dict[str, Any]:
     """The parameters of reading that were typed, as options or settings."""
     typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
     for name, text in assigned(args, "files", FILES, "reading").items():
-        typed[name] = value_of(text) if name in ("window", "max_bytes", "lazy") else text
+        typed[name] = value_of(text) if name in LITERALS else text
         if name in SEQUENCES:
             parts = text.strip("[]()").split(",")
             typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
@@ -504,7 +506,7 @@ def read_layers(
     labels_matter, steps = need_labels or blanks, getattr(learner, "steps_", {})
     found = {}
     for name, some in layers.items():
-        if not labels_matter and not changes_in(some):
+        if not labels_matter and not count_marks([one.y for one in some]):
             # labels that nobody asks for are no reason to refuse anything
             options = replace(options, labels_are=None)
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
@@ -523,7 +525,7 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     found = in_windows(recordings, window)
     axis, lasting = recordings[0].time, ""
     if axis is not None:
-        unit = "s" if axis.values.dtype.kind == "M" else f"of {axis.name!r}"
+        unit = "s" if axis.holds_dates else f"of {axis.name!r}"
         lasting = f" ({window * axis.usual_step:.3g} {unit})"
     terminal.note(
         f"averaged to windows of {window} samples{lasting}: the shortest usual segment has "

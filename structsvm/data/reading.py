@@ -27,7 +27,7 @@ from structsvm.data.samples import (
     is_constant,
 )
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
-from structsvm.errors import DataError, StructSVMError, warn
+from structsvm.errors import DataError, StructSVMError, about, warn
 from structsvm.parallel import spread
 from structsvm.storage.archive import read_npz
 from structsvm.storage.codec import fingerprint
@@ -182,14 +182,9 @@ def _axis(index: Any, called: str) -> TimeAxis | None:
     if kind in "iu" and np.array_equal(index, np.arange(len(index))):
         return None
     column = index if hasattr(index, "iloc") else index.to_series()
-    axis = read_times(str(index.name or "the index"), column, keep_text=False)
-    if isinstance(axis, TimeAxis):
-        return axis
-    missing = np.flatnonzero(index.isna())
-    raise DataError(
-        f"the index of {called} has no time in row {int(missing[0])} ({missing.size} in all): give "
-        "it one, or leave the row out"
-    )
+    with about(called):
+        axis = read_times(str(index.name or "the index"), column, False, "row {}".format)
+    return axis if isinstance(axis, TimeAxis) else None
 
 
 def _column_of_times(X: Any) -> Any:
@@ -295,8 +290,8 @@ def marks_of(y: Any) -> Bools | None:
 
 
 def count_marks(labels: Sequence[Any]) -> int:
-    """How many ones stand alone among zeros, where labels are nothing else, in all recordings."""
-    marks = [marks_of(y) for y in labels]
+    """How many ones stand alone among zeros, where all labels that are known are nothing else."""
+    marks = [marks_of(y) for y in labels if y is not None]
     ones = [found for found in marks if found is not None]
     if len(ones) < len(marks) or any((found[1:] & found[:-1]).any() for found in ones):
         return 0
@@ -474,8 +469,8 @@ def _read_later(
     if words is RECORDINGS:
         warn_about_marks(labels)
     samples = []
-    for i, (about, y) in enumerate(zip(seen, labels, strict=True)):
-        shape, gaps, content, constant, stamp = about
+    for i, (look, y) in enumerate(zip(seen, labels, strict=True)):
+        shape, gaps, content, constant, stamp = look
         read = partial(_read_again, source, i, (shape, gaps, stamp))
         samples.append(Sample(Deferred(Origin(shape, gaps, content, constant, read), (), P, y)))
     return samples, names

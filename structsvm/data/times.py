@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
 from functools import cached_property
@@ -80,7 +80,8 @@ class TimeAxis:
             object.__setattr__(self, "values", wide)
 
     @property
-    def _holds_dates(self) -> bool:
+    def holds_dates(self) -> bool:
+        """Whether the times are dates, and no numbers."""
         return self.values.dtype.kind == "M"
 
     @property
@@ -103,8 +104,8 @@ class TimeAxis:
             return self.written[at]
         value = self.values[at]
         if self.lasting and sample > at:
-            value += self._stretch
-        if not self._holds_dates:
+            value += self.span(self.lasting)
+        if not self.holds_dates:
             return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
         if self.clock:
             return str(value.astype("datetime64[us]").item().time())
@@ -114,11 +115,9 @@ class TimeAxis:
         exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
         return str(np.datetime_as_string(value, unit=next(exact)))
 
-    @property
-    def _stretch(self) -> Any:
-        """How long a sample lasts, as values differ."""
-        dates, us = self._holds_dates, round(1e6 * self.lasting)
-        return np.timedelta64(us, "us") if dates else self.lasting
+    def span(self, seconds: float) -> Any:
+        """So many seconds among dates, or units among numbers, as values differ."""
+        return np.timedelta64(round(1e6 * seconds), "us") if self.holds_dates else seconds
 
     def sample_at(self, moment: Any) -> int:
         """The first sample that is not before a moment, as :meth:`value` reads it; T if none is.
@@ -126,7 +125,7 @@ class TimeAxis:
         A sample that lasts is where its middle is. What is before a number by a millionth of the
         usual step is so by rounding, as 1.4 is before 14 * 0.1.
         """
-        where = self.values + self._stretch / 2 if self.lasting else self.values
+        where = self.values + self.span(self.lasting) / 2 if self.lasting else self.values
         at = self.value(moment)
         if isinstance(at, float):
             at -= ROUNDED * self.usual_step
@@ -140,8 +139,7 @@ class TimeAxis:
         at, steps = self.value(moment), 2 * max(self.usual_step, self.lasting)
         if not steps or at in (-np.inf, np.inf):
             return False
-        far: Any = np.timedelta64(round(1e9 * steps), "ns") if self._holds_dates else steps
-        return not self.values[0] - far <= at <= self.values[-1] + far
+        return not self.values[0] - self.span(steps) <= at <= self.values[-1] + self.span(steps)
 
     def value(self, moment: Any) -> Any:
         """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
@@ -153,9 +151,9 @@ class TimeAxis:
         DataError
             When it is no moment of this axis.
         """
-        kind = "date" if self._holds_dates else "number"
+        kind = "date" if self.holds_dates else "number"
         try:
-            if not self._holds_dates:
+            if not self.holds_dates:
                 minutes = _seconds(str(moment), self.clock)
                 value = float(moment) if minutes is None else minutes
                 if np.isnan(value):
@@ -165,10 +163,8 @@ class TimeAxis:
                 second = next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
                 return first + value * second if second and abs(value) < SECONDS else value
             pandas = require("pandas", "files", "reading times")
-            try:
-                since = float(moment)  # of a date in digits alone, more than there are seconds
-            except (TypeError, ValueError):
-                since = np.nan
+            # of a date in digits alone, more than there are seconds
+            since = float(pandas.to_numeric(str(moment), errors="coerce"))
             day = self.values[0].astype("datetime64[D]")
             is_of_day = self.clock and self.values[0] - day < np.timedelta64(1, "h")
             if self.clock and (np.isnan(since) or is_of_day):  # or the clock runs from zero
@@ -202,7 +198,7 @@ class TimeAxis:
 
     def past_midnight(self) -> TimeAxis:
         """Return the times, with times of a clock on the next day after each midnight."""
-        if not (self.clock and self._holds_dates):
+        if not (self.clock and self.holds_dates):
             return self
         steps = np.diff(self.values)
         falls = steps < np.timedelta64(0, "us")
@@ -218,10 +214,7 @@ class TimeAxis:
     @property
     def steps(self) -> NDArray[np.float64]:
         """From each sample to the next, (T - 1,): seconds between dates."""
-        steps = np.diff(self.values)
-        if steps.dtype.kind == "m":
-            return np.asarray(steps / np.timedelta64(1, "s"), dtype=np.float64)
-        return np.asarray(steps, dtype=np.float64)
+        return np.asarray(np.diff(self.values) / self.span(1.0), dtype=np.float64)
 
     @cached_property
     def usual_step(self) -> float:
@@ -235,19 +228,17 @@ class TimeAxis:
         Samples that last meet where they begin.
         """
         if self.lasting:
-            return np.append(self.values, self.values[-1] + self._stretch)
-        values = self.values if self._holds_dates else self.values.astype(np.float64)
-        half = np.diff(values) / 2
-        if not half.size:
-            half = np.array([np.timedelta64(500, "ms") if self._holds_dates else 0.5])
-        ends = [values[:1] - half[0], values[:-1] + half[: len(values) - 1], values[-1:] + half[-1]]
+            return np.append(self.values, self.values[-1] + self.span(self.lasting))
+        values = self.values if self.holds_dates else self.values.astype(np.float64)
+        half = np.diff(values) / 2 if len(self) > 1 else np.array([self.span(0.5)])
+        ends = [values[:1] - half[0], values[:-1] + half[: len(self) - 1], values[-1:] + half[-1]]
         return np.concatenate(ends)
 
 
 def put_back(axis: TimeAxis) -> str:
     """Return a sentence about local times that are an hour back once, or nothing."""
     usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
-    is_local = axis._holds_dates and axis.offset is None and len(axis) > 2
+    is_local = axis.holds_dates and axis.offset is None and len(axis) > 2
     if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
         return ""
     if abs(back[0] - usual + HOUR) > 0.5 * usual:
@@ -271,7 +262,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     if found.values.dtype.kind not in "iufM":
         raise DataError(f"times must be numbers or dates, got {found.values.dtype} values")
     refuse_other_shape(found.values, n_samples, "sample", "times")
-    missing = np.isnat(found.values) if found._holds_dates else np.isnan(found.values)
+    missing = np.isnat(found.values) if found.holds_dates else np.isnan(found.values)
     falls = found.values[1:] < found.values[:-1]
     refuse(
         DataError,
@@ -285,8 +276,10 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     return found
 
 
-def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:
-    """Convert a column of a pandas frame; return the rows without a time, or None for words."""
+def read_times(
+    name: str, column: Any, keep_text: bool, place: Callable[[int], str]
+) -> TimeAxis | int:
+    """Convert a column of a pandas frame; return the first row that is no time, if one is none."""
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
@@ -304,11 +297,15 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
         if found[column.notna()].isna().any():
             dates = _dates(column, texts)
             if dates is None:
-                return None
+                with without_warnings(Warning):
+                    mixed = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
+                return int((found.isna() & mixed.isna() & column.notna()).to_numpy().argmax())
             found, day_first, is_either = dates
-    missing = np.flatnonzero(found.isna().to_numpy())
-    if missing.size:
-        return missing
+    if found.isna().any():
+        row = int(found.isna().to_numpy().argmax())
+        raise DataError(
+            f"no time in {place(row)}, column {name!r}: give it one, or take the row out"
+        )
     kind, offset = getattr(found.dtype, "kind", "M"), None
     if kind == "m":
         found, kind = found.dt.total_seconds(), "f"
@@ -349,15 +346,6 @@ def _seconds(text: str, whole: bool) -> float | None:
     if found is None or not (whole or found[3]):
         return None
     return round(60 * int(found[1]) + float(found[2].replace(",", ".")), 9)
-
-
-def first_of_no_time(column: Any) -> int:
-    """Return the first row of a column that is neither a number nor a date."""
-    pandas = require("pandas", "files", "reading tables")
-    with without_warnings(Warning):
-        numbers = pandas.to_numeric(column, errors="coerce")
-        dates = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
-    return int((numbers.isna() & dates.isna() & column.notna()).to_numpy().argmax())
 
 
 def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
@@ -435,6 +423,6 @@ def _usual(known: Sequence[tuple[str, TimeAxis]]) -> dict[str, list[tuple[float,
     found: dict[str, list[tuple[float, str]]] = {}
     for name, axis in known:
         if axis.usual_step:  # 0 if a time stands for several samples
-            kind = "dates" if axis._holds_dates else "numbers"
+            kind = "dates" if axis.holds_dates else "numbers"
             found.setdefault(kind, []).append((axis.usual_step, name))
     return found

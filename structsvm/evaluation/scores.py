@@ -366,7 +366,7 @@ def _clocks(
 ) -> tuple[str, list[Floats]]:
     """The unit of time, and the time of each sample of each recording in it, (T_i,)."""
     axes = [axis for axis in times if axis is not None]
-    units = {"s" if axis.values.dtype.kind == "M" else axis.name for axis in axes}
+    units = {"s" if axis.holds_dates else axis.name for axis in axes}
     if len(axes) < len(truths) or len(units) > 1:
         return "samples", [np.arange(M.n_samples, dtype=np.float64) for M in truths]
     return units.pop(), [np.concatenate(([0.0], np.cumsum(axis.steps))) for axis in axes]

@@ -152,7 +152,7 @@ def read_labels_as(
     refuse_unlisted("labels_are", labels_are, (None, "states", "changes"))
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
-    if labels_are is None and ask and (n := changes_in(recordings)):
+    if labels_are is None and ask and (n := count_marks([one.y for one in recordings])):
         raise DataError(
             f"{recordings[0].where}: the labels are 0 but for {counted(n, 'single sample')} with "
             "1, or no and yes. If a 1 marks the first sample of a new segment, say "
@@ -160,11 +160,6 @@ def read_labels_as(
             "of its own, say labels_are='states'"
         )
     return list(recordings)
-
-
-def changes_in(recordings: Sequence[Recording]) -> int:
-    """How many labels there are that may mark changes, and nothing but these."""
-    return count_marks([one.y for one in recordings if one.y is not None])
 
 
 def _from_marks(recording: Recording) -> Recording:

@@ -130,8 +130,7 @@ def _collisions(spans: Sequence[Span]) -> tuple[list[Interval], str]:
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
     """Remove the labels near changes, and return regions with the number of changes there."""
     regions: list[Region] = []
-    is_date = axis.values.dtype.kind == "M"
-    far: Any = np.timedelta64(round(tolerance * 1e9), "ns") if is_date else tolerance
+    far = axis.span(tolerance)
     pairs = [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
     for at in axis.values[np.flatnonzero(pairs) + 1]:
         first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
@@ -170,13 +169,12 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
         return []
     known = ~unknown_labels(values)
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
-    is_date = axis.values.dtype.kind == "M"
     step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
-    end = axis.values[-1:] + step.astype("m8[ns]" if is_date else axis.values.dtype)
+    end = axis.values[-1:] + step.astype("m8[ns]" if axis.holds_dates else axis.values.dtype)
     after = replace(axis, values=end, written=None)
     bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1])]
     moments: list[Any] = [*axis.values[bounds].astype(float).tolist(), float(end[0])]
-    if is_date:
+    if axis.holds_dates:
         moments = [*map(axis.text, bounds), after.text(0)]
     return [
         Interval(start, end, str(labels[t]))
@@ -429,8 +427,10 @@ def layers_of(
     of_each = [dict.fromkeys(row.who.get("tier", "") for row in one.rows) for one in ours]
     tiers = list(dict.fromkeys(chain(*of_each)))
     if tier in tiers or (tier is None and any(len(some) > 1 for some in of_each)):
-        names = tiers if tier is None else [tier]
-        return {n: [_labelled(one.of_tier(n), blanks, outside, n) for one in ours] for n in names}
+        return {
+            name: [_labelled(one, blanks, outside, name) for one in ours]
+            for name in (tiers if tier is None else [tier])
+        }
     labels = list(dict.fromkeys(row.label for one in ours for _, _, row in one.spans if row.label))
     overlaps = [f"{one.where}: {both}" for one in ours if (both := _collisions(one.spans)[1])]
     if tier is None and not overlaps:
@@ -537,9 +537,6 @@ class Marks:
         with about(self.where):
             return _spans(self.rows, self.axis, f"{self.where}: ")
 
-    def of_tier(self, tier: str) -> Marks:
-        return replace(self, rows=[row for row in self.rows if row.who.get("tier", "") == tier])
-
 
 def _having(marks: Marks, label: str, outside: str | None) -> Recording:
     """Return the recording with one label, and another one elsewhere, if it was looked for."""
@@ -556,6 +553,9 @@ def _labelled(
 ) -> Recording:
     """Return the recording with names of stretches, or numbers of segments between points."""
     recording, y = marks.recording, None
+    if tier is not None:
+        rows = [row for row in marks.rows if row.who.get("tier", "") == tier]
+        marks = replace(marks, rows=rows)
     with about(marks.where):
         if marks.rows and not marks.spans:
             y = _segments([row.start for row in marks.rows], marks.axis)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
+from structsvm.data.times import TimeAxis, put_back, read_times
 from structsvm.errors import DataError, MissingExtraError, SettingsError, about, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.recording import (
@@ -337,19 +337,13 @@ def _as_numbers(column: Any, origin: Origin) -> Any:
 
 
 def _times(column: Any, origin: Origin) -> TimeAxis | None:
-    times = read_times(str(column.name), column, origin.format is not None)
+    times = read_times(str(column.name), column, origin.format is not None, origin.place)
     if isinstance(times, TimeAxis):
         return times
-    if times is not None:
-        raise DataError(
-            f"no time in {origin.place(int(times[0]))}, column {column.name!r}: give it one, or "
-            "take the row out"
-        )
-    row = first_of_no_time(column)
     warn(
         f"{origin.path}: the times of column {column.name!r} are not used, because "
-        f"{str(column.iloc[row])!r}, {origin.place(row)}, is neither a number nor a date; samples "
-        "are counted instead"
+        f"{str(column.iloc[times])!r}, {origin.place(times)}, is neither a number nor a date; "
+        "samples are counted instead"
     )
     return None
 

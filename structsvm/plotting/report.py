@@ -439,7 +439,7 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
     """The times of some samples, between which the page draws a line; dates in milliseconds."""
     if time is None:
         return None
-    T, is_date = len(time), time.values.dtype.kind == "M"
+    T, is_date = len(time), time.holds_dates
     values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
     step = abs(float(values[-1]) - float(values[0])) / max(T - 1, 1)
     line = np.linspace(float(values[0]), float(values[-1]), T)

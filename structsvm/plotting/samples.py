@@ -188,7 +188,7 @@ def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
     ax.set_xlabel(style.plain_text(axis.title) if axis else "sample")
     if axis is None:
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)
-    elif axis.values.dtype.kind == "M":
+    elif axis.holds_dates:
         dates = require("matplotlib.dates", "plot", "plotting")
         locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # it has steps for all between
         ax.xaxis.set_major_locator(locator)
