@@ -416,7 +416,7 @@ def price_path(Z: Floats, prices: Floats) -> list[Ints]:
 
 def loss_curve(Z: Floats, bounds: Ints, prices: Floats) -> Floats:
     """``|M - M_i|_F^2`` of a recording's best segmentation at every price, (n,)."""
-    return np.asarray(_losses(bounds, *_every_price(Z, NO_TRUTH, prices)))
+    return np.asarray(path_losses(bounds, *_every_price(Z, NO_TRUTH, prices)))
 
 
 @compiled()
@@ -541,7 +541,7 @@ def _fill_starts(
 
 
 @compiled(error_model="numpy")
-def _losses(truth: Ints, ends: Ints, counts: Ints) -> Floats:
+def path_losses(truth: Ints, ends: Ints, counts: Ints) -> Floats:
     """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of the truth and of each path."""
     losses = np.empty(counts.size)
     for i in range(losses.size):

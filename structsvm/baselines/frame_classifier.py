@@ -27,8 +27,9 @@ from structsvm.features.scores import (
     read_boundaries,
     sums_of,
 )
+from structsvm.oracles._segments.searches import path_losses
 from structsvm.oracles.semi_markov import StateScore, best_states
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.tables import each_in_order
@@ -234,8 +235,12 @@ def begins_of(code: Ints) -> Ints:
 
 def losses_of(truths: Sequence[EquivalenceMatrix], found: Sequence[Sequence[list[int]]]) -> Floats:
     """``|M - M_i|_F^2`` of the segment ends that each choice finds in each, (n_choices, n)."""
-    rows = [map(EquivalenceMatrix.from_breakpoints, ends) for ends in found]
-    return np.array([list(map(partition_loss, truths, guesses)) for guesses in rows])
+    losses = np.empty((len(found), len(truths)))
+    for k, ends in enumerate(found):
+        for i, (truth, path) in enumerate(zip(truths, ends, strict=True)):
+            bounds = np.array([[0, *path]])
+            losses[k, i] = path_losses(truth.boundaries, bounds, np.array([len(path)]))[0]
+    return losses
 
 
 @dataclass(frozen=True, eq=False)
