@@ -18,15 +18,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, contents, filled, is_prepared
-from structsvm.data.samples import is_constant
-from structsvm.errors import DataError, SettingsError
+from structsvm.data.samples import is_constant, one_each
+from structsvm.errors import SettingsError
 from structsvm.evaluation.verdict import MIN_UNITS
 from structsvm.learner.columns import (
+    Said,
     codes_in,
     column_names,
+    divided,
     explained,
     labels_in,
-    partition_of,
     words_of,
 )
 from structsvm.learner.form import Form
@@ -64,7 +65,7 @@ WAYS_OUT = {
     Status.NOTHING_TO_LEARN: "check that the labels belong to these features, or lower lam",
 }
 
-Found = Iterator[tuple[str, str, dict[str, Any]]]
+Found = Iterator[Said]
 """What a check finds: what it is, what to do, and the values behind the sentence."""
 
 
@@ -209,19 +210,14 @@ class Examined:
         prepared: Sequence[Sample] | None = None,
     ) -> None:
         N, self.words = len(measured), words_of(learner.problem_, measured)
-        self.learner, self.measured, self.groups = learner, measured, groups
-        self.has_labels = ys is not None
-        self.names = [str(i) for i in range(N)] if names is None else list(names)
-        for what, values in (("groups", groups), ("names", names)):
-            if values is not None and len(values) != N:
-                raise DataError(f"{self.words.wholes(N)} but {len(values)} {what}: give one each")
+        self.learner, self.measured, self.has_labels = learner, measured, ys is not None
+        self.groups = None if groups is None else one_each(groups, N, self.words, "group")
+        called = map(str, range(N)) if names is None else names
+        self.names = one_each(called, N, self.words, "name")
         prepared = learner.inputs_(measured) if prepared is None else prepared
         self.prepared = [sample.with_features(filled(sample.X)) for sample in prepared]
         labels = [] if ys is None else read_labels(learner.problem_, prepared, ys)
-        truths = [(i, partition_of(y.truth)) for i, y in enumerate(labels) if y.truth is not None]
-        self.known = [
-            (i, M) for i, M in truths if M.labels is not None and 1 < M.n_clusters < M.n_samples
-        ]
+        self.known = divided([known.truth for known in labels])
         # As measured, without gaps: what is made of these has copies and constants of its own.
         self.columns = [filled(sample.X) for sample in measured]
         self.column_names = np.array(column_names(learner), dtype=object)
@@ -273,17 +269,8 @@ def spikes(given: Examined) -> Found:
 
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    Xs, values = [sample.data for sample in given.measured], defaultdict(list)
-    found = codes_in(Xs, given.column_names.tolist(), given.words.item, given.names)
-    for name, value, _ in found:
-        values[name].append(value)
-    if found:
-        yield (
-            f"{some_of([said for *_, said in found], 3)}, far from all other values",
-            "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
-            "missing='interpolate' or 'mask'",
-            {"codes": dict(values)},
-        )
+    data, names = [sample.data for sample in given.measured], given.column_names.tolist()
+    yield from codes_in(data, names, given.words.item, given.names)
 
 
 def constant(given: Examined) -> Found:
@@ -452,16 +439,7 @@ def _scaled(labels: Any, T: int) -> Any:
 
 def labels_among_features(given: Examined) -> Found:
     """Columns that hold the labels: they do not vary within any labelled part."""
-    columns = [given.columns[i] for i, _ in given.known]
-    found = labels_in(columns, [truth for _, truth in given.known])
-    if found.size:
-        names = given.column_names[found].tolist()
-        yield (
-            f"constant within every labelled {given.words.part} and changing between them: "
-            f"feature {some_of(names)}",
-            "leave it out if it was computed from the labels, which new samples do not have",
-            {"features": names},
-        )
+    yield from labels_in(given.columns, given.known, given.column_names.tolist(), given.words)
 
 
 OF_THE_FIT = (certificate, price, few_labels)

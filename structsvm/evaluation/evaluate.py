@@ -141,9 +141,7 @@ def evaluate(
     times = form.axes if times is None else times
     axes: list[TimeAxis | None] = []
     if any(found is not None for found in times):
-        if len(times) != N:
-            raise DataError(f"{words.wholes(N)} but times of {len(times)}")
-        pairs = zip(times, measured, strict=True)
+        pairs = zip(one_each(times, N, words, "time"), measured, strict=True)
         axes = [None if found is None else time_axis(found, x.n_samples) for found, x in pairs]
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
     seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
@@ -207,24 +205,22 @@ def _found_by_all(
         others = blind_to(data.ends, contiguous, data.commonest) | others
     if twice := own.keys() & {*metrics, *others}:
         raise SettingsError(f"baselines: {min(twice)!r} is there already: give it another name")
-    others |= own
     found: Partitions = {}
-    labels: States = {}
-    for name in stage("metrics", [*metrics, *others]):
-        if name in metrics:
-            found[name] = decode_with(learner, metrics[name], samples, counts)
-        else:
-            given = Xs if name in own else None
-            labels[name] = labels_by(others[name], name, problem, measured, counts, given)
-            found[name] = partitions_of(labels[name], problem)
     names: States = {}
-    for name in sorted(found, key=BLIND.__contains__):  # what is blind to the samples comes last
-        if name in labels and names_states(others[name]):
-            names[name] = labels[name]
-        elif name not in BLIND:
+    for name, one in stage("metrics", [*(metrics | others | dict(own)).items()]):
+        named = None
+        if name in metrics:
+            found[name] = decode_with(learner, one, samples, counts)
+        else:
+            labels = labels_by(one, name, problem, measured, counts, Xs if name in own else None)
+            found[name] = partitions_of(labels, problem)
+            named = labels if names_states(one) else None
+        if named is None and name not in BLIND:
             named = names_in(found[name], samples, learner.classes_)
-            names |= {} if named is None else {name: named}
-    return found, names
+        if named is not None:
+            names[name] = named
+    # What is blind to the samples comes last.
+    return found, dict(sorted(names.items(), key=lambda item: item[0] in BLIND))
 
 
 # ---- parts of one table

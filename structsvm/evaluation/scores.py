@@ -92,13 +92,12 @@ def confusions_of(
     truths = read_names(list(of_items), sizes, words.whole) if found else None
     if truths is None:
         return {}
-    by_features = inputs.namer is None and inputs.states is not None
-    learned = inputs.states.tolist() if by_features else []
+    learned = inputs.states.tolist() if inputs.namer is None and inputs.states is not None else []
     unseen: dict[Any, int] = {}
     for i, y in enumerate(truths):
         for name in set(y.tolist()) - {None, *learned}:
             unseen.setdefault(name, i)
-    if unseen and by_features and unseen_states == "refuse":
+    if learned and unseen and unseen_states == "refuse":
         listed = [f"{s!r} ({words.whole} {unseen[s]})" for s in sorted(unseen, key=str)]
         raise DataError(
             f"the labels name states that training did not: {some_of(listed)}; known are "
@@ -109,11 +108,11 @@ def confusions_of(
     others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
     others |= {name for M in partitions for name in _names_of_pixels(M)}
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
-
-    def confusion(truth: Names, M: Any, names: Names) -> Confusion:
-        return Confusion(states, np.rint(_counts(truth, M, names, states)).astype(np.int64))
-
-    return {who: list(map(confusion, truths, partitions, each)) for who, each in found.items()}
+    confusions = {}
+    for who, each in found.items():
+        counts = [_counts(*one, states) for one in zip(truths, partitions, each, strict=True)]
+        confusions[who] = [Confusion(states, np.rint(one).astype(np.int64)) for one in counts]
+    return confusions
 
 
 def share_right(truth: Names, M: Any, found: Names) -> float:

@@ -47,9 +47,6 @@ MOST_PARTS = 10
 ROWS_OF_A_CLUSTER = 2  # in each group of rows, on average
 FEWEST_CLUSTERS = 4  # two to learn from and two to find
 FEWEST_STATES = 3  # two to learn from and one to hide
-FOLDS: dict[str | None, int] = {CLUSTERS: 3}
-"""By default, if not 5: a metric that tells two clusters apart may not tell a dozen apart, and a
-metric learned from half of the clusters is not like one that is learned from all."""
 ATTEMPTS = 100  # to draw folds of clusters that were not drawn before
 
 
@@ -110,13 +107,26 @@ class Split:
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold out whole samples, groups of rows, clusters, or samples and one of their states."""
-    cv = FOLDS.get(asked, 5) if cv is None else cv
-    divides = asked in (ROWS, CLUSTERS)
+    divides, words = asked in (ROWS, CLUSTERS), data.problem.traits.words
+    if cv is None:
+        # A metric that tells two clusters apart may not tell a dozen apart, and one that is learned
+        # from half of the clusters is not like one that is learned from all.
+        cv = 3 if asked == CLUSTERS else 5
     if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
         other = "" if divides else ", or a splitter"
         raise SettingsError(f"cv must be at least 2 folds{other}, got {cv!r}")
+    if divides and data.asks is None:
+        raise DataError(
+            f"split={asked!r} is for tables: the {words.item}s of a {words.whole} have an order or "
+            f"neighbours, and are not split like the rows of a table; leave split out, and "
+            f"{words.whole}s are held out as a whole"
+        )
     if divides:
-        _check_tables(data, asked)
+        data.problem.learning.check(data.truths)
+    if divides and data.groups is not None:
+        raise SettingsError(
+            f"groups are of whole {words.whole}s, which split={asked!r} divides: leave one out"
+        )
     splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: split_wholes}
     return splits[asked](data, cv, random_state)
 
@@ -287,21 +297,6 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
     shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
     return _parts(data, out, CLUSTERS, len(drawn), shares)
-
-
-def _check_tables(data: TrainingSet, asked: str | None) -> None:
-    words = data.problem.traits.words
-    if data.asks is None:
-        raise DataError(
-            f"split={asked!r} is for tables: the {words.item}s of a {words.whole} have an order or "
-            f"neighbours, and are not split like the rows of a table; leave split out, and "
-            f"{words.whole}s are held out as a whole"
-        )
-    data.problem.learning.check(data.truths)
-    if data.groups is not None:
-        raise SettingsError(
-            f"groups are of whole {words.whole}s, which split={asked!r} divides: leave one out"
-        )
 
 
 def _parts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -183,13 +183,14 @@ def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
 # ---- codes of missing values, and labels among the columns
 
 
+Said = tuple[str, str, dict[str, Any]]
+"""What columns are, what to do about it, and the names and numbers behind the sentence."""
+
+
 def codes_in(
     Xs: Sequence[Data], names: Sequence[str], item: str, called: Sequence[str]
-) -> list[tuple[str, float, str]]:
-    """Numbers that stand for missing values: column, value, and where they are in words.
-
-    Such a number is the same again and again, and far from all others of its column.
-    """
+) -> Iterator[Said]:
+    """Numbers that stand for missing values: the same again and again, far from all others."""
     seen = np.array(of_each("looking for codes", column_values, Xs))  # (N, 4, P)
     low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
@@ -200,9 +201,9 @@ def codes_in(
         columns = np.flatnonzero((low < high) & ~between.any(axis=(0, 1))).tolist()
         suspects += [(j, float(end[j])) for j in columns]
     if not suspects:
-        return []
+        return
     parts = of_each("looking at codes", _beside, Xs, [suspects] * len(Xs))
-    codes = []
+    codes, values = [], defaultdict(list)
     for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
         items, ends, few = zip(*beside, strict=True)
         others = np.concatenate(ends)
@@ -211,9 +212,15 @@ def codes_in(
         if sum(times) > 1 and is_far and len(set().union(*few)) >= VARIED:
             i = int(np.flatnonzero(times)[0])
             where = f"the first is {item} {items[i][0]} of {called[i]}"
-            said = f"{names[j]} is {value:.6g} in {sum(times)} {item}s ({where})"
-            codes.append((names[j], value, said))
-    return codes
+            codes.append(f"{names[j]} is {value:.6g} in {sum(times)} {item}s ({where})")
+            values[names[j]].append(value)
+    if codes:
+        yield (
+            f"{some_of(codes, 3)}, far from all other values, which it outweighs",
+            "if it stands for a missing value, leave these cells blank (NaN), and use "
+            "missing='interpolate' or 'mask'",
+            {"codes": dict(values)},
+        )
 
 
 def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, Floats, set[float]]]:
@@ -227,14 +234,32 @@ def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, F
     return found
 
 
-def labels_in(Xs: Sequence[Data], truths: Sequence[EquivalenceMatrix]) -> Ints:
+def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
+    """Numbers and partitions of the samples of which some items are together and some are not."""
+    found = [(i, partition_of(truth)) for i, truth in enumerate(truths) if truth is not None]
+    return [(i, M) for i, M in found if M.labels is not None and 1 < M.n_clusters < M.n_samples]
+
+
+def labels_in(
+    Xs: Sequence[Data],
+    known: Sequence[tuple[int, EquivalenceMatrix]],
+    names: Sequence[str],
+    words: Words,
+) -> Iterator[Said]:
     """Columns that hold the labels: constant within each labelled part, and not between them."""
-    labels = [truth.labels for truth in truths]
-    if not labels:
-        return np.empty(0, dtype=np.int64)
-    shares = np.array(of_each("looking for labels", explained, Xs, labels))
+    if not known:
+        return
+    arrays, labels = [Xs[i] for i, _ in known], [M.labels for _, M in known]
+    shares = np.array(of_each("looking for labels", explained, arrays, labels))
     all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
-    return np.flatnonzero(all_of_it.all(axis=0))
+    found = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
+    if found:
+        yield (
+            f"{some_of(found)}: constant within every labelled {words.part} and not between them, "
+            "which decides the result",
+            f"leave out what was made of the labels, which new {words.whole}s do not have",
+            {"features": found},
+        )
 
 
 def explained(X: Floats, labels: Any) -> Floats:
@@ -254,27 +279,13 @@ def warn_of_columns(
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
     called = [f"{words.whole} {i}" for i in range(len(samples))]
-    codes = codes_in([sample.data for sample in samples], names, words.item, called)
-    if codes:
-        places = some_of([said for *_, said in codes], 3)
-        warn(
-            f"{places}, far from all other values, which it outweighs: if it stands for a missing "
-            "value, leave these cells blank (NaN), and use missing='interpolate' or 'mask'",
-        )
-    if truths is None:
-        return
-    known = [
-        (sample.data, M)
-        for sample, M in zip(samples, map(partition_of, truths), strict=True)
-        if M.labels is not None and 1 < M.n_clusters < sample.n_samples
-    ]
-    found = labels_in([X for X, _ in known], [M for _, M in known])
-    if 0 < found.size < len(names):  # new samples do not have the labels
-        warn(
-            f"{some_of([names[j] for j in found.tolist()])}: constant within every labelled "
-            f"{words.part} and not between them, which decides the result: leave out what was "
-            f"made of the labels, which new {words.whole}s do not have",
-        )
+    Xs = [sample.data for sample in samples]
+    found = list(codes_in(Xs, names, words.item, called))
+    if truths is not None:
+        labels = labels_in(Xs, divided(truths), names, words)
+        found += [one for one in labels if len(one[2]["features"]) < len(names)]
+    for what, remedy, _ in found:
+        warn(f"{what}: {remedy}")
 
 
 # ---- how much each feature counts in a learned metric, against the untrained one

@@ -73,6 +73,9 @@ Tried = tuple[list[list["Trial"]], Any]
 """Trials of the candidates of a task in each of some folds, and what was learned from all, if it
 was."""
 
+Seen = tuple[Sequence[Sample], NDArray[Any] | None]
+"""Held-out samples with the features of a metric, and the states that these tell of."""
+
 SEEING = ("features", "standardize")
 """Settings of a candidate that say what its metric sees."""
 
@@ -121,17 +124,6 @@ class Fold:
     def counts(self) -> list[int]:
         return [truth.n_clusters for truth in self.test.truths]
 
-    def trial(
-        self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **about: Any
-    ) -> Trial:
-        """The trial of a candidate that gives these partitions, without and with K given."""
-        truths, compared = self.test.truths, self.test.problem.comparison
-        columns = [
-            [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
-            for found in guesses
-        ]
-        return Trial(np.array(columns).T, seconds, **about)
-
     @cached_property
     def names(self) -> Sequence[NDArray[Any]] | None:
         """The true name of each item; None where there are none, or one is hidden from learning."""
@@ -141,34 +133,39 @@ class Fold:
         sizes = [sample.n_samples for sample in test.samples]
         return read_names(given, sizes, test.problem.traits.words.whole)
 
-    def accuracy(self, found: Sequence[NDArray[Any]] | None) -> Floats | float:
-        """The share of items of each recording that have their right name, (n,); NaN for none."""
-        if found is None or self.names is None:
-            return np.nan
-        return np.array(list(map(share_right, self.names, self.test.truths, found)))
-
-    def trial_of(
+    def trial(
         self,
-        metric: Metric,
-        samples: Sequence[Sample],
-        states: NDArray[Any] | None,
+        guesses: Sequence[Sequence[EquivalenceMatrix]],
+        named: Sequence[NDArray[Any]] | None,
         seconds: float,
         **about: Any,
     ) -> Trial:
-        """The trial of a metric on the held-out samples with its features, and states of these."""
-        problem, pairs = self.test.problem, list(zip(samples, self.counts, strict=True))
-        counted = [problem.partition(x, metric, K) for x, K in pairs]
+        """The trial of what finds these partitions, without and with K given, and these names."""
+        truths, compared = self.test.truths, self.test.problem.comparison
+        losses = [
+            [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
+            for found in guesses
+        ]
+        accuracy: Floats | float = np.nan
+        if named is not None and self.names is not None:
+            accuracy = np.array(list(map(share_right, self.names, truths, named)))
+        return Trial(np.array(losses).T, seconds, accuracy=accuracy, **about)
+
+    def trial_of(self, metric: Metric, seen: Seen, seconds: float, **about: Any) -> Trial:
+        """The trial of a metric on the held-out samples as it sees them."""
+        problem, (samples, states) = self.test.problem, seen
+        counted = [
+            problem.partition(x, metric, K) for x, K in zip(samples, self.counts, strict=True)
+        ]
         priced = counted
         if metric.price is not None and not problem.traits.given_k:
             priced = [problem.partition(x, metric, None) for x in samples]
-        accuracy = self.accuracy(names_in(priced, samples, states))
-        return self.trial([priced, counted], seconds, accuracy=accuracy, **about)
+        return self.trial([priced, counted], names_in(priced, samples, states), seconds, **about)
 
     def trial_by(self, model: Any, labels: Sequence[Any], seconds: float) -> Trial:
         """The trial of an estimator that gives these labels, without and with K given."""
-        accuracy = self.accuracy(labels[0] if names_states(model) else None)
         guesses = [partitions_of(y, self.test.problem) for y in labels]
-        return self.trial(guesses, seconds, accuracy=accuracy)
+        return self.trial(guesses, labels[0] if names_states(model) else None, seconds)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
@@ -433,7 +430,7 @@ def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]
             return _try_path([*asked.values()], train, untrained, seen, fold)
         start = time.perf_counter()
         metric = untrained if c.tuned == "untrained" else candidate_metric(c, train)
-        found.append(fold.trial_of(metric, *seen, time.perf_counter() - start))
+        found.append(fold.trial_of(metric, seen, time.perf_counter() - start))
     return found
 
 
@@ -441,14 +438,14 @@ def _try_path(
     path: Sequence[Settings],
     train: TrainingSet,
     untrained: Metric,
-    seen: tuple[Sequence[Sample], NDArray[Any] | None],
+    seen: Seen,
     fold: Fold,
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first.
 
     Each step begins with the cuts of the one before.
     """
-    trials, (samples, states) = [], seen
+    trials = []
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
         train.problem.learning.check(train.truths)
@@ -470,7 +467,7 @@ def _try_path(
                 trials.append(fold.failed(error, start, refused=False))
                 continue
             about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
-            trial = fold.trial_of(metric, samples, states, time.perf_counter() - start, **about)
+            trial = fold.trial_of(metric, seen, time.perf_counter() - start, **about)
             trials.append(trial)
     return trials
 
