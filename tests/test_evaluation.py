@@ -89,7 +89,7 @@ class TestScores:
         assert "of errors (t_ms)" in evaluate(learner, Xs, ys, times=axes).summary()
         some = evaluate(learner, Xs, ys, times=[dates[0], *[None] * (len(Xs) - 1)])
         assert some.unit == "samples"
-        with pytest.raises(DataError, match="times of 1"):
+        with pytest.raises(DataError, match="5 recordings but 1 time"):
             evaluate(learner, Xs, ys, times=dates[:1])
         nothing = evaluate(learner, Xs, ys, n_clusters=1)
         assert nothing.learned["time_error"] is None
