@@ -296,7 +296,19 @@ class Evaluation:
         are those of all items together, :attr:`confusion`, and errors in time, in the unit
         :attr:`unit`, those of all changes together.
         """
-        return {name: self._means(name) for name in self.samples[0].scores}
+        means: dict[str, dict[str, float | None]] = {}
+        for metric in self.samples[0].scores:
+            rows, own = [row.scores[metric] for row in self.samples], self.confusion.get(metric)
+            means[metric] = of = {}
+            for name in rows[0]:
+                values = [value for row in rows if (value := row[name]) is not None]
+                of[name] = float(np.mean(values)) if values else None
+            if metric in self.errors:
+                of |= _of_errors(self.errors[metric])
+            if self.confusion:
+                of["accuracy"] = None if own is None else own.accuracy
+                of["macro F1"] = None if own is None else own.macro_f1
+        return means
 
     @property
     def counts(self) -> dict[str, int]:
@@ -313,12 +325,12 @@ class Evaluation:
     @property
     def learned(self) -> dict[str, float | None]:
         """The means over the samples of the scores in the learned metric."""
-        return self._means(LEARNED)
+        return self.scores[LEARNED]
 
     @property
     def untrained(self) -> dict[str, float | None]:
         """Means, in the untrained metric with its best price on the training labels."""
-        return self._means("untrained")
+        return self.scores["untrained"]
 
     def summary(self) -> str:
         """The mean scores of each metric, and the verdict, as printing them shows it."""
@@ -344,20 +356,6 @@ class Evaluation:
             {"name": row.name, "n_clusters": row.n_clusters, **row.scores} for row in self.samples
         ]
         return plain
-
-    def _means(self, metric: str) -> dict[str, float | None]:
-        rows = [row.scores[metric] for row in self.samples]
-        means: dict[str, float | None] = {}
-        for name in rows[0]:
-            values = [value for row in rows if (value := row[name]) is not None]
-            means[name] = float(np.mean(values)) if values else None
-        if metric in self.errors:
-            means |= _of_errors(self.errors[metric])
-        if self.confusion:
-            own = self.confusion.get(metric)
-            means["accuracy"] = None if own is None else own.accuracy
-            means["macro F1"] = None if own is None else own.macro_f1
-        return means
 
 
 def _clocks(

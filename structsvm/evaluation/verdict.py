@@ -366,7 +366,7 @@ class Verdict:
         ordered = {c.baseline: c for c in (untrained, *tuned)}
         loss = float(np.average(learned, weights=weights))
         undecided = cls("", ordered, loss, grouped=grouped, copies=copies, **about)
-        code, named, use = undecided._decision(tuned, set(classifiers) - BLIND)
+        code, named, use = undecided._decision(set(classifiers) - BLIND)
         return replace(undecided, code=code, named=named, use=use)
 
     @property
@@ -468,9 +468,9 @@ class Verdict:
         note = NOTES["diagnose" if best in BLIND else "chosen"]
         return note.format(method=baseline_in_words(best)), best
 
-    def _decision(self, tuned: Sequence[Contrast], classifiers: Collection[str]) -> Decision:
+    def _decision(self, classifiers: Collection[str]) -> Decision:
         """The first code that applies to the figures, and the baselines that it is about."""
-        untrained = self.untrained
+        untrained, tuned = self.untrained, self.tuned
         if self.seen:
             is_all = self.seen >= untrained.n + self.copies
             return "nothing-held-out" if is_all else "learned-from", None, None

@@ -80,9 +80,8 @@ def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
     >>> breakpoints_to_labels([2, 5]).tolist()
     [0, 0, 1, 1, 1]
     """
-    labels = EquivalenceMatrix.from_breakpoints(breakpoints).labels
-    assert labels is not None
-    return np.array(labels)
+    M = EquivalenceMatrix.from_breakpoints(breakpoints)
+    return np.repeat(np.arange(M.n_clusters), M.sizes)
 
 
 def metric_frame(learner: MetricLearner) -> Any:
