@@ -376,12 +376,13 @@ def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     times = coo_array((np.ones(numbers.size), (first[whole], numbers))).tocsr()
     once = (times == 1).astype(np.int64)  # what repeats itself says nothing
     pairs, n = (once @ once.T).tocoo(), np.bincount(first[whole], minlength=N)
-    found = {
-        (a, b): shared / min(n[a], n[b])
-        for a, b, shared in zip(*map(np.ndarray.tolist, (*pairs.coords, pairs.data)), strict=True)
-        if a < b and (given.numbers[a] != given.numbers[b] or given.groups is not None)
-    }
-    return {pair: float(found[pair]) for pair in sorted(found) if found[pair] >= SHARED}
+    found = {}
+    for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
+        share = float(shared / min(n[a], n[b]))
+        may_differ = given.numbers[a] != given.numbers[b] or given.groups is not None
+        if a < b and may_differ and share >= SHARED:
+            found[int(a), int(b)] = share
+    return found
 
 
 def unrelated_labels(given: Examined) -> Found:
