@@ -27,11 +27,6 @@ from structsvm.support.checks import read_only, shown
 from structsvm.support.contract import asked
 
 Rule = Callable[[Any, Any, int], Any]
-ADVICE = {
-    "truth value of an array": "start is an array: combine conditions with & and |, not with if, "
-    "and, or"
-}
-"""What to do about an error of a rule, by what numpy says."""
 
 DOUBTFUL = 1e-6
 """What rounding may be of the price of a segment before the answer says so: what is less is in what
@@ -140,9 +135,9 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
         try:
             given = rule(starts, end, n_samples)
         except ValueError as error:
-            advice = [said for sign, said in ADVICE.items() if sign in str(error)]
-            if advice:
-                error.args = (f"{error}; {advice[0]}",)
+            if "truth value of an array" in str(error):
+                advice = "start is an array: combine conditions with & and |, not with if, and, or"
+                error.args = (f"{error}; {advice}",)
             raise
     found = np.asarray(given)
     if found.dtype != np.bool_ or found.shape not in ((), starts.shape):

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 from scipy.linalg import blas
@@ -21,7 +20,7 @@ from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Similarity, Weights
 from structsvm.oracles._starts import lloyd, numbered, with_exactly
 from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.oracles.spectral import fix_signs
+from structsvm.oracles.spectral import fix_signs, top_eigenpairs
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.support.arrays import Floats, Ints
@@ -185,16 +184,22 @@ class CutOperator:
         """The ``count`` largest eigenvalues, decreasing, and their vectors (T, count)."""
         T = self.vectors.shape[0]
         count = min(count, T)
+        if count == 0:
+            return np.empty(0), np.empty((T, 0))
         if T <= DENSE or 2 * count >= T:
-            return _dense_top(self.dense(), count)
+            return self._dense_top(count)
         start = np.asarray(np.random.default_rng(0).normal(size=T))
         operator = sla.LinearOperator((T, T), matvec=self.apply, matmat=self.apply, dtype=float)
         for tolerance in (tol, *LAST_TOLERANCES[:-1]):
             with suppress(OracleError):
                 return leading_eigenpairs(operator, count, start, tolerance)
             if T <= DENSE_AT_LAST:
-                return _dense_top(self.dense(), count)
+                return self._dense_top(count)
         return leading_eigenpairs(operator, count, start, LAST_TOLERANCES[-1])
+
+    def _dense_top(self, count: int) -> tuple[Floats, Floats]:
+        values, vectors = top_eigenpairs(self.dense(), count)
+        return values[:count], vectors[:, :count]
 
 
 def leading_eigenpairs(
@@ -202,8 +207,6 @@ def leading_eigenpairs(
 ) -> tuple[Floats, Floats]:
     """The ``count`` largest eigenvalues of ``A``, decreasing, by Lanczos with a fixed start."""
     T = A.shape[0]
-    if count == 0:
-        return np.empty(0), np.empty((T, 0))
     try:
         values, vectors = sla.eigsh(A, k=count, which="LA", v0=start, tol=tol)
     except sla.ArpackError as error:
@@ -228,20 +231,6 @@ def _times(matrix: Any, V: Floats) -> Floats:
         return np.asarray(matrix @ V)
     columns = matrix if matrix.flags.f_contiguous else matrix.T  # or BLAS would copy it
     return np.asarray(blas.dsymv(1.0, columns, V))
-
-
-def _dense_top(A: Floats, count: int) -> tuple[Floats, Floats]:
-    """LAPACK's partial solver, and the full one where that fails on nearly equal eigenvalues."""
-    T = A.shape[0]
-    if count == 0:
-        return np.empty(0), np.empty((T, 0))
-    values, vectors = sl.eigh(A, subset_by_index=[T - count, T - 1], check_finite=False)
-    failed = vectors.shape[1] < count or not np.allclose(
-        vectors.T @ vectors, np.eye(count), atol=1e-8
-    )
-    if failed:
-        values, vectors = np.linalg.eigh(A)
-    return values[::-1][:count], fix_signs(vectors[:, ::-1][:, :count])
 
 
 # ---- the structured hinge loss of a cut: its value, its gradient, and its prox-linear model

@@ -91,7 +91,7 @@ class SpectralOracle(Oracle):
             S = data.matrix(metric, truth_weight)
             fixed = int(self.centered)
             rank = None if K is None else K - fixed
-            values, vectors = _eigenpairs(S[fixed:, fixed:], rank)
+            values, vectors = top_eigenpairs(S[fixed:, fixed:], rank)
             kept, n_null = _select(values, shift, data.n_null, rank, least=1 - fixed)
             V = np.zeros((len(S), fixed + kept))
             V[:fixed, :fixed] = 1.0
@@ -101,14 +101,14 @@ class SpectralOracle(Oracle):
         return CompressedProjector(data, V, n_null), value
 
 
-def _eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
+def top_eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
     """Eigenpairs of ``S`` by decreasing eigenvalue; at least ``count`` of them."""
-    m = S.shape[0]
+    m, values, vectors = len(S), np.empty(0), np.empty((len(S), 0))
     if count is not None and 0 < 4 * count < m:
-        values, vectors = scipy.linalg.eigh(
-            S, subset_by_index=[m - count, m - 1], check_finite=False
-        )
-    else:
+        few = [m - count, m - 1]
+        values, vectors = scipy.linalg.eigh(S, subset_by_index=few, check_finite=False)
+    # LAPACK's partial solver fails on eigenvalues that are nearly equal.
+    if values.size != count or not np.allclose(vectors.T @ vectors, np.eye(count), atol=1e-8):
         values, vectors = np.linalg.eigh(S)
     return values[::-1], fix_signs(vectors[:, ::-1])
 
