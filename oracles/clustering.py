@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.cluster import kmeans_plusplus
 
 from structsvm.errors import OracleError
 from structsvm.oracles._starts import (
@@ -392,24 +393,10 @@ def _wishes(
     points = chunks.sums[:, : objective.Z.shape[1]] / sizes[:, None]
     n_seeds = min(votes.shape[1], C) if K is None else K
     for _ in range(n_init):
-        centres = points[_seeds(points, sizes, n_seeds, rng)]
+        seed = int(rng.integers(2**31))
+        centres, _ = kmeans_plusplus(points, n_seeds, sample_weight=sizes, random_state=seed)
         distance = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
         yield np.argsort(distance, axis=1, kind="stable")
-
-
-def _seeds(points: Floats, weights: Floats, K: int, rng: np.random.Generator) -> Ints:
-    """K-means++ seeds among weighted points, of which there may be none apart."""
-    chosen = [int(rng.choice(weights.size, p=weights / weights.sum()))]
-    nearest = np.full(weights.size, np.inf)
-    while len(chosen) < K:
-        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-        chance = weights * nearest
-        chance[chosen] = 0.0
-        if not chance.sum() > 0:
-            chance = np.ones(weights.size)
-            chance[chosen] = 0.0
-        chosen.append(int(rng.choice(weights.size, p=chance / chance.sum())))
-    return np.array(chosen)
 
 
 def _placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> Ints | None:

@@ -13,7 +13,7 @@ from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, refuse_unless
 from structsvm.support.contract import hook
-from structsvm.weights import Free, Product, WeightSpace
+from structsvm.weights import Free, Product, WeightSpace, factors_of
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -204,7 +204,7 @@ class Trace(_Weighted):
 
     def _linear(self, space: WeightSpace) -> Floats:
         """The gradient, once it is sure that the trace is nonnegative."""
-        for factor in space.factors if isinstance(space, Product) else (space,):
+        for factor in factors_of(space):
             if isinstance(factor, Free):
                 said = f"the trace is not nonnegative on {factor}: use SquaredNorm, or a cone"
                 raise SettingsError(said)

@@ -262,6 +262,11 @@ class Product(WeightSpace):
         return seen, w, [constraint for _, _, cone in parts for constraint in cone]
 
 
+def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:
+    """The cones of which a weight has one part each."""
+    return space.factors if isinstance(space, Product) else (space,)
+
+
 def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     """Rows (n, d) in svec form to the square root of the derivative of the PSD projection.
 

@@ -19,7 +19,7 @@ from structsvm.masters.base import (
     checked,
 )
 from structsvm.problem import Regularized
-from structsvm.weights import PSD, Product
+from structsvm.weights import PSD, factors_of
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -92,7 +92,7 @@ class CvxpyMaster(Master):
         problem = cp.Problem(cp.Minimize(objective), [*constraints, *further])
         precise = request.tol < PRECISE
         usual = ["CLARABEL", "SCS"]
-        factors = risk.space.factors if isinstance(risk.space, Product) else (risk.space,)
+        factors = factors_of(risk.space)
         is_large = any(isinstance(cone, PSD) and cone.order > LARGE_ORDER for cone in factors)
         if is_large and not precise:
             usual.reverse()

@@ -26,7 +26,7 @@ from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import shown
-from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat_operator
+from structsvm.weights import PSD, Nonnegative, WeightSpace, factors_of, smat_operator
 
 
 class StructuredHinge(OracleAtom):
@@ -162,11 +162,6 @@ def risk_and_weights(
             f"cone is {risk.space}: give expressions of shape {due}"
         )
     return risk, weights
-
-
-def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:
-    """The cones of which a weight has one part each."""
-    return space.factors if isinstance(space, Product) else (space,)
 
 
 def basis_of(space: WeightSpace) -> Any:

@@ -232,15 +232,14 @@ def _given(
     status, bounds = solution.status, (solution.lower, solution.upper)
     words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
     bound = solution.bound + ("" if run.exact else BY_ORACLES)
-    sizes = run.best_scale, run.best_violation
-    certified = _certified(run, bounds, words.get(status, status.value), bound, *sizes)
+    certified = _certified(run, bounds, words.get(status, status.value), bound)
     is_short = not status.converged and status is not Status.INTERRUPTED
     if is_short and (status is not Status.STALLED or run.exact):
         warn(certified.summary(), ConvergenceWarning)
     word = cp.OPTIMAL if status.converged else cp.USER_LIMIT
     if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
         word = cp.OPTIMAL_INACCURATE
-    return word, run.rewritten.sign * run.best_value, certified
+    return word, run.rewritten.sign * solution.upper, certified
 
 
 def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certified]:
@@ -253,16 +252,10 @@ def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certi
     return cp.INFEASIBLE, run.rewritten.sign * np.inf, replace(found, conflict=conflict)
 
 
-def _certified(
-    run: ProgramRun,
-    bounds: tuple[float, float],
-    status: str,
-    bound: str,
-    scale: float = np.nan,
-    violation: float = np.nan,
-) -> Certified:
+def _certified(run: ProgramRun, bounds: tuple[float, float], status: str, bound: str) -> Certified:
     """The certificate, for the direction of the user's objective."""
-    sign = run.rewritten.sign
+    sign, scale = run.rewritten.sign, run.certificate.scale
+    scale = np.nan if scale is None else scale
     entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
     lower, upper = sorted(sign * bound for bound in bounds)
     return Certified(
@@ -270,7 +263,7 @@ def _certified(
         upper=upper,
         gap=(upper - lower) / scale if scale > 0 else 0.0,
         scale=scale,
-        violation=violation,
+        violation=run.best_violation,
         status=status,
         bound=bound,
         rounds=len(entries),
@@ -378,8 +371,8 @@ class ProgramRun(CutRun):
         self.master_seconds = self.oracle_seconds = 0.0
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
-        self.best_value = self.best_scale = self.best_violation = np.nan
-        """Objective, size of its terms and largest violation at the best point."""
+        self.best_violation = np.nan
+        """Largest violation at the best point."""
         rewritten.map_arguments()
         floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
         self.floor = np.repeat(floors, [held.heights.size for held in self.held])
@@ -472,8 +465,7 @@ class ProgramRun(CutRun):
             broken, scale = self._look(w, values)
         value = self.rewritten.value
         if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
-            self.certificate.scale = scale
-            self.best_value, self.best_scale, self.best_violation = value, scale, broken
+            self.certificate.scale, self.best_violation = scale, broken
         return planes
 
     def _asked(self, w: Floats) -> Planes:
