@@ -158,8 +158,9 @@ def dual_bound(problem: cp.Problem) -> float:
 def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -> float:
     """A lower bound of a conic program in the form that Clarabel takes, from a proposed dual point.
 
-    With the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K``, every ``z`` in the dual
-    cone and every ``y`` have
+    Of the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K`` every ``z`` in the dual
+    cone and every ``y`` bound the value at ``x`` by
+    ``-y^T P y / 2 - b^T z + <P y + q + A^T z, x>``.
     """
     if not (np.isfinite(y).all() and np.isfinite(z).all()):
         return -np.inf

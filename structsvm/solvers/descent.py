@@ -11,6 +11,7 @@ from scipy.optimize import minimize as scipy_minimize
 from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
+from structsvm.solution import Solution
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.run import Descent
@@ -82,75 +83,59 @@ class CCCP(Solver):
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Solve one convex model in each iteration."""
         assert isinstance(run, Descent)
-        state = _Rounds(self, run)
+        w, mu, precision = run.risk.start, self.proximal, self.inner.stopping.tol
+        objective, _ = run.evaluate(w)
+        scale = max(abs(objective), 1e-300)
         done(Step("start"))
         while True:
-            done(state.step())
+            promised, found = 0.0, np.inf
+            try:
+                model, shift = self._model(run, w, mu, precision)
+            except LearningError as error:
+                logger.info("the model has no answer: %s", error)
+            else:
+                promised = objective - (model.upper + shift)
+                at_most = objective - (model.lower + shift)
+                if promised <= ROUNDING * scale:
+                    promised = 0.0
+                if at_most <= self.stopping.tol * scale:
+                    done(Step("nothing left to gain", stationary=True))
+                if promised < 0.5 * at_most:  # too rough to judge, or it leaves much behind
+                    if precision > FINEST:
+                        precision = max(precision / 10, FINEST)
+                    elif not promised:
+                        is_solved, label = model.status.converged, "as precise as can be"
+                        done(Step(label, stationary=is_solved, stalled=not is_solved))
+                if not promised:
+                    done(Step("a more precise model"))
+                    continue
+                found, _ = run.evaluate(model.w)
+            if found > objective - SUFFICIENT * promised:  # nearer the next time
+                mu *= 4
+                done(Step("step rejected", stationary=mu > STRONGEST * self.proximal))
+                continue
+            if found <= objective - 0.5 * promised:
+                mu = max(mu / 2, 1e-6 * self.proximal)
+            w, objective = model.w, found
+            done(Step("step taken"))
 
-
-class _Rounds:
-    """The rounds of one descent: where it is, how near it stays, how precise the models are."""
-
-    def __init__(self, settings: CCCP, run: Descent) -> None:
-        self.settings, self.run = settings, run
-        self.mu, self.precision = settings.proximal, settings.inner.stopping.tol
-        self.is_solved = True
-        """Whether the last model was solved to the accuracy that was asked for."""
-        self.w = run.risk.start
-        self.objective, _ = run.evaluate(self.w)
-        self.scale = max(abs(self.objective), 1e-300)
-
-    def step(self) -> Step:
-        """One round."""
-        try:
-            w, lower, upper = self._solve_model()
-        except LearningError as error:
-            logger.info("the model has no answer: %s", error)
-            return self._reject()
-        promised, at_most = self.objective - upper, self.objective - lower
-        if promised <= ROUNDING * self.scale:
-            promised = 0.0
-        if at_most <= self.settings.stopping.tol * self.scale:
-            return Step("nothing left to gain", stationary=True)
-        if promised < 0.5 * at_most:  # too rough to judge, or a step that leaves much behind
-            if self.precision > FINEST:
-                self.precision = max(self.precision / 10, FINEST)
-            elif not promised:
-                label = "as precise as can be"
-                return Step(label, stationary=self.is_solved, stalled=not self.is_solved)
-        if not promised:
-            return Step("a more precise model")
-        objective, _ = self.run.evaluate(w)
-        if objective > self.objective - SUFFICIENT * promised:
-            return self._reject()
-        if objective <= self.objective - 0.5 * promised:
-            self.mu = max(self.mu / 2, 1e-6 * self.settings.proximal)
-        self.w, self.objective = w, objective
-        return Step("step taken")
-
-    def _solve_model(self) -> tuple[Floats, float, float]:
-        """The weight that minimises the model, and bounds of its value there, Omega included."""
-        run, inner = self.run, self.settings.inner
+    def _model(
+        self, run: Descent, w: Floats, mu: float, precision: float
+    ) -> tuple[Solution, float]:
+        """The solution of the model at a weight, and what to add to its bounds, for Omega."""
         risk = run.risk
         # Omega + mu / 2 |. - w|^2 up to a constant, the square completed.
         curvature = float(run.omega.curvature[0])
-        pull = curvature * run.omega.center + self.mu * self.w - run.omega.linear
-        weight = curvature + self.mu
+        pull = curvature * run.omega.center + mu * w - run.omega.linear
+        weight = curvature + mu
         near = SquaredNorm(weight, risk.space.to_metric(pull / weight))
-        shift = risk.penalty(self.w) - near.value(self.w, risk.space)
-        stopping = replace(run.within_budget(inner.stopping), tol=self.precision)
-        answer = replace(inner, stopping=stopping).solve(risk.model(self.w, near))
+        shift = risk.penalty(w) - near.value(w, risk.space)
+        stopping = replace(run.within_budget(self.inner.stopping), tol=precision)
+        answer = replace(self.inner, stopping=stopping).solve(risk.model(w, near))
         run.oracle_calls += answer.oracle_calls // risk.n_samples * risk.n_samples
         if answer.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        self.is_solved = answer.status.converged
-        return answer.w, answer.lower + shift, answer.upper + shift
-
-    def _reject(self) -> Step:
-        """Stay, and stay nearer the next time; stationary when no step is short enough."""
-        self.mu *= 4
-        spent = self.mu > STRONGEST * self.settings.proximal
-        return Step("step rejected", stationary=spent)
+        return answer, shift
 
 
 @dataclass(frozen=True)

@@ -144,16 +144,12 @@ def _check_no_better(
         best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
         rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
         if better > best + float(found.slack) + rounding:
-            said = (
+            refuse(
+                *(problem, sample),
                 f"separate found a labelling with the loss {costs[0]:.6g} where another, found at "
-            )
-            said += (
                 f"another weight, is worth {better - best:.6g} more: maximise loss(y, y') + <w, "
+                "joint_feature(x, y')>, with a plus before the loss, or return Quality.HEURISTIC",
             )
-            said += (
-                "joint_feature(x, y')>, with a plus before the loss, or return Quality.HEURISTIC"
-            )
-            refuse(problem, sample, said)
 
 
 # ---- blocks of samples, which are separated wherever they are: what travels is small
