@@ -109,11 +109,41 @@ class ClusteringOracle(Oracle):
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
             best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:
-                settings = (self.n_init, self.max_sweeps, self.random_state)
-                best, bound = best_under_links(grouped, constraint, best, *settings), np.inf
+                best, bound = self._under_links(grouped, constraint, best), np.inf
         y = EquivalenceMatrix.from_labels(best)
         value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.HEURISTIC)
+
+    def _under_links(self, objective: GroupedObjective, constraint: Constraint, free: Ints) -> Ints:
+        """A clustering of large value that keeps samples together and apart, (T,)."""
+        chunks, K = Chunks.from_links(objective, constraint), constraint.n_clusters
+        if K is not None and len(chunks.sums) < K:
+            raise OracleError(
+                f"cannot make {K} clusters out of {len(chunks.sums)} groups of rows that have to "
+                "be together"
+            )
+        rng = np.random.default_rng(self.random_state)
+        found = []
+        for wishes in _wishes(objective, chunks, K, free, self.n_init, rng):
+            home = _placed(chunks, wishes, K, rng)
+            if home is None:
+                continue
+            order = rng.permutation(home.size)
+            for _ in range(self.max_sweeps):
+                n = int(home.max()) + 1
+                n_slots = n if K is not None else min(home.size, 2 * n + 16)
+                moved = _sweep_chunks(chunks, objective.shift, home, n_slots, order, K is not None)
+                home = numbered(home)
+                if not moved:
+                    break
+            found.append(home[chunks.of])
+        if not found:
+            raise OracleError(
+                f"found no clustering into {K} clusters that keeps {len(constraint.apart)} pairs "
+                "of rows apart; the search is a heuristic: there may be one, and with more "
+                "clusters there is"
+            )
+        return max(found, key=objective.value)
 
     def _race(
         self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints
@@ -336,45 +366,6 @@ class Chunks(NamedTuple):
         first = np.searchsorted(ends[:, 0], np.arange(len(sums) + 1)).astype(np.int64)
         weights = np.concatenate((np.ones(r), -objective.truth_price))
         return cls(of, sums, weights, first, ends[:, 1].copy())
-
-
-def best_under_links(
-    objective: GroupedObjective,
-    constraint: Constraint,
-    free: Ints,
-    n_init: int,
-    max_sweeps: int,
-    random_state: int,
-) -> Ints:
-    """A clustering of large value that keeps samples together and apart, (T,)."""
-    chunks, K = Chunks.from_links(objective, constraint), constraint.n_clusters
-    if K is not None and len(chunks.sums) < K:
-        raise OracleError(
-            f"cannot make {K} clusters out of {len(chunks.sums)} groups of rows that have to be "
-            "together"
-        )
-    rng = np.random.default_rng(random_state)
-    found = []
-    for wishes in _wishes(objective, chunks, K, free, n_init, rng):
-        home = _placed(chunks, wishes, K, rng)
-        if home is None:
-            continue
-        order = rng.permutation(home.size)
-        for _ in range(max_sweeps):
-            n = int(home.max()) + 1
-            n_slots = n if K is not None else min(home.size, 2 * n + 16)
-            moved = _sweep_chunks(chunks, objective.shift, home, n_slots, order, K is not None)
-            home = numbered(home)
-            if not moved:
-                break
-        found.append(home[chunks.of])
-    if not found:
-        raise OracleError(
-            f"found no clustering into {K} clusters that keeps {len(constraint.apart)} pairs of "
-            "rows apart; the search is a heuristic: there may be one, and with more clusters there "
-            "is"
-        )
-    return max(found, key=objective.value)
 
 
 def _wishes(

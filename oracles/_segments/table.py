@@ -69,8 +69,6 @@ class SegmentTable(NamedTuple):
     """``d``."""
     rank: int
     """r; where values are missing, r more columns count the values there are."""
-    constant: float
-    """What centring took away from ``Tr(A M)``, the same for every partition."""
 
 
 def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentTable:
@@ -83,8 +81,7 @@ def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentT
         Z, total = np.hstack((np.where(there, Z, mean[:r]), there)), np.zeros(2 * r)
     # Read-only whatever it is made of: the kernels are compiled for one kind of array.
     columns = _fill_for_python(read_only(Z), r, knots, nodes, *truth_of(objective), mean, total)
-    constant = float(mean @ (Z.shape[0] * mean + 2.0 * total))
-    return SegmentTable(*columns, float(objective.shift), r, constant)
+    return SegmentTable(*columns, float(objective.shift), r)
 
 
 def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
@@ -107,7 +104,7 @@ def free_table(
     T, r = Z.shape
     knots = np.arange(T + 1)
     sums, lanes, ends, first_group = _fill(Z, r, knots, knots, bounds, c, mean, total)
-    return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
+    return SegmentTable(sums, lanes, ends, first_group, shift, r)
 
 
 # ---- scores
