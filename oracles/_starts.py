@@ -216,10 +216,7 @@ class WardTree:
 
 
 def ward_tree(centers: Floats, weights: Floats) -> WardTree:
-    """Ward's tree of leaves at ``centers`` (L, r), each standing for ``weights`` (L,) samples.
-
-    Costs ``O(L^2 r)`` operations.
-    """
+    """Ward's tree of leaves at ``centers`` (L, r) of ``weights`` (L,) samples, in O(L^2 r)."""
     L = weights.size
     pairs, costs = np.empty((L - 1, 2), np.int64), np.empty(L - 1)
     work = np.array(centers, dtype=np.float64), np.array(weights, dtype=np.float64)

@@ -83,10 +83,7 @@ class SpectralOracle(Oracle):
     def maximize_compressed(
         self, data: CompressedData, metric: Floats, truth_weight: float, shift: float, K: int | None
     ) -> tuple[CompressedProjector, float]:
-        """Maximise ``Tr((X B X^T - c M_i + d I) M)`` on data that were compressed once.
-
-        Each call is one m x m eigendecomposition, ``m <= P + K + 1``, whatever T.
-        """
+        """Maximise ``Tr((X B X^T - c M_i + d I) M)`` on compressed data, whatever T is."""
         with single_threaded():
             S = data.matrix(metric, truth_weight)
             fixed = int(self.centered)

@@ -144,8 +144,7 @@ class WorkingSet:
     def trim(self, capacity: int) -> int:
         """Drop cuts until ``capacity`` are left, the idle and the old first; how many.
 
-        The active cuts dropped from a group are merged into one, their average by multipliers,
-        which is a lower bound as they are. ``capacity`` is at least twice the number of groups.
+        The active ones of a group are merged into their average, a lower bound as they are.
         """
         n = len(self)
         if n <= capacity:

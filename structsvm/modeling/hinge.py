@@ -165,10 +165,7 @@ def risk_and_weights(
 
 
 def basis_of(space: WeightSpace) -> Any:
-    """``w = basis @ v``: the entries of expressions, column by column, from a weight of the cone.
-
-    Sparse, with orthonormal columns.
-    """
+    """Sparse and orthonormal: ``basis @ v`` are the entries of expressions, column by column."""
     blocks = [
         smat_operator(factor.order) if isinstance(factor, PSD) else sp.eye_array(factor.dim)
         for factor in factors_of(space)

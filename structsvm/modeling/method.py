@@ -508,9 +508,7 @@ class ProgramRun(CutRun):
         )
 
     def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
-        """The largest violation at a point, relative to the size of its terms, and the size of
-        those of the objective.
-        """
+        """The largest violation at a point, by the size of its terms, and that of the objective."""
         self.rewritten.put(np.append(w, values))
         heights = np.maximum(np.abs(values), self._heights)
         now = self.rewritten.sizes_at(w, heights)

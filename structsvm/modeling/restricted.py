@@ -270,12 +270,8 @@ class Conic(Restricted):
         return data
 
     def _solved(self, rows: Any, right: Floats, tol: float) -> tuple[Floats, Floats, float]:
-        """The standard form with ``rows @ x <= right``: point, multipliers of the rows, a bound.
-
-        The bound is that of a dual point that was checked. The usual settings of Clarabel are used
-        where precise ones lead nowhere.
-        """
-        data = self._extended(rows, right)
+        """The standard form with ``rows @ x <= right``: point, multipliers, a checked bound."""
+        data = self._extended(rows, right)  # with the usual settings where precise ones fail
         for attempt in [PRECISE_OPTIONS["CLARABEL"], {}] if tol < PRECISE else [{}]:
             try:
                 options = {**attempt, **self.options}
@@ -442,8 +438,7 @@ def _space(variable: cp.Variable) -> WeightSpace | None:
 
 
 def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
-    """The curvature of a quadratic objective by each variable and height, one number for all its
-    entries; None if it is not of this form.
+    """The curvature of a quadratic by each variable and height; None where entries differ.
 
     ``linear`` is its gradient at zero. Read off values at random points, where no other quadratic
     looks like one: cvxpy 1.6 gives gradients of squares of matrices row by row.

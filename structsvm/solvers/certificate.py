@@ -89,11 +89,7 @@ class Certificate:
     def update_upper(
         self, evaluation: Planes, known: Floats | None = None, count: bool = True
     ) -> None:
-        """Take note of an evaluation.
-
-        ``known`` are lower bounds of the groups' losses from labellings found before: an oracle
-        that finds less is not what it says. With ``count`` false the weight is no candidate.
-        """
+        """Take note of an evaluation, and of the losses ``known`` from labellings found before."""
         self.note_answers(evaluation)
         losses = evaluation.values + evaluation.slacks
         if known is not None:
@@ -107,10 +103,7 @@ class Certificate:
             self.certified_upper = np.inf if self.caught else certified
 
     def compare(self, losses: Floats, known: Floats, size: float) -> None:
-        """Compare oracles with what is known: one that said less is caught, but for a heuristic.
-
-        ``size`` is the sum of the magnitudes of what all of this is sums of.
-        """
+        """Catch an oracle that is no heuristic and said less than is known; ``size`` of terms."""
         slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * size
         worse = (known > losses + slips).nonzero()[0]
         if worse.size and self.quality is not Quality.HEURISTIC:

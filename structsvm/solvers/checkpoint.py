@@ -67,10 +67,7 @@ class Checkpoint:
             ) from error
 
     def restore(self, certificate: Certificate) -> tuple[Arrays, int, bool] | None:
-        """Put the certificate in the state of the file, if there is one.
-
-        The arrays of the solver, the oracle calls so far, and whether it had stalled.
-        """
+        """Restore the certificate; arrays, oracle calls and stall of a run, None without a file."""
         if not self.path.exists():
             return None
         header, arrays = read_state(self.path)
@@ -92,10 +89,8 @@ class Checkpoint:
         return saved
 
     def refuse(self, loss: float, before: float) -> NoReturn:
-        """Refuse to go on from the state of another problem, whose loss at a weight was another.
-
-        Settings do not show that: a method may have been edited, or read a global.
-        """
+        """Refuse to go on from the state of another problem, whose loss at a weight was another."""
+        # Settings do not show that: a method may have been edited, or read a global.
         raise CheckpointError(
             f"{self.path}: a checkpoint of another problem: at its weight the loss is {loss:.6g}, "
             f"and was {before:.6g}: give the same problem to resume from it, or {ANEW}"

@@ -228,9 +228,7 @@ def _least(run: CutRun) -> float:
 
 
 def _violated(run: CutRun, found: Planes, known: Floats, w: Floats) -> Bools:
-    """Which planes are above the working set at ``w``, where its groups have the ``known``
-    values.
-    """
+    """Which planes are above the working set at ``w``, with the ``known`` values of its groups."""
     heights = found.intercepts + found.slopes @ w
     if np.isnan(run.certificate.null):  # each function of a program has a scale of its own
         least = VIOLATED * (np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(w))

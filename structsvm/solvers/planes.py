@@ -126,9 +126,7 @@ class PlaneCache:
     def add(
         self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
     ) -> None:
-        """Keep planes of different samples that are not here yet, each in the place of the oldest
-        one of its sample.
-        """
+        """Keep planes of different samples that are new, in the place of the oldest of each."""
         if self.capacity == 0:
             return
         held = np.zeros(which.size, dtype=bool)

@@ -245,13 +245,11 @@ class Run(CutRun):
 
     @property
     def center(self) -> Floats | None:
-        """The best weight that iterations have found, else the null weight.
-
-        Not a start, in which every feature is in use: those that are of none would only fade away.
-        """
+        """The best weight that iterations have found, else the null weight."""
         best, null = self.certificate.best, self.risk.null
         if best is None or self.certificate.gap >= LOCAL:
             return None
+        # Not a start: features of no use, which it uses as all others, would only fade away.
         if not any(np.array_equal(best, w) for w in (null, *self._starts)):
             return best
         return null if is_admissible(self.risk, null) else None
@@ -433,10 +431,7 @@ class Descent(AnyRun):
         return replace(found, stationarity=float(np.linalg.norm(away)))
 
     def within_budget(self, stopping: Stopping) -> Stopping:
-        """The stopping rule of a model, with no more seconds and calls than are left of this run.
-
-        BudgetSpentError when nothing is left for an evaluation.
-        """
+        """The stopping rule of a model, with no more seconds and calls than this run has left."""
         seconds = max(self.seconds_left(self.n_samples), LEAST_SECONDS)
         most, calls = self.stopping.max_calls, stopping.max_calls
         if most is not None:
