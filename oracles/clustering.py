@@ -385,7 +385,10 @@ def _wishes(
     n_seeds = min(votes.shape[1], C) if K is None else K
     for _ in range(n_init):
         seed = int(rng.integers(2**31))
-        centres, _ = kmeans_plusplus(points, n_seeds, sample_weight=sizes, random_state=seed)
+        # With a column more, because there are none in the null metric.
+        wide = np.pad(points, ((0, 0), (0, 1)))
+        _, chosen = kmeans_plusplus(wide, n_seeds, sample_weight=sizes, random_state=seed)
+        centres = points[chosen]
         distance = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
         yield np.argsort(distance, axis=1, kind="stable")
 
