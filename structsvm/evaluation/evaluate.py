@@ -234,12 +234,9 @@ def _evaluate_parts(
     tolerance: int,
     asked: str,
 ) -> Evaluation:
-    """Evaluate parts of one table.
-
-    Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
-    are scaled separately, like new tables. The standard errors neglect that the training rows of
-    different parts overlap.
-    """
+    """Evaluate parts of one table; standard errors neglect that their training rows overlap."""
+    # Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
+    # are scaled separately, like new tables.
     refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
     if len(samples) != 1:
         raise DataError(f"split={asked!r} is for one table, got {len(samples)}")

@@ -80,11 +80,7 @@ def confusions_of(
     found: Mapping[str, Sequence[Names]],
     unseen_states: str,
 ) -> dict[str, list[Confusion]]:
-    """Confusions of the states of each sample, by the method that named them.
-
-    The states that were learned come first, in their order. Where the true partition is one of
-    pixels, these are counted, whatever has the names.
-    """
+    """Confusions of each sample, by the method that named its states; learned ones come first."""
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words, inputs = learner.problem_.traits.words, learner.inputs_
     of_items = map(learner.problem_.learning.item_labels, labels, samples)

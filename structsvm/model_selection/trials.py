@@ -174,10 +174,8 @@ class Fold:
 
 
 def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
-    """Samples with the folds of the choice for groups, if each is in one and these are enough.
-
-    What is cross-fitted on them again then learns from the same recordings as in other folds.
-    """
+    """Samples with the folds of the choice for groups, if each is in one and these are enough."""
+    # What is cross-fitted on them again then learns from the same recordings as in other folds.
     if fold.size != len(data) or fold.min() < 0 or np.unique(fold).size < fewest:
         return data
     return replace(data, groups=fold.tolist())
@@ -314,11 +312,7 @@ def trials_of(
     clock: Clock,
     saved: SavedTrials | None = None,
 ) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float], dict[str, Any]]:
-    """A trial in each fold of each candidate for which there is time, and what others would take.
-
-    The first task, and the first that learns a metric, are done whatever time they take. The models
-    of those that were tried at once are learned from all.
-    """
+    """Trials in each fold of what there is time for, what others would take, and models of all."""
     found: dict[tuple[Task, int], list[Trial]] = {}
     models: dict[str, Any] = {}
     if saved is not None:
@@ -330,7 +324,7 @@ def trials_of(
     parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
     asked = [(task, part) for task, part in parts if (task, part[0].number) not in found]
     learned = [task for task in tasks if task.candidates[0].is_learned]
-    needed = {*tasks[:1], *learned[:1]}
+    needed = {*tasks[:1], *learned[:1]}  # whatever time they take
     begun: list[tuple[Task, Sequence[Fold]]] = []
     late: set[Task] = set()
 
@@ -441,10 +435,7 @@ def _try_path(
     seen: Seen,
     fold: Fold,
 ) -> list[Trial]:
-    """One kind of learned metric along a path of ``lam``, the largest first.
-
-    Each step begins with the cuts of the one before.
-    """
+    """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
     trials = []
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
