@@ -27,6 +27,7 @@ from structsvm.solvers import cutting_plane
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
+from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.separation import blocks_of, separate_share
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
@@ -303,6 +304,16 @@ class TestWorkingSet:
         np.testing.assert_array_equal(held.multipliers, [0.5, 0.2, 0.1])
         assert held.add(self.cuts(6)) == 3  # what was dropped may come back
 
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_what_stays_idle_in_a_run_is_dropped(self, slack):
+        risk, sizes = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9), {}
+        for max_idle in (1, 10**6):
+            solution = CuttingPlane(Stopping(1e-5, 400), slack, max_idle=max_idle).solve(risk)
+            assert solution.status is Status.OPTIMAL
+            sizes[max_idle] = column(solution, "n_cuts")
+        assert np.diff(sizes[10**6]).min() >= 0 > np.diff(sizes[1]).min()
+        assert max(sizes[1]) < max(sizes[10**6])
+
     def test_a_cap_merges_what_is_active(self):
         """The merged cut has the sum of the multipliers to give, and the same aggregate."""
         held, cuts = WorkingSet(3, 4), self.cuts(30)
@@ -400,6 +411,22 @@ class TestCache:
         if slack == "one":
             assert with_cache.oracle_calls < without.oracle_calls
             assert "recalls" in " ".join(column(with_cache, "master"))
+
+    def test_it_keeps_the_latest_planes_of_each_sample(self):
+        cache, none = PlaneCache(2, 3, 1), np.zeros((2, 1))
+        for height in (9.0, 8.0, 8.0, 7.0, 6.0):  # of which one is known already
+            cache.add(np.arange(2), np.array([height, 10 * height]), none, [(), ()])
+        assert len(cache) == 2 * 3
+        assert cache.values(np.zeros(1)).tolist() == [8.0, 80.0]
+
+    def test_it_takes_no_more_memory_than_it_may(self, monkeypatch):
+        risk = listed_risk(*FULL, n_samples=6, n_labels=60, seed=10)
+        monkeypatch.setattr(cutting_plane, "CACHE_BYTES", 8 * risk.n_samples * risk.space.dim - 1)
+        found, without = (
+            CuttingPlane(Stopping(1e-4, 400), "one", **settings).solve(risk)
+            for settings in ({}, {"cached_planes": 0})
+        )
+        assert found.oracle_calls == without.oracle_calls
 
     def test_a_recalled_plane_gives_no_upper_bound(self):
         """Every value of the upper bound is that of a weight at which all oracles were called."""
