@@ -70,11 +70,13 @@ def client():
 @pytest.fixture
 def backend(request):
     """Return what makes a backend of two workers by its name."""
-    from structsvm.parallel import Dask, Processes, Serial, Threads
+    from structsvm.parallel import Auto, Dask, Processes, Serial, Threads
 
     def of(name):
-        kinds = {"serial": Serial(), "threads": Threads(2), "processes": Processes(2)}
-        return Dask(request.getfixturevalue("client")) if name == "dask" else kinds[name]
+        if name == "dask":
+            return Dask(request.getfixturevalue("client"))
+        kinds = {"threads": Threads, "processes": Processes, "auto": Auto}
+        return kinds[name](2) if name in kinds else Serial()
 
     return of
 

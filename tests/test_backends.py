@@ -67,21 +67,9 @@ def _is_gone(leader: int) -> bool:
     return False
 
 
-LOCAL = {"threads": Threads(2), "processes": Processes(2), "auto": Auto(2)}
-
-NAMES = [*LOCAL, "dask"]
+NAMES = ["threads", "processes", "auto", "dask"]
 
 SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
-
-
-@pytest.fixture
-def backend(request):
-    """The backend of a name; only one of them needs the cluster."""
-
-    def of(name):
-        return Dask(request.getfixturevalue("client")) if name == "dask" else LOCAL[name]
-
-    return of
 
 
 def assert_same(first, second):

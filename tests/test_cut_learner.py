@@ -3,7 +3,6 @@
 import warnings
 from functools import cache, partial
 
-import networkx as nx
 import numpy as np
 import pytest
 from cut_cases import planted
@@ -89,29 +88,6 @@ def test_graphs_with_one_feature_that_counts(rng, metric, objective, oracle):
     B = np.diag(learner.get_mahalanobis_matrix())
     assert learned < 0.2
     assert B[0] > 3 * B[1:].max()
-
-
-def test_networkx_graphs_labelled_by_node(rng):
-    graphs, labels = [], []
-    for graph, y in zip(*planted(rng, n=4, sparse=True), strict=True):
-        made = nx.Graph()
-        made.add_edges_from(graph.edges.T.tolist())
-        for node in made:
-            made.nodes[node]["features"] = graph.X[node]
-        graphs.append(made)
-        labels.append(dict(enumerate(y.tolist())))
-    before = [nx.to_dict_of_dicts(graph) for graph in graphs]
-    learner = MetricLearner(NormalizedCut(), lam=0.02).fit(graphs, labels)
-    assert learner.score(graphs, labels) > -0.3
-    assert [nx.to_dict_of_dicts(graph) for graph in graphs] == before
-    pairs = [(nx.to_scipy_sparse_array(g, nodelist=range(40)), p.X) for g, p in _as_arrays(graphs)]
-    assert learner.score(pairs[0], [labels[0][i] for i in range(40)]) > -0.5
-
-
-def _as_arrays(graphs):
-    for graph in graphs:
-        X = np.vstack([graph.nodes[i]["features"] for i in range(len(graph))])
-        yield graph, FeatureGraph(X)
 
 
 def test_three_clusters_and_different_numbers(rng):

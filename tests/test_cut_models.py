@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,7 +10,7 @@ import pytest
 from cut_cases import planted
 from PIL import Image
 
-from structsvm import MetricLearner, NormalizedCut, load, save
+from structsvm import MetricLearner, NormalizedCut
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
@@ -142,28 +141,14 @@ def test_the_nodes_of_a_graph_are_drawn_in_the_metric(small: MetricLearner) -> N
         plot_segmentation(small, graph)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a model, and images of which two have two parts and one has three."""
-    folder, rng = tmp_path_factory.mktemp("stripes"), np.random.default_rng(0)
-    images = [painted(rng, n) for n in (2, 2, 3, 2, 2, 3)]
-    Xs, ys = zip(*images[:3], strict=True)
-    small = MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=20)))
-    small.fit(list(Xs), list(ys))
-    save(small, folder / "m.structsvm")
-    for kind in ("img", "mask"):
-        (folder / "test" / kind).mkdir(parents=True)
-    for i, (image, labels) in enumerate(images[3:]):
-        Image.fromarray(image).save(folder / "test" / "img" / f"{i}.png")
-        Image.fromarray((100 * labels).astype(np.uint8)).save(folder / "test" / "mask" / f"{i}.png")
-    return folder
-
-
 @pytest.mark.parametrize("draw", [plot_clusters, plot_segmentation])
-def test_an_image_is_drawn_by_plot_cut_alone(draw: Callable[..., Any], model: Path) -> None:
-    image, _ = painted(np.random.default_rng(1), 2)
+def test_an_image_is_drawn_by_plot_cut_alone(draw: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(0)
+    Xs, ys = zip(*[painted(rng, n) for n in (2, 2, 3)], strict=True)
+    learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=20)))
+    learner.fit(list(Xs), list(ys))
     with pytest.raises(SettingsError, match="plot_cut draws an image with its parts"):
-        draw(load(model / "m.structsvm"), image)
+        draw(learner, Xs[0])
 
 
 # ---- borders and tints over an image

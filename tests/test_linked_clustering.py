@@ -7,18 +7,11 @@ from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.errors import DataError, LearningError, OracleError
 from structsvm.learner.steps import decode_with
 from structsvm.oracles.clustering import ClusteringOracle
+from structsvm.oracles.exhaustive import all_partitions
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.solvers import CuttingPlane, Stopping
-
-
-def all_partitions(n: int) -> np.ndarray:
-    """Labels of every partition of n rows, each once."""
-    found = [[0]]
-    for _ in range(1, n):
-        found = [[*labels, k] for labels in found for k in range(max(labels) + 2)]
-    return np.array(found)
 
 
 def random_links(rng: np.random.Generator, T: int) -> PartialLabels:

@@ -279,18 +279,6 @@ class TestBadFiles:
 
 
 class TestWriting:
-    def test_an_error_leaves_the_old_file_and_nothing_else(self, learner, model, monkeypatch):
-        before = model.read_bytes()
-
-        def full(descriptor):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(ModelFileError, match="No space left on device"):
-            save(learner, model)
-        assert model.read_bytes() == before
-        assert list(model.parent.iterdir()) == [model]
-
     @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL on Windows")
     def test_a_kill_while_saving_leaves_the_old_file(self, model):
         before = model.read_bytes()

@@ -11,7 +11,6 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import examples, matrices, segmentations
-from threadpoolctl import threadpool_limits
 
 from structsvm import Clustering, MetricLearner, StructSVMError, evaluate
 from structsvm.solvers import CuttingPlane, Stopping
@@ -159,20 +158,6 @@ def test_a_weight_stands_for_copies(data, counts):
     many = optimum([Xs[i] for i in copies], [ys[i] for i in copies], metric="diagonal")
     weighted = optimum(Xs, ys, metric="diagonal", sample_weight=[float(c) for c in counts])
     assert_same(many, weighted)
-
-
-@examples(4)
-@given(usual(), st.sampled_from(["threads", "serial"]), st.sampled_from([1, 2]))
-def test_workers_and_threads_change_no_bit(data, backend, threads):
-    Xs, ys = data
-    with threadpool_limits(1):
-        here = learned(Xs, ys)
-    with threadpool_limits(threads):
-        there = learned(Xs, ys, n_jobs=2, backend=backend)
-    assert (here is None) == (there is None)
-    if here is not None:
-        np.testing.assert_array_equal(here.metric_.factor, there.metric_.factor)
-        assert here.metric_.price == there.metric_.price
 
 
 @examples(8)

@@ -164,10 +164,12 @@ def scheduler():
 LAZY = "fit change-point train --metric diagonal --baselines none --quiet -o"
 
 
-def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
+@pytest.mark.parametrize(
+    "options", ["--scheduler {}", "--set files.lazy=true --jobs 2 --set backend=processes"]
+)
+def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler, options):
     assert run(f"{LAZY} {tmp_path}/here")[0] == 0
-    there = f"{LAZY} {tmp_path}/there --json --scheduler {scheduler}"
-    code, out, err = run(there)
+    code, out, err = run(f"{LAZY} {tmp_path}/there --json {options.format(scheduler)}")
     assert (code, err) == (0, "")
     assert '"unlabelled_samples": 0' in out
     here, there = (structsvm.load(tmp_path / name) for name in ("here", "there"))
@@ -176,17 +178,6 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
     assert here.training_data_ == there.training_data_
     assert here.feature_names_in_.tolist() == there.feature_names_in_.tolist()
     assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
-
-
-def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
-    assert run(f"{LAZY} {tmp_path}/here")[0] == 0
-    assert run(
-        f"{LAZY} {tmp_path}/lazy --set files.lazy=true --jobs 2 --set backend=processes"
-    ) == (0, "", "")
-    here, lazy = (structsvm.load(tmp_path / name) for name in ("here", "lazy"))
-    assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
-    assert here.metric_.price == lazy.metric_.price
-    assert here.training_data_ == lazy.training_data_
 
 
 def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeypatch):
