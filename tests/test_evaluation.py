@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from structsvm import Clustering, MetricLearner
@@ -16,6 +17,8 @@ from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, time_errors
+from structsvm.plotting import feature_weights
+from structsvm.support.tables import ShortTable
 
 TRAIN, TEST = (
     arrays_and_labels(
@@ -93,6 +96,39 @@ class TestScores:
             evaluate(learner, Xs, ys, times=dates[:1])
         nothing = evaluate(learner, Xs, ys, n_clusters=1)
         assert nothing.learned["time_error"] is None
+
+
+class TestTables:
+    """Results print as short tables: as text, in notebooks, and as data frames."""
+
+    def test_an_evaluation(self, learner):
+        found = evaluate(learner, *TEST)
+        lines = str(found).splitlines()
+        assert lines[0] == "Mean scores of 5 recordings"
+        assert lines[1].split()[:2] == ["metric", "loss"]
+        assert [line.split()[0] for line in lines[2:4]] == ["untrained", "PCA"]
+        assert str(found.verdict) in lines
+        assert repr(found) == found.summary() == str(found)
+
+    def test_a_learner(self, learner):
+        lines = str(learner).splitlines()
+        assert lines[0].startswith("diagonal metric of 12 features, learned from 5 recordings, pri")
+        assert len(lines) == 1 + 1 + 10 + 2
+        assert lines[-2] == "and 2 more features"
+        frame = learner.to_frame()
+        assert learner.to_frame("polars").shape == frame.shape
+        with pytest.raises(SettingsError, match="container must be one of"):
+            learner.to_frame("numpy")
+        np.testing.assert_allclose(frame["weight"], np.sort(feature_weights(learner))[::-1])
+        html = learner._repr_mimebundle_()["text/html"]
+        assert "sk-top-container" in html
+        assert "<th>weight</th>" in html
+        assert repr(learner) == repr(clone(learner))
+
+    def test_names_are_only_shown(self):
+        table = ShortTable("<b>", ("feature", "weight"), (("<script>", 1.0),))
+        assert "<script>" not in table.as_html
+        assert "<b>" not in table.as_html
 
 
 @pytest.fixture(scope="module")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
-from structsvm import EquivalenceMatrix, MetricLearner, PartialLabels
+from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, PartialLabels
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, OracleError, PluginError
+from structsvm.interop import risk_of
 from structsvm.io import arrays_and_labels
-from structsvm.oracles import ClusteringOracle, ExhaustiveOracle, SequentialOracle, SpectralOracle
+from structsvm.oracles import ClusteringOracle, SequentialOracle, SpectralOracle
 from structsvm.partitions import (
     UNCONSTRAINED,
     Argmax,
@@ -23,6 +25,10 @@ from structsvm.partitions import (
     Region,
     TraceObjective,
 )
+from structsvm.partitions.learning import MetricObjective
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.planes import Planes
+from structsvm.solvers.separation import blocks_of, separate_share
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)
 OBJECTIVE = TraceObjective(Z, shift=-1.0)
@@ -147,7 +153,6 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
 
 RECORDINGS = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
-LEARNER = MetricLearner(metric="diagonal").fit(XS, YS)
 
 
 def broken(self, *asked):
@@ -160,22 +165,60 @@ def test_a_fault_of_asking_for_every_price_is_told(monkeypatch):
         MetricLearner(metric="diagonal").fit(XS, YS)
 
 
-# ---- the null metric
+# ---- a round of learning separates one sample after another, each when it is needed
 
 
-TRUTHS = [EquivalenceMatrix.from_breakpoints(ends) for ends in ([7], [3, 7], [1, 2, 7], [2, 5, 7])]
+def risk_in(metric: str, segment_count: str = "unknown") -> RegularizedRisk:
+    recordings = relevant_changes(7, n_samples=200, n_features=4, n_relevant=2, random_state=1)
+    learner = MetricLearner(ChangePoint(segment_count=segment_count), metric=metric)
+    risk = risk_of(learner, *arrays_and_labels(recordings))
+    assert isinstance(risk, RegularizedRisk)
+    return risk
 
 
-def in_null_metric(r: int, shift: float, weight: float) -> list[TraceObjective]:
-    return [TraceObjective(np.zeros((7, r)), truth, weight, shift) for truth in TRUTHS]
+def planes_at(risk: RegularizedRisk, w: np.ndarray, deadline: float = np.inf) -> list[Planes]:
+    return separate_share(blocks_of(risk), (w, np.arange(risk.n_samples), deadline))
 
 
-@pytest.mark.parametrize("r", [0, 2])
-@pytest.mark.parametrize("shift", [-1.0, 0.0, 0.2, 0.9])
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_the_answer_of_one_call_is_the_best(r: int, shift: float, weight: float) -> None:
-    for objective in in_null_metric(r, shift, weight):
-        answer = SequentialOracle().maximize(objective)
-        best = ExhaustiveOracle(contiguous=True).maximize(objective)
-        assert answer.upper_bound == answer.value == pytest.approx(best.value, abs=1e-12)
-        assert answer.value == pytest.approx(objective.value(answer.y), abs=1e-12)
+def test_one_sample_alone_has_the_same_plane():
+    risk = risk_in("diagonal")
+    together = planes_at(risk, risk.start)
+    for k, block in enumerate(blocks_of(risk)):
+        (alone,) = separate_share([block], (risk.start, np.arange(risk.n_samples), np.inf))
+        assert np.array_equal(alone.slopes[0], together[k].slopes[0])
+
+
+def test_the_sample_that_fails_is_named(monkeypatch):
+    risk = risk_in("diagonal")
+    broken = risk.xs[4]
+    whole = SequentialOracle.maximize
+
+    def fail(self, objective, *constraint):
+        if objective.truth is broken.truth:
+            raise ValueError("no answer to this one")
+        return whole(self, objective, *constraint)
+
+    monkeypatch.setattr(SequentialOracle, "maximize", fail)
+    with pytest.raises(PluginError, match=r"sample 4: .*no answer to this one"):
+        planes_at(risk, risk.start)
+
+
+def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
+    risk, whole = risk_in("diagonal"), MetricObjective.separate_all
+    monkeypatch.setattr(MetricObjective, "separate_all", lambda *args: islice(whole(*args), 1))
+    with pytest.raises(PluginError, match=r"sample 2: MetricObjective\.separate returned None"):
+        planes_at(risk, risk.start)
+
+
+def test_after_the_deadline_nothing_is_asked():
+    risk = risk_in("diagonal")
+    assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
+
+
+@pytest.mark.parametrize("segment_count", ["unknown", "known"])
+def test_samples_are_taken_when_they_are_needed(segment_count):
+    """Between them a run sees whether its time is over."""
+    risk = risk_in("diagonal", segment_count)
+    waiting = iter(zip(risk.xs, risk.ys, strict=True))
+    next(risk.problem.separate_all(risk.start, waiting))
+    assert len(list(waiting)) == 6

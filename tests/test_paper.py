@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 
 import penalty_regression
 import sinkhorn
+from _figures import PAPER, faults, faults_of_file, pages
 from paper import FOLDER, PARTS
 
 
@@ -71,3 +72,16 @@ class TestSinkhorn:
             step[i, j] = 1e-5
             up, down = (sinkhorn.divergence(*windows, L + s, 5.0)[0] for s in (step, -step))
             assert found[i, j] == pytest.approx(weights @ (up - down) / 2e-5, rel=1e-4)
+
+
+# ---- printed numbers are those of the files of docs/paper, which say where they come from
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_a_page_prints_what_its_files_have(page):
+    assert list(faults(page)) == []
+
+
+@pytest.mark.parametrize("path", sorted(PAPER.glob("*.json")), ids=lambda path: path.stem)
+def test_a_file_says_where_it_comes_from(path):
+    assert list(faults_of_file(path)) == []
