@@ -1,12 +1,11 @@
 """What makes a fit poor is found, named and told with what to do; a good fit has no findings."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from recording_cases import protocol
+from recording_cases import OnDemand, protocol
 
 from structsvm import (
     Clustering,
@@ -229,19 +228,6 @@ def test_the_report_has_the_findings_escaped():
     assert "What may make it poor" in page
     assert "&lt;b&gt;one&lt;/b&gt; = two" in page
     assert "<b>one</b>" not in page
-
-
-class OnDemand(Sequence):
-    """Recordings that are given one at a time."""
-
-    def __init__(self, held):
-        self.held = held
-
-    def __len__(self):
-        return len(self.held)
-
-    def __getitem__(self, i):
-        return self.held[range(len(self.held))[i]].copy()
 
 
 @pytest.mark.parametrize("container", [list, OnDemand])

@@ -30,50 +30,21 @@ from _sets.neuroblastoma import NEUROBLASTOMA
 from _sets.tables import IONOSPHERE, LETTER, MOVEMENT_LIBRAS
 
 
-class Server(ThreadingHTTPServer):
-    """Serves a folder; ``requested`` lists what was asked for."""
-
-    daemon_threads = True
-
-    def __init__(self, folder: Path, breaks_off: bool) -> None:
-        self.requested: list[str] = []
-        self.breaks_off = breaks_off
-        super().__init__(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(SimpleHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.requested.append(self.path)
-        if not self.server.breaks_off:
-            super().do_GET()
-            return
-        content = Path(self.translate_path(self.path)).read_bytes()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content[: len(content) // 2])
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
 @contextmanager
-def serving(folder: Path, breaks_off: bool = False) -> Iterator[Server]:
-    server = Server(folder, breaks_off)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield server
-    finally:
+def serving(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Serve a folder; yield the address, and a list of what is asked for."""
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
         server.shutdown()
         thread.join()
-        server.server_close()
 
 
 NOBODY = "http://127.0.0.1:9"
@@ -156,19 +127,19 @@ class TestShared:
 class TestDownload:
     def test_original_files_become_the_shared_recordings(self, upstream, tmp_path, shared_data):
         home = tmp_path / "home"
-        with pytest.MonkeyPatch.context() as patch, serving(upstream) as server:
-            patch.setenv(public.MIRROR_VARIABLE, server.url)
+        with pytest.MonkeyPatch.context() as patch, serving(upstream) as (url, asked):
+            patch.setenv(public.MIRROR_VARIABLE, url)
             for fetch in (_sets.fetch_mocap6, _sets.fetch_beedance):
                 for recording in fetch(data_home=home):
                     folder = fetch.__name__.removeprefix("fetch_")
                     shared = shared_data / folder / f"{recording.name}.npz"
                     assert_same(recording, read_recording(shared))
-            assert len(server.requested) == 1 + 6
+            assert len(asked) == 1 + 6
 
     def test_a_second_time_nothing_is_asked_for(self, upstream, tmp_path, monkeypatch):
         home = tmp_path / "home"
-        with serving(upstream) as server:
-            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+        with serving(upstream) as (url, _):
+            monkeypatch.setenv(public.MIRROR_VARIABLE, url)
             first = _sets.fetch_mocap6(data_home=home)
         monkeypatch.setenv(public.MIRROR_VARIABLE, NOBODY)
         for recording, again in zip(first, _sets.fetch_mocap6(data_home=home), strict=True):
@@ -192,8 +163,8 @@ class TestDownload:
 
     def test_another_content_than_expected(self, upstream, tmp_path, monkeypatch):
         (upstream / MOCAP6.repository / MOCAP6.commit / "mocap6.mat").write_bytes(b"changed")
-        with serving(upstream) as server:
-            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
+        with serving(upstream) as (url, _):
+            monkeypatch.setenv(public.MIRROR_VARIABLE, url)
             with pytest.raises(
                 DownloadError, match="is not the one this version of structsvm knows"
             ):

@@ -146,7 +146,7 @@ def test_envelopes_keep_every_extreme(T):
 def test_tables():
     X, y = load_iris(return_X_y=True)
     learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
-    page = page_of_table(learner, X, y)
+    page = Page(report_page(learner, [X], [y]))
     (table,) = page.data["recordings"]
     assert len(table["points"]) == 150
     assert sum(point[4] for point in table["points"]) == table["misplaced"] > 0
@@ -155,10 +155,6 @@ def test_tables():
     assert "the K true clusters A" in page.data["meanings"]
     last = "Adj. Rand: agreement on pairs of rows, 0 by chance; 1 is perfect."
     assert page.data["meanings"].endswith(last)
-
-
-def page_of_table(learner, X, y) -> Page:
-    return Page(report_page(learner, [X], [y]))
 
 
 def discs(rng, n):

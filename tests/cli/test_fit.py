@@ -3,7 +3,6 @@
 import signal
 from pathlib import Path
 
-import distributed
 import numpy as np
 import pytest
 from cli_kit import TRAIN
@@ -153,23 +152,17 @@ def test_rates_are_for_recordings(refused, tmp_path):
     assert said == "--rates is for changes of recordings, not for clustering"
 
 
-@pytest.fixture(scope="module")
-def scheduler():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
 LAZY = "fit change-point train --metric diagonal --baselines none --quiet -o"
 
 
 @pytest.mark.parametrize(
     "options", ["--scheduler {}", "--set files.lazy=true --jobs 2 --set backend=processes"]
 )
-def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler, options):
+def test_the_model_is_that_of_files_read_here(run, tmp_path, client, options):
     assert run(f"{LAZY} {tmp_path}/here")[0] == 0
-    code, out, err = run(f"{LAZY} {tmp_path}/there --json {options.format(scheduler)}")
+    code, out, err = run(
+        f"{LAZY} {tmp_path}/there --json {options.format(client.scheduler.address)}"
+    )
     assert (code, err) == (0, "")
     assert '"unlabelled_samples": 0' in out
     here, there = (structsvm.load(tmp_path / name) for name in ("here", "there"))

@@ -25,36 +25,30 @@ def recording(name, names, seed):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def folder(tmp_path_factory):
     """Return a folder with a model of states, recordings, and one with a state of its own."""
-    place = tmp_path_factory.mktemp("states")
+    folder = tmp_path_factory.mktemp("states")
     train = [recording(f"r{i}", NAMES, i) for i in range(5)]
     features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1)))
     learner = MetricLearner(metric="diagonal", features=features)
     Xs, ys = [r.X for r in train], [r.y for r in train]
     learner.fit(Xs, ys, feature_names=("a", "b"), baselines="quick")
-    save(learner, place / "m.structsvm")
+    save(learner, folder / "m.structsvm")
     new = np.where(NAMES == "turn", "[red]sit", NAMES)
     people = [f"p{i % 3}_{i}" for i in range(6)]
     files = {"test": ("t", NAMES), "new": ("t", new), "walks": ("p", NAMES)}
-    for folder, (who, labels) in files.items():
-        (place / folder).mkdir()
+    for kind, (who, labels) in files.items():
+        (folder / kind).mkdir()
         names = people if who == "p" else [f"t{i}" for i in range(5)]
         for i, name in enumerate(names):
             walk = recording(name, labels, 10 + i)
             rows = [[*x, y] for x, y in zip(walk.X.tolist(), walk.y, strict=True)]
-            with (place / folder / f"{name}.csv").open("w", newline="") as file:
+            with (folder / kind / f"{name}.csv").open("w", newline="") as file:
                 csv.writer(file).writerows([["a", "b", "label"], *rows])
-    return place
+    return folder
 
 
-@pytest.fixture
-def run(place, run, monkeypatch):
-    monkeypatch.chdir(place)
-    return run
-
-
-def test_predict_prints_and_writes_states(run, place):
+def test_predict_prints_and_writes_states(run, folder):
     code, out, _ = run("predict m.structsvm test/t0.csv")
     assert code == 0
     assert out == "t0: rest until 12, walk until 27, turn until 37, rest until 45\n"
@@ -64,18 +58,18 @@ def test_predict_prints_and_writes_states(run, place):
     assert all(0.5 < row["probability"] <= 1 for row in found["segments"])
 
 
-def test_a_table_has_the_state_of_each_segment(run, place):
+def test_a_table_has_the_state_of_each_segment(run, folder):
     code, _, _ = run("predict m.structsvm test -o segments.csv --force")
     assert code == 0
-    rows = list(csv.DictReader((place / "segments.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((folder / "segments.csv").read_text().splitlines()))
     assert list(rows[0]) == ["recording", "segment", "start", "end", "state", "probability"]
     assert [(r["end"], r["state"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
 
 
-def test_a_folder_has_the_state_of_each_sample(run, place):
+def test_a_folder_has_the_state_of_each_sample(run, folder):
     code, _, _ = run("predict m.structsvm test -o out --force")
     assert code == 0
-    rows = list(csv.DictReader((place / "out" / "t1_segments.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((folder / "out" / "t1_segments.csv").read_text().splitlines()))
     assert list(rows[0]) == ["a", "b", "label", "segment", "state", "probability"]
     assert np.mean([r["state"] == r["label"] for r in rows]) > 0.9
 
@@ -92,7 +86,7 @@ def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
     assert plain["learned"]["accuracy"] > 0.9
 
 
-def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, place):
+def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, folder):
     message = refused("evaluate m.structsvm new")
     assert "name states that training did not: '[red]sit' (new/t0.csv)" in message
     assert "with --set unseen_states=count" in message
