@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from structsvm.data.reading import count_marks
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recording, read_recordings, write_recording
-from structsvm.io.cleaning import changes_in, read_labels_as, without_odd_columns
+from structsvm.io.cleaning import read_labels_as, without_odd_columns
 from structsvm.io.files import find_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2
@@ -403,7 +404,7 @@ class TestMarks:
         ],
     )
     def test_states_are_not(self, y):
-        assert not changes_in([self.labelled(y)])
+        assert not count_marks([self.labelled(y).y])
 
     def test_what_is_no_mark(self):
         with pytest.raises(DataError, match="walk: labels that are changes must be 0 or 1, got 2"):
