@@ -38,7 +38,6 @@ def path(risk, regularizer=None):
     [
         CuttingPlane(STOPPING),
         CuttingPlane(STOPPING, slack="one"),
-        CuttingPlane(STOPPING, cached_planes=0),
         BlockFrankWolfe(Stopping(tol=1e-2, max_iter=2000)),
     ],
 )

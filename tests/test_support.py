@@ -37,7 +37,6 @@ METHODS = {
     "one slack": CuttingPlane(TIGHT, slack="one"),
     "merged cuts": CuttingPlane(Stopping(tol=1e-3), max_cuts=10),
     "cvxpy master": CuttingPlane(TIGHT, master=CvxpyMaster()),
-    "no cache": CuttingPlane(TIGHT, cached_planes=0),
 }
 
 
