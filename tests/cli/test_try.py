@@ -13,8 +13,9 @@ from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint
-from structsvm.cli import main
+from structsvm.cli import main, try_out
 from structsvm.cli.try_out import _verdict
+from structsvm.errors import DataError
 from structsvm.evaluation.verdict import LEARNED, Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
@@ -311,3 +312,39 @@ def test_the_demo_once_and_again(run, tmp_path):
     assert report["learned"]["loss"] < report["untrained"]["loss"]
     assert report["model"] == str(folder / "digits.structsvm")
     assert len(read_recordings(folder / "test")) == 2
+
+
+def test_try_learns_each_layer_from_the_same_arrays(run, tmp_path, monkeypatch):
+    rows = []
+    for recording in TRAIN[:3]:
+        frame = pd.DataFrame(recording.X, columns=recording.features)
+        frame.to_csv(tmp_path / f"{recording.name}.csv", index=False)
+        rows += [(recording.name, "a/b", 0, 90), (recording.name, "walk", 50, 150)]
+    rows += [(TRAIN[0].name, "run", 10, 20)]
+    labels, header = tmp_path / "all.tsv", ["recording", "event", "start", "end"]
+    pd.DataFrame(rows, columns=header).to_csv(labels, index=False, sep="\t")
+    tried = {}
+
+    def try_layer(inputs, end):
+        args = inputs.args
+        tried[args.output.name] = inputs
+        if len(tried) == 3:
+            raise DataError("too few, give label_column=")
+        loss = {"loss": 0.5}
+        plain = {"predicted_with": "learned", "learned": loss, "verdict": {"sentence": "Yes. No."}}
+        args.terminal.report({**plain, "report": "r.html"}, "the table")
+
+    monkeypatch.setattr(try_out, "_try_layer", try_layer)
+    data = [tmp_path / f"{one.name}.csv" for one in TRAIN[:3]]
+    code, out, err = run("try change-point -o tried --labels", labels, *data)
+    assert code == 0, err
+    assert list(tried) == ["a_b", "walk", "run"]
+    assert tried["walk"].Xs[0] is tried["a_b"].Xs[0]
+    assert out.splitlines()[-2:] == [
+        "a/b: loss 0.500 (learned). Yes. r.html",
+        "walk: loss 0.500 (learned). Yes. r.html",
+    ]
+    assert "run: too few, give --label-column" in err
+    tried.clear()
+    code, out, _ = run("try change-point --json -o tried --labels", labels, *data)
+    assert list(json.loads(out)["layers"]) == ["a/b", "walk"]
