@@ -127,8 +127,14 @@ def ends(out):
     return [line.partition(":")[2].partition(" (")[0] for line in sorted(out.splitlines())]
 
 
+@pytest.fixture(scope="module")
+def usual():
+    """What the model of arrays finds in the test recordings, which the first form asks for."""
+    return {}
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_is_learned_and_remembered(run, tmp_path, form):
+def test_the_same_is_learned_and_remembered(run, tmp_path, usual, form):
     write, options, told = FORMS[form]
     for name, recordings in (("train", TRAIN), ("test", TEST)):
         (tmp_path / name).mkdir()
@@ -146,8 +152,10 @@ def test_the_same_is_learned_and_remembered(run, tmp_path, form):
     assert tuple(found.feature_names_in_) == TRAIN[0].features
     code, out, err = run(f"predict {model} {tmp_path}/test")
     assert code == 0, err
-    assert ends(out) == ends(run("predict m.structsvm test")[1])
-    assert scores(run, model, tmp_path / "test") == scores(run, "m.structsvm", "test")
+    if not usual:
+        usual["ends"] = ends(run("predict m.structsvm test")[1])
+        usual["scores"] = scores(run, "m.structsvm", "test")
+    assert {"ends": ends(out), "scores": scores(run, model, tmp_path / "test")} == usual
 
 
 @pytest.mark.parametrize("form", ["german", "one table", "dates", "a column of words"])
