@@ -192,50 +192,34 @@ class SerialSession(Session):
     parts: Sequence[Any]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        with single_threaded():
-            return task(self.parts, argument)
+        return _work(task, self.parts, argument)
 
 
 # ---- workers, each of which has a share of the parts
 
 
-@dataclass(frozen=True, eq=False)
-class Share:
-    """Some of the parts, in memory; no list, because Dask would look into it."""
-
-    parts: Sequence[Any]
-
-    @classmethod
-    def deal(cls, parts: Sequence[Any], n_workers: int) -> list[Share]:
-        """Deal the parts like cards, so that neighbours of like size go to different workers."""
-        n = max(1, min(n_workers, len(parts)))
-        return [cls(parts[k::n]) for k in range(n)]
+def _deal(parts: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
+    """Shares, dealt like cards, so that neighbours of like size go to different workers."""
+    n = max(1, min(n_workers, len(parts)))
+    return [parts[k::n] for k in range(n)]
 
 
-@dataclass(frozen=True)
-class StoredShare:
-    """A share in a file, which a worker reads once."""
-
-    path: str
-
-    @property
-    def parts(self) -> Sequence[Any]:
-        if self.path not in _read:
-            for other in list(_read):
-                if Path(other).parent != Path(self.path).parent:
-                    del _read[other]  # of a run that is over
-            _read[self.path] = pickle.loads(Path(self.path).read_bytes())
-        return _read[self.path]
-
-
-_read: dict[str, Sequence[Any]] = {}
-"""The shares that this worker has read, by path."""
-
-
-def _work(task: ShareTask, share: Share | StoredShare, argument: Any) -> list[Any]:
-    """The answers of a share, each call of an oracle with one thread."""
+def _work(task: ShareTask, share: Sequence[Any] | Path, argument: Any) -> list[Any]:
+    """The answers of a share, or of one in a file, each call of an oracle with one thread."""
     with single_threaded():
-        return task(share.parts, argument)
+        return task(_stored(share) if isinstance(share, Path) else share, argument)
+
+
+def _stored(path: Path) -> Sequence[Any]:
+    if path not in _read:
+        for other in [one for one in _read if one.parent != path.parent]:
+            del _read[other]  # of a run that is over
+        _read[path] = pickle.loads(path.read_bytes())
+    return _read[path]
+
+
+_read: dict[Path, Sequence[Any]] = {}
+"""The shares that this worker has read, by path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,15 +245,34 @@ class Workers(Session):
 
 
 @contextmanager
-def _sendable() -> Iterator[None]:
-    """Name the way out where something cannot be sent to another process."""
+def _saying(message: str, kind: type[StructSVMError], *raised: type[Exception]) -> Iterator[None]:
+    """Say in our words what was raised, which stands for the braces, and name the way out."""
     try:
         yield
-    except (TypeError, AttributeError, pickle.PicklingError) as error:
-        raise SettingsError(
-            f"what the workers work on cannot be sent to other processes ({error}): use "
-            "backend='threads', or give what can be pickled, such as paths in place of open files"
-        ) from error
+    except raised as error:
+        raise kind(message.format(error)) from error
+
+
+_sendable = partial(
+    _saying,
+    "what the workers work on cannot be sent to other processes ({}): use backend='threads', or "
+    "give what can be pickled, such as paths in place of open files",
+    SettingsError,
+    *(TypeError, AttributeError, pickle.PicklingError),
+)
+_alive = partial(
+    _saying,
+    "a worker process died, as when memory runs out: use fewer workers (n_jobs=) or "
+    "backend='threads'; resume=FILE keeps what is learned until then",
+    StructSVMError,
+    BrokenProcessPool,
+)
+_answering = partial(
+    _saying,
+    "the scheduler of the Dask cluster does not answer ({}): start another one, and give "
+    "resume=FILE to keep what is learned until then",
+    StructSVMError,
+)
 
 
 def _n_workers(n_jobs: int) -> int:
@@ -299,7 +302,7 @@ class Threads(_Local):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Share the parts with the threads, which need no copies of them."""
-        shares = Share.deal(parts, _n_workers(self.n_jobs))
+        shares = _deal(parts, _n_workers(self.n_jobs))
         pool = ThreadPoolExecutor(len(shares), "structsvm worker")
         try:
             yield Workers(pool.submit, shares)
@@ -343,7 +346,7 @@ class _Chosen(Session):
         answers: list[Any] = []
         until = time.perf_counter() + WORTHWHILE
         while not self.pays and (rest := self.parts[len(answers) :]):
-            answers += _work(task, Share(rest[: len(answers) + 1]), argument)  # 1, 2, 4, ... parts
+            answers += _work(task, rest[: len(answers) + 1], argument)  # 1, 2, 4, ... parts
             self.pays = time.perf_counter() >= until
         if rest := self.parts[len(answers) :]:
             with self.threads.open(rest) as session:
@@ -378,13 +381,12 @@ class Processes(_Local):
         with TemporaryDirectory(prefix=f"structsvm-{os.getpid()}-") as folder:
             resource_tracker.register(folder, "folder")  # removes it if this process is killed
             try:
-                stored = []
-                for k, share in enumerate(Share.deal(parts, n)):
-                    path = Path(folder, str(k))
-                    with _sendable():
-                        path.write_bytes(cloudpickle.dumps(share.parts))
-                    stored.append(StoredShare(str(path)))
-                yield Workers(lambda *work: _executor(n).submit(*work), stored, _explained)
+                shares = _deal(parts, n)
+                stored = [Path(folder, str(k)) for k in range(len(shares))]
+                with _sendable():
+                    for path, share in zip(stored, shares, strict=True):
+                        path.write_bytes(cloudpickle.dumps(share))
+                yield Workers(lambda *work: _executor(n).submit(*work), stored, _killed_by_ctrl_c)
             finally:
                 resource_tracker.unregister(folder, "folder")
 
@@ -421,14 +423,10 @@ def _end_with(parent: int) -> None:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _killed_by_ctrl_c() -> Iterator[None]:
     try:
-        yield
-    except BrokenProcessPool as error:
-        raise StructSVMError(
-            "a worker process died, as when memory runs out: use fewer workers (n_jobs=) or "
-            "backend='threads'; resume=FILE keeps what is learned until then"
-        ) from error
+        with _alive():
+            yield
     except KeyboardInterrupt:
         if os.getpid() in _kept:
             _kept[os.getpid()].shutdown(wait=False, kill_workers=True)
@@ -500,23 +498,8 @@ class Dask(Backend):
                 distributed.get_worker()
                 stack.enter_context(distributed.worker_client())
             # Results of tasks: Dask computes them again if they are lost, and scattered data not.
-            placed = [submit(_itself, share) for share in Share.deal(parts, n_threads)]
+            placed = [submit(partial(tuple, share)) for share in _deal(parts, n_threads)]
             yield Workers(submit, placed, partial(_answering, CancelledError))
-
-
-def _itself(share: Share) -> Share:
-    return share
-
-
-@contextmanager
-def _answering(lost: type[Exception]) -> Iterator[None]:
-    try:
-        yield
-    except lost as error:
-        raise StructSVMError(
-            f"the scheduler of the Dask cluster does not answer ({error}): start another one, and "
-            "give resume=FILE to keep what is learned until then"
-        ) from error
 
 
 # ---- the backend by name, and the workers of the current one for work that is done once
@@ -577,20 +560,15 @@ def working_on(backend: Backend) -> Iterator[None]:
 
 
 def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    """``task(part, argument)`` of every part, in their order, whoever works on it."""
+    """``task(part, argument)`` of every part, in their order, whoever works on it.
+
+    Without words the parts are in memory, where threads do without copies.
+    """
     backend = _backend.get()
+    if not words:
+        backend = Threads(backend.n_jobs) if isinstance(backend, _Local) else Serial()
     if isinstance(backend, Serial) or len(parts) < 2:
         with single_threaded():
-            return [task(part, argument) for part in stage(words, parts)]
+            return [task(part, argument) for part in (stage(words, parts) if words else parts)]
     with backend.open(parts) as session:
         return session.map(task, argument)
-
-
-def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    """The same of parts that are in memory, where threads do without copies."""
-    n_jobs = getattr(_backend.get(), "n_jobs", 1)
-    with single_threaded():
-        if n_jobs == 1 or len(parts) < 2:
-            return [task(part, argument) for part in parts]
-        with Threads(n_jobs).open(parts) as session:
-            return session.map(task, argument)

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError
-from structsvm.parallel import single_threaded, spread, spread_in_threads
+from structsvm.parallel import single_threaded, spread
 from structsvm.storage import archive
 from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints, Stack, largest, largest_of_all
@@ -274,7 +274,7 @@ def all_derived(Xs: Sequence[Data], step: Step, n_features: int | None = None) -
     if any(isinstance(X, Deferred) for X in Xs):
         return [derived(X, step, n_features) for X in Xs]
     parts = [Xs[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
-    return [made for part in spread_in_threads(_made_of, parts, step) for made in part]
+    return [made for part in spread("", _made_of, parts, step) for made in part]
 
 
 def of_each(
@@ -303,9 +303,8 @@ def _in_batches(
 ) -> list[Any]:
     """What a task makes of each batch of arrays, and of what there is beside each of them."""
     parts = [tasks[a:b] for a, b in batches_of([X.shape[0] for X, *_ in tasks])]
-    if any(isinstance(X, Deferred) for X, *_ in tasks):
-        return spread(words, task, parts, function)
-    return spread_in_threads(task, parts, function)
+    on_demand = any(isinstance(X, Deferred) for X, *_ in tasks)
+    return spread(words if on_demand else "", task, parts, function)
 
 
 def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:

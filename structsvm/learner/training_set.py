@@ -50,7 +50,7 @@ from structsvm.features.frames import read_names
 from structsvm.features.scores import NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
-from structsvm.parallel import spread, spread_in_threads
+from structsvm.parallel import spread
 from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
@@ -573,7 +573,7 @@ class TrainingSummary:
         return cls(
             n_samples=tuple(sizes),
             n_clusters=tuple(truth.n_clusters for truth in truths),
-            fingerprints=tuple(spread_in_threads(_fingerprint, arrays, None)),
+            fingerprints=tuple(spread("", _fingerprint, arrays, None)),
             clusters=tuple(sorted({name for each in clusters for name in each})),
             ends=tuple(tuple(M.breakpoints) for M in truths) if traits.contiguous else (),
             commonest=max(states, key=states.__getitem__, default=None),

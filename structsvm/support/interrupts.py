@@ -12,13 +12,13 @@ Signals are handled in the main thread only, and so nothing is done in any other
 
 from __future__ import annotations
 
-import threading
 import time
 from _signal import getsignal, signal  # those of the module signal make an enum, in 2 us each
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from signal import SIGINT, default_int_handler
+from signal import SIGINT
+from threading import get_ident, main_thread
 from types import FrameType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -34,16 +34,14 @@ SHORT = 0.05
 class Interrupts:
     """Holds SIGINT back for the duration of a ``with`` block, but where it is released."""
 
-    def __init__(self) -> None:
-        self._previous: Any = None
-        self._waiting = self._released = self._raised = False
+    _previous: Any = None
+    _waiting = _released = _raised = False
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            handler = getsignal(SIGINT)
-            if callable(handler):
-                self._previous = handler
-                signal(SIGINT, self)
+        handler = getsignal(SIGINT)
+        if callable(handler) and get_ident() == main_thread().ident:
+            self._previous = handler
+            signal(SIGINT, self)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -52,7 +50,7 @@ class Interrupts:
             return
         if getsignal(SIGINT) is self:  # else the block has installed one of its own
             signal(SIGINT, self._previous)
-        if self.taken():
+        if self._waiting:
             self._previous(SIGINT, None)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -97,10 +95,7 @@ def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
     @wraps(function)
     def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
         handler = getsignal(SIGINT)
-        # By far the most common handlers first: this is on the way of every oracle.
-        if handler is not default_int_handler and (
-            not callable(handler) or (isinstance(handler, Interrupts) and not handler._released)
-        ):
+        if isinstance(handler, Interrupts) and not handler._released:
             return function(*args, **kwargs)
         with Interrupts():
             return function(*args, **kwargs)
