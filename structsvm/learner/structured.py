@@ -37,10 +37,10 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
 from structsvm.status import Status
-from structsvm.storage.codec import refuse_unstored
+from structsvm.storage.codec import difference, refuse_unstored
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import read_only, refuse_below, shown
-from structsvm.support.contract import asked, difference
+from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns

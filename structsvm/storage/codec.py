@@ -217,3 +217,26 @@ def _parts(value: Any) -> Any:
         dict(sorted(without_remembered(value, part).items())) if isinstance(part, dict) else part
         for part in parts
     ]
+
+
+def difference(before: Any, now: Any, name: str = "") -> str | None:
+    """An attribute that is another one, as ``Oracle.count``, "" if it has no name; None if none."""
+    if before is now:
+        return None
+    if type(before) is not type(now):
+        return name
+    if isinstance(before, np.ndarray) and before.dtype != object:
+        same = np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
+        return None if same else name
+    state, pairs = getattr(before, "__dict__", None), []
+    if isinstance(before, list | tuple) and len(before) == len(now):
+        pairs = [(name, a, b) for a, b in zip(before, now, strict=True)]
+    elif isinstance(before, dict) and before.keys() == now.keys():
+        pairs = [(name, value, now[key]) for key, value in before.items()]
+    elif isinstance(state, dict) and not isinstance(before, list | tuple | dict):
+        kind, later = type(before).__name__, vars(now)  # whose further attributes are caches
+        pairs = [(f"{kind}.{key}", value, later.get(key)) for key, value in state.items()]
+    elif fingerprint(before) != fingerprint(now):
+        return name
+    found = (difference(a, b, inside) for inside, a, b in pairs)
+    return next((one for one in found if one is not None), None)

@@ -1,4 +1,4 @@
-"""Contracts that plugins keep, their settings, and whether they changed what they were given.
+"""Contracts that plugins keep, and their settings.
 
 The help of the command line needs it, and no NumPy.
 """
@@ -6,7 +6,6 @@ The help of the command line needs it, and no NumPy.
 from __future__ import annotations
 
 import inspect
-import pickle
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -180,45 +179,3 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
         inner = settings_in(value)
         found |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
     return found
-
-
-def difference(before: Any, now: Any, name: str = "") -> str | None:
-    """An attribute that is another one, as ``Oracle.count``, "" if it has no name; None if none."""
-    import numpy as np
-
-    if before is now:
-        return None
-    if type(before) is not type(now):
-        return name
-    if isinstance(before, np.ndarray):
-        if before.dtype != object:
-            same = np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
-            return None if same else name
-        if before.shape != now.shape:
-            return name
-        before, now = before.tolist(), now.tolist()
-    state = getattr(before, "__dict__", None)
-    if isinstance(before, list | tuple):
-        if len(before) != len(now):
-            return name
-        found = [difference(a, b, name) for a, b in zip(before, now, strict=True)]
-    elif isinstance(before, dict):
-        if before.keys() != now.keys():
-            return name
-        found = [difference(value, now[key], name) for key, value in before.items()]
-    elif isinstance(state, dict):  # whose later attributes are caches
-        kind, later = type(before).__name__, vars(now)
-        found = [difference(a, later.get(key), f"{kind}.{key}") for key, a in state.items()]
-    else:
-        return None if _equal(before, now) else name
-    return next((one for one in found if one is not None), None)
-
-
-def _equal(before: Any, now: Any) -> bool:
-    """Of values without attributes; where nothing tells, they are."""
-    try:
-        if all("__eq__" not in vars(cls) for cls in type(before).__mro__[:-1]):
-            return pickle.dumps(before) == pickle.dumps(now)
-        return bool(before == now) or before != before  # NaN
-    except (TypeError, ValueError, pickle.PicklingError):
-        return True

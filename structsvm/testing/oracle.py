@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NoReturn, Self, get_args
 
 import numpy as np
@@ -26,8 +25,9 @@ from structsvm.partitions.oracle import (
     Region,
     TraceObjective,
 )
+from structsvm.storage.codec import difference
 from structsvm.support.checks import shown
-from structsvm.support.contract import asked, difference
+from structsvm.support.contract import asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +77,9 @@ class Checked:
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
 
+Searched = tuple[Oracle, list[EquivalenceMatrix]]
+"""An oracle, and all partitions that it searches of some samples."""
+
 INSTANCES, MOST = 80, 8
 """Questions, and items of the largest."""
 
@@ -111,15 +114,11 @@ def check_oracle(oracle: Oracle, *, contiguous: bool = False, family: Family | N
     """
     Checked.of(Oracle, oracle)
     rows = family or (all_segmentations if contiguous else all_partitions)
-    partitions = cache(
-        lambda T: [EquivalenceMatrix.from_labels(np.asarray(row, np.int64)) for row in rows(T)]
-    )
-    rng, questions = np.random.default_rng(0), []
-    for number in range(INSTANCES):
-        T = int(rng.integers(1, MOST + 1 if contiguous else 7))
-        about = number, oracle, partitions(T), T, contiguous
-        questions.append((small_question(rng, *about), partitions(T)))
-    check_questions(questions, rng)
+    searched = {}
+    for T in range(1, MOST + 1 if contiguous else 7):
+        labels = (np.asarray(row, dtype=np.int64) for row in rows(T))
+        searched[T] = oracle, list(map(EquivalenceMatrix.from_labels, labels))
+    check_small(searched, INSTANCES, contiguous, np.random.default_rng(0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -209,15 +208,11 @@ def in_short(M: EquivalenceMatrix) -> str:
     return f"labels {M.labels.tolist()}" if M.n_samples <= 30 else f"{M.n_clusters} clusters"
 
 
-def small_question(
-    rng: np.random.Generator,
-    number: int,
-    oracle: Oracle,
-    partitions: list[EquivalenceMatrix],
-    T: int,
-    contiguous: bool,
+def _small_question(
+    rng: np.random.Generator, number: int, T: int, searched: Searched, contiguous: bool
 ) -> Question:
     """Gaussian samples, integers with ties, offsets and null metrics in turn, of T samples."""
+    oracle, partitions = searched
     r = int(rng.integers(0, 4))
     name, Z = [
         ("gaussian samples", rng.standard_normal((T, r))),
@@ -271,10 +266,8 @@ def constraints_of(
             found.append(Constraint(regions=(Region(i, j + 1, n),)))
             found.append(Constraint(regions=(Region(i, j + 1, 1, or_more=True),)))
     if not contiguous and "links" in takes:
-        same, other = (
-            np.flatnonzero(M.labels == M.labels[0]),
-            np.flatnonzero(M.labels != M.labels[0]),
-        )
+        with_first = M.labels == M.labels[0]
+        same, other = np.flatnonzero(with_first), np.flatnonzero(~with_first)
         together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
         apart = ((0, int(other[-1])),) if other.size else ()
         links = Constraint(together=together), Constraint(apart=apart)
@@ -282,27 +275,26 @@ def constraints_of(
     return found
 
 
-def check_questions(
-    drawn: Iterable[tuple[Question, list[EquivalenceMatrix]]], rng: np.random.Generator
+def check_small(
+    searched: Mapping[int, Searched], n_questions: int, contiguous: bool, rng: np.random.Generator
 ) -> None:
-    """Check the answers to questions with all partitions that are searched."""
+    """Check answers about so many samples with all partitions of them that are searched."""
     questions, answers, kinds = [], [], get_args(ConstraintKind)
-    settings: dict[int, tuple[Question, bytes]] = {}
-    for question, partitions in drawn:
-        oracle = question.plugin
-        if id(oracle) not in settings:
-            unknown = sorted(set(oracle.takes) - set(kinds))
-            question.require(not unknown, f"takes holds {unknown}: it may hold {', '.join(kinds)}")
-            settings[id(oracle)] = question, question.pickled()
+    for number in range(n_questions if searched else 0):
+        T = int(rng.choice(list(searched)))
+        oracle, partitions = searched[T]
+        question = _small_question(rng, number, T, searched[T], contiguous)
+        unknown = sorted(set(oracle.takes) - set(kinds))
+        question.require(not unknown, f"takes holds {unknown}: it may hold {', '.join(kinds)}")
+        before = question.pickled()
         members = [M for M in partitions if question.constraint.violation(M) is None]
         if members:
             questions.append(question)
             answers.append(question.check(members, rng))
-            continue
-        with suppress(OracleError):
-            wrong = oracle.ask(question.objective, question.constraint)
-            question.refuse(f"{wrong!r} came, and no partition answers this: raise OracleError")
-    for question, before in settings.values():
+        else:
+            with suppress(OracleError):
+                wrong = oracle.ask(question.objective, question.constraint)
+                question.refuse(f"{wrong!r} came, and no partition answers this: raise OracleError")
         same = question.pickled() == before
         question.require(same, "it keeps something of a call: store settings only, return results")
 
@@ -311,13 +303,14 @@ def check_questions(
             return question.ask()
         return None
 
-    with ThreadPoolExecutor(4) as pool:
-        in_threads = list(pool.map(ask_again, questions))
     copies = [replace(q, plugin=pickle.loads(q.pickled())) for q in questions]
-    for again, where in (
-        (map(ask_again, questions), "on a second call: seed every random choice"),
-        (in_threads, "in threads: share no scratch memory between calls"),
-        (map(ask_again, copies), "after pickling: keep settings that can be pickled"),
-    ):
-        for question, first, second in zip(questions, answers, again, strict=True):
-            question.require(first == second, f"the answer differs {where}")
+    with ThreadPoolExecutor(4) as pool:
+        each_with: Any
+        for each_with, asked_again, where in (
+            (map, questions, "on a second call: seed every random choice"),
+            (pool.map, questions, "in threads: share no scratch memory between calls"),
+            (map, copies, "after pickling: keep settings that can be pickled"),
+        ):
+            found = each_with(ask_again, asked_again)
+            for question, first, second in zip(questions, answers, found, strict=True):
+                question.require(first == second, f"the answer differs {where}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,15 +25,14 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
+from structsvm.storage.codec import difference
 from structsvm.support.checks import shown
-from structsvm.support.contract import difference
 from structsvm.testing.oracle import (
     Checked,
     Question,
-    check_questions,
+    check_small,
     constraints_of,
     in_short,
-    small_question,
 )
 from structsvm.testing.separation import (
     TOLERANCE,
@@ -209,8 +208,8 @@ class _Kit(Checked):
 
     rng: np.random.Generator
 
-    def call_about(self, i: int, method: str, *arguments: Any) -> Any:
-        return replace(self, where=f"sample {i}").call(method, *arguments)
+    def at(self, i: int) -> Self:
+        return replace(self, where=f"sample {i}")
 
     def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
         """Whether a partition is one of the family: ``encode`` gives it back."""
@@ -248,10 +247,10 @@ class _Kit(Checked):
 
     def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
         """A partition as labels, which are read as the same partition."""
-        labels = self.call_about(i, "decode", M, sample)
+        labels = self.at(i).call("decode", M, sample)
         self.require(
             not isinstance(labels, np.ndarray)
-            or _partition(self.call_about(i, "encode", labels, sample)) == M,
+            or _partition(self.at(i).call("encode", labels, sample)) == M,
             f"encode(decode(M)) is another partition than M, sample {i}: write labels that encode "
             "reads",
         )
@@ -352,7 +351,7 @@ class _Kit(Checked):
     ) -> None:
         """Training samples have the joint features of what they are made of."""
         for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
-            sample = self.call_about(i, "training_sample", given, M)
+            sample = self.at(i).call("training_sample", given, M)
             y, diagonal = sample.truth, M.gram_diagonal(given.X)
             self.require(
                 y.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
@@ -392,13 +391,8 @@ class _Kit(Checked):
             "nothing was compared, because the family has one single partition of every sample "
             "that was looked at: give samples that can be partitioned in more than one way",
         )
-        decoders = {T: self.plugin.decoder(x) for T, x in tiny.items()}
-        questions, contiguous = [], self.plugin.traits.contiguous
-        for number in range(INSTANCES if tiny else 0):
-            T = int(self.rng.choice(list(tiny)))
-            question = small_question(self.rng, number, decoders[T], families[T], T, contiguous)
-            questions.append((question, families[T]))
-        check_questions(questions, self.rng)
+        searched = {T: (self.plugin.decoder(tiny[T]), family) for T, family in families.items()}
+        check_small(searched, INSTANCES, self.plugin.traits.contiguous, self.rng)
         return Report(enumerated, given)
 
     def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
@@ -501,8 +495,8 @@ class _Kit(Checked):
         """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
         try:
             with without_warnings(DataWarning):
-                M = self.call_about(i, "partition", sample, metric, K, constraint)
-                again = self.call_about(i, "partition", sample, metric, K, constraint)
+                M = self.at(i).call("partition", sample, metric, K, constraint)
+                again = self.at(i).call("partition", sample, metric, K, constraint)
         except OracleError:
             if constraint == UNCONSTRAINED:
                 raise
