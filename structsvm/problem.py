@@ -49,16 +49,6 @@ class Separation:
     """``joint_feature(x, y)``, (d,), where who answers knows it already."""
 
 
-def _is_cone(found: Any, *_: Any) -> str:
-    fits = isinstance(found, WeightSpace) and found.dim >= 1
-    return "" if fits else "Free(d), Nonnegative(d), PSD(P) or a Product, with d >= 1"
-
-
-def _is_problem(found: Any, *_: Any) -> str:
-    wanted = "a problem, such as dataclasses.replace(self, n_features=...)"
-    return "" if isinstance(found, Problem) else wanted
-
-
 class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
@@ -72,7 +62,10 @@ class Problem(Contract):
         """Whether a loss may be negative, because it includes something else, such as a price."""
         return False
 
-    @promises(_is_cone)
+    @promises(
+        lambda found: isinstance(found, WeightSpace) and found.dim >= 1,
+        "Free(d), Nonnegative(d), PSD(P) or a Product, with d >= 1",
+    )
     @abstractmethod
     def weight_space(self) -> WeightSpace:
         """Return the cone in which ``w`` lives."""
@@ -93,7 +86,10 @@ class Problem(Contract):
     def predict(self, w: Floats, x: Any) -> Any:
         """Inference: maximise ``<w, joint_feature(x, y)>`` over y."""
 
-    @promises(_is_problem)
+    @promises(
+        lambda found: isinstance(found, Problem),
+        "a problem, such as dataclasses.replace(self, n_features=...)",
+    )
     def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> Problem:
         """The problem with the sizes that its settings leave open, such as that of features."""
         return self

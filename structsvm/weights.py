@@ -217,16 +217,15 @@ class Product(WeightSpace):
         return sum(factor.dim for factor in self.factors)
 
     def split(self, w: Floats) -> list[Floats]:
-        """Return the blocks of ``w``, one for each factor."""
-        return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1])
+        """Return the blocks of ``w``, or of rows of weights, one for each factor."""
+        return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1], axis=-1)
 
     def projection(self, u: Floats) -> Projection:
         blocks = zip(self.factors, self.split(u), strict=True)
         parts = [factor.projection(block) for factor, block in blocks]
-        ends = np.cumsum([factor.dim for factor in self.factors])[:-1]
 
         def factor_rows(rows: Floats) -> Floats:
-            pieces = zip(parts, np.split(rows, ends, axis=1), strict=True)
+            pieces = zip(parts, self.split(rows), strict=True)
             return np.hstack([part.factor(piece) for part, piece in pieces])
 
         return Projection(np.concatenate([part.w for part in parts]), factor_rows)

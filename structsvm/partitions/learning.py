@@ -474,11 +474,6 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
 # ---- what learning makes of samples and labels: checks, units, the objective and the price
 
 
-def _is_unit(found: Any, *_: Any) -> str:
-    fits = found is None or (is_number(found) and 0.0 < found < np.inf)
-    return "" if fits else "None or a number > 0"
-
-
 @dataclass(frozen=True, eq=False)
 class LearningUnits:
     """The features learning sees: whitened perhaps, in units in which ``B = I`` is sensible."""
@@ -549,7 +544,10 @@ class Learning(Contract):
         factor = self.untrained_factor(samples, weights)
         return self.calibrate(factor, samples, truths, weights).metric(factor)
 
-    @promises(_is_unit)
+    @promises(
+        lambda found: found is None or (is_number(found) and 0.0 < found < np.inf),
+        "None or a number > 0",
+    )
     def unit(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> float | None:
         """The price in whose units learning sees the metric; None for the calibrated one.
 

@@ -150,10 +150,6 @@ def named_candidate(name: str) -> Candidate:
     return Candidate(name, baseline=name)
 
 
-def _is_number(found: Any, *_: Any) -> str:
-    return "" if isinstance(found, NUMBERS) and found == found else "a number"
-
-
 @dataclass(frozen=True)
 class Comparison(Contract):
     """Comparison of metrics of a problem; subclasses replace what is different.
@@ -203,7 +199,7 @@ class Comparison(Contract):
         """
         return [named_candidate(name) for name in self.problem.traits.candidates]
 
-    @promises(_is_number)
+    @promises(lambda found: isinstance(found, NUMBERS) and found == found, "a number")
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Score that model selection maximises: minus the loss, unless that is easily fooled."""
         return -loss_of(self.problem, truth, guess)

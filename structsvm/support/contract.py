@@ -25,27 +25,24 @@ def hook(method: Method) -> Method:
     return method
 
 
-def promises(what: type | Callable[..., str]) -> Callable[[Method], Method]:
-    """Mark a hook that returns something of a type, or what a check says nothing about."""
-
-    def wrong(found: Any, *args: Any) -> str:
-        if not isinstance(what, type):
-            return what(found, *args)
-        return "" if isinstance(found, what) else f"an instance of {what.__name__}"
+def promises(what: type | Callable[[Any], bool], in_words: str = "") -> Callable[[Method], Method]:
+    """Mark a hook that returns something of a type, or something for which a check holds."""
 
     def mark(method: Method) -> Method:
-        method.__promise__ = wrong  # type: ignore[attr-defined]
+        method.__promise__ = what, in_words  # type: ignore[attr-defined]
         return hook(method)
 
     return mark
 
 
-def _kept(name: str, method: Any, promise: Callable[..., str]) -> Any:
+def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
+    what, in_words = promise
+
     @wraps(method)
     def _checked(plugin: Any, *args: Any, **kwargs: Any) -> Any:
         found = method(plugin, *args, **kwargs)
-        if wrong := promise(found, *args):
-            raise_wrong(plugin, name, found, wrong)
+        if not (isinstance(found, what) if isinstance(what, type) else what(found)):
+            raise_wrong(plugin, name, found, in_words or f"an instance of {what.__name__}")
         return found
 
     _checked.__promise__ = promise  # type: ignore[attr-defined]

@@ -75,14 +75,13 @@ def tell(words: str, part: float) -> None:
         watcher(words, min(max(part, 0.0), 1.0))
 
 
-def stage(words: str, items: Sequence[T], weights: Sequence[float] | None = None) -> Iterator[T]:
-    """The items one after another, all taking about as long, or in proportion to the weights.
+def stage(words: str, items: Sequence[T]) -> Iterator[T]:
+    """The items one after another, all taking about as long.
 
     What is told while one of them is worked on counts as a part of its share.
     """
-    sizes = [1.0] * len(items) if weights is None else list(weights)
     for i, item in enumerate(items):
-        with share(words, sum(sizes[:i]) / sum(sizes), sum(sizes[: i + 1]) / sum(sizes)):
+        with share(words, i / len(items), (i + 1) / len(items)):
             yield item
 
 
