@@ -281,11 +281,9 @@ class Separable(Regularizer):
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """Return the sum of the expressions of the parts; ``B`` is the first part of a metric."""
         assert isinstance(space, Product)
-        terms, end = [], 0
-        for part, factor in zip(self.parts, space.factors, strict=True):
-            begin, end = end, end + factor.dim
-            block = w[begin:end]
-            seen = B if begin == 0 and space.metric_first else factor.to_metric(block)
+        terms: list[cp.Expression] = []
+        for part, block, factor in self._blocks(w, space):
+            seen = factor.to_metric(block) if terms or not space.metric_first else B
             terms.append(part.as_cvxpy(seen, block, factor))
         return sum(terms[1:], start=terms[0])
 
@@ -311,9 +309,7 @@ class Separable(Regularizer):
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
         return min(p.max_scale(v, s) for p, v, s in self._blocks(slope, space))
 
-    def _blocks(
-        self, w: Floats, space: WeightSpace
-    ) -> list[tuple[Regularizer, Floats, WeightSpace]]:
+    def _blocks(self, w: Any, space: WeightSpace) -> list[tuple[Regularizer, Any, WeightSpace]]:
         assert isinstance(space, Product)
         return list(zip(self.parts, space.split(w), space.factors, strict=True))
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,17 +217,18 @@ class Product(WeightSpace):
     def dim(self) -> int:
         return sum(factor.dim for factor in self.factors)
 
-    def split(self, w: Floats) -> list[Floats]:
-        """Return the blocks of ``w``, or of rows of weights, one for each factor."""
-        return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1], axis=-1)
+    def split(self, w: Any) -> list[Any]:
+        """Return the blocks of ``w``, of numbers or of cvxpy, one for each factor."""
+        ends = np.cumsum([0, *(factor.dim for factor in self.factors)]).tolist()
+        return [w[begin:end] for begin, end in pairwise(ends)]
 
     def projection(self, u: Floats) -> Projection:
         blocks = zip(self.factors, self.split(u), strict=True)
         parts = [factor.projection(block) for factor, block in blocks]
 
         def factor_rows(rows: Floats) -> Floats:
-            pieces = zip(parts, self.split(rows), strict=True)
-            return np.hstack([part.factor(piece) for part, piece in pieces])
+            pieces = zip(parts, self.split(rows.T), strict=True)
+            return np.hstack([part.factor(piece.T) for part, piece in pieces])
 
         return Projection(np.concatenate([part.w for part in parts]), factor_rows)
 
