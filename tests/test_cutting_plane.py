@@ -413,7 +413,7 @@ class TestCache:
 
     def test_it_keeps_the_latest_planes_of_each_sample(self):
         cache, none = PlaneCache(2, 3, 1), np.zeros((2, 1))
-        for height in (9.0, 8.0, 8.0, 7.0, 6.0):  # of which one is known already
+        for height in (9.0, 8.0, 7.0, 7.0, 6.0):  # of which one is known already
             cache.add(np.arange(2), np.array([height, 10 * height]), none, [(), ()])
         assert len(cache) == 2 * 3
         assert cache.values(np.zeros(1)).tolist() == [8.0, 80.0]
