@@ -51,7 +51,7 @@ from structsvm.partitions.problem import (
     names_states,
     read_samples,
 )
-from structsvm.support.checks import among, some_of
+from structsvm.support.checks import among, refuse_unless, some_of
 from structsvm.support.contract import asked
 from structsvm.support.progress import share, stage
 
@@ -103,11 +103,9 @@ def namer_in(baselines: Mapping[str, Any]) -> Any:
 def which_baselines(baselines: Any) -> str | list[str] | None:
     if among(baselines, ("quick", "all", None)):
         return baselines
-    if isinstance(baselines, list | tuple) and all(isinstance(name, str) for name in baselines):
-        return list(baselines) or None
-    raise SettingsError(
-        f"baselines must be 'quick', 'all', a list of names or None, got {baselines!r}"
-    )
+    named = isinstance(baselines, list | tuple) and all(isinstance(n, str) for n in baselines)
+    refuse_unless(named, "baselines", "'quick', 'all', a list of names or None", baselines)
+    return list(baselines) or None
 
 
 def tune(

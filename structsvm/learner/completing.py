@@ -357,7 +357,7 @@ def alternate(
             guesses = complete(start)
             fresh = np.array([not same(a, b) for a, b in zip(labels, guesses, strict=True)])
             if fresh.any():
-                now, then = _hinges(risk_of(labels), start), _hinges(risk_of(guesses), start)
+                now, then = _hinges(risk, start), _hinges(risk_of(guesses), start)
                 fresh &= then <= now
                 gain = float(np.sum((now - then)[fresh]))
                 pairs = zip(labels, guesses, fresh, strict=True)
