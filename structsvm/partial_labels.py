@@ -250,18 +250,6 @@ def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
     return found
 
 
-def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, list[int]]]:
-    """Where the labels say everything: ``(start, end, breakpoints)``, the last being its length."""
-    allowed, forced = constraint.boundary_masks(n_samples)
-    edges = np.flatnonzero(np.diff(forced | ~allowed, prepend=False, append=False))
-    found = []
-    for first, stop in edges.reshape(-1, 2).tolist():
-        start, end = first - 1, stop
-        inside = np.flatnonzero(forced[first:stop]) + 1
-        found.append((start, end, [*inside.tolist(), end - start]))
-    return found
-
-
 def _clashing(counts: Sequence[Count]) -> list[Edge]:
     """Counts that no segmentation has all of; none if there is one that has all.
 
@@ -383,10 +371,15 @@ class Known:
         """The rows of each stretch, or of the table, of which the partition is known, and it."""
         if self.truth is not None:
             return [np.arange(self.n_samples)], [self.truth]
-        if self.contiguous:
-            found = stretches(self.constraint, self.n_samples)
-            rows = [np.arange(start, end) for start, end, _ in found]
-            return rows, [EquivalenceMatrix.from_breakpoints(ends) for _, _, ends in found]
+        if self.contiguous:  # where it is known of each sample whether a segment begins there
+            allowed, forced = self.constraint.boundary_masks(self.n_samples)
+            edges = np.flatnonzero(np.diff(forced | ~allowed, prepend=False, append=False))
+            found, truths = list[Ints](), list[EquivalenceMatrix]()
+            for first, stop in edges.reshape(-1, 2).tolist():
+                found.append(np.arange(first - 1, stop))
+                labels = np.cumsum([False, *forced[first:stop]])
+                truths.append(EquivalenceMatrix.from_labels(labels))
+            return found, truths
         groups = self.constraint.together
         if not groups:
             return [], []

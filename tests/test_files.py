@@ -8,8 +8,15 @@ import pytest
 
 from structsvm.data.reading import count_marks
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.io import Recording, from_long, read_recording, read_recordings, write_recording
-from structsvm.io.cleaning import read_labels_as, without_odd_columns
+from structsvm.io import (
+    FileOptions,
+    Recording,
+    from_long,
+    read_recording,
+    read_recordings,
+    write_recording,
+)
+from structsvm.io.cleaning import cleaned, read_labels_as, without_odd_columns
 from structsvm.io.files import find_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2
@@ -334,7 +341,8 @@ class TestColumns:
         with pytest.warns(DataWarning, match="1 column left out.*: clock"):
             (found,) = without_odd_columns([one])
         assert found.features == ("x",)
-        assert without_odd_columns([one], ["clock", "x"]) == [one]
+        (found,) = cleaned([one], FileOptions(features=["clock", "x"]))
+        assert found.features == ("clock", "x")
 
     def test_counters_of_rows_that_were_lost_in_part_are_left_out(self, rng):
         for lost in ([], [7], [7, 30]):

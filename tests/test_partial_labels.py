@@ -21,7 +21,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with, encode
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partial_labels import Known, as_partial, stretches
+from structsvm.partial_labels import Known, as_partial
 from structsvm.partitions import partition_loss
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.solvers import CuttingPlane, Stopping
@@ -184,8 +184,10 @@ def test_refuses_other_forms(given: dict, message: str) -> None:
 def test_stretches_are_where_every_boundary_is_decided() -> None:
     labels = PartialLabels([-1, 7, 7, 8, -1, 8, -1, -1, -1, -1], regions=[(7, 9, 0)])
     constraint = labels.constraint(10, contiguous=True)
-    assert stretches(constraint, 10) == [(1, 4, [2, 3]), (6, 9, [3])]
-    assert stretches(Constraint(), 1) == []
+    rows, truths = Known(10, constraint, None, contiguous=True).part
+    assert [some.tolist() for some in rows] == [[1, 2, 3], [6, 7, 8]]
+    assert [M.breakpoints for M in truths] == [[2, 3], [3]]
+    assert Known(1, Constraint(), None, contiguous=True).part == ([], [])
 
 
 @pytest.mark.parametrize(("change", "holds"), [(19, False), (20, True), (29, True), (30, False)])

@@ -351,33 +351,30 @@ class Source:
     """Recordings that are read one at a time, by their number, in any process."""
 
     held: Any
-    """Anything that gives them by number, by key, or as the paths of their files."""
-    keys: tuple[Any, ...] | None = None
-    """The name of each, where they have names."""
-    are_files: bool = False
+    """Anything that gives them by number or by key; None of files, whose keys are their paths."""
+    keys: Sequence[Any]
+    """The number of each, a range, or what it is called there."""
     words: Words = RECORDINGS
     missing: str | None = None
     names: tuple[str, ...] | None = None
     """Names of the features; None if they have none."""
 
     def __len__(self) -> int:
-        if self.keys is not None:
-            return len(self.keys)
-        return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
+        return len(self.keys)
 
     def called(self, i: int) -> str:
         """The number of a recording, and where it is."""
-        if self.are_files:
-            return f"{self.words.whole} {i} ({self.held[i]})"
-        return f"{self.words.whole} {i}" + ("" if self.keys is None else f" ({self.keys[i]!r})")
+        named = self.keys[i] if self.held is None else repr(self.keys[i])
+        return f"{self.words.whole} {i}" + ("" if isinstance(self.keys, range) else f" ({named})")
 
     def find(self, i: int) -> tuple[Rows, Any, tuple[str, ...] | None, Any]:
         """The rows as held, labels and names that came along, and the size and time of a file."""
+        key, stamp = self.keys[i], None
         try:
-            found, stamp = self.held[i if self.keys is None else self.keys[i]], None
-            if self.are_files:
-                found, status = _of_file(Path(found)), os.stat(found)
+            if self.held is None:
+                status = os.stat(key)
                 stamp = status.st_size, status.st_mtime_ns
+            found = _of_file(Path(key)) if self.held is None else self.held[key]
             X, y, columns = _taken_apart(found)
         except Exception as error:
             said = f" cannot be read: {type(error).__name__}"
@@ -417,7 +414,7 @@ def source_of(Xs: Any) -> Source | None:
                     f"{os.fspath(x)!r} is not a kind of file that is read when it is needed: give "
                     f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
                 )
-        return Source(paths, are_files=True)
+        return Source(None, paths)
     if callable(Xs) and not hasattr(Xs, "__getitem__"):
         raise DataError(
             f"recordings are read again in every round, and {getattr(Xs, '__name__', Xs)!r} makes "
@@ -430,8 +427,9 @@ def source_of(Xs: Any) -> Source | None:
     if callable(getattr(Xs, "keys", None)) and not hasattr(Xs, "__array__"):  # zarr, h5py, mappings
         return Source(Xs, tuple(Xs.keys()) if isinstance(Xs, Mapping) else tuple(sorted(Xs.keys())))
     if hasattr(Xs, "__array__"):
-        return Source(Xs) if hasattr(Xs, "chunks") and getattr(Xs, "ndim", 0) == 3 else None
-    return Source(Xs) if hasattr(Xs, "__len__") else None
+        is_stack = hasattr(Xs, "chunks") and getattr(Xs, "ndim", 0) == 3
+        return Source(Xs, range(Xs.shape[0])) if is_stack else None
+    return Source(Xs, range(len(Xs))) if hasattr(Xs, "__len__") else None
 
 
 def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:

@@ -50,7 +50,7 @@ def cleaned(
     """
     found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
     if not options.wanted:
-        found = without_odd_columns(found, options.features)
+        found = found if options.features else without_odd_columns(found)
         warn_about_spellings(found)
     found = in_windows(found, options.window)
     if options.in_order:
@@ -195,11 +195,7 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
         )
 
 
-def without_odd_columns(
-    recordings: Sequence[Recording], named: Sequence[str] = ()
-) -> list[Recording]:
-    if named:
-        return list(recordings)
+def without_odd_columns(recordings: Sequence[Recording]) -> list[Recording]:
     found = list(without_counting(recordings, None))
     arrays = [one.X for one in found if len(one.X) >= FEWEST_ROWS]
     names = found[0].features if arrays else ()

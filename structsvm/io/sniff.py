@@ -15,7 +15,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -105,48 +105,47 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
 
     The text of a sheet has been read, with commas between columns.
     """
-    separator = options.separator if sheet is None else ","
-    text, encoding = sheet, "utf-8"
-    if text is None:
+    if sheet is None:
         text, encoding = decoded(_content(path, options.max_bytes), options.encoding)
+    else:
+        text, encoding, options = sheet, "utf-8", replace(options, separator=",")
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
-    whole, left_out = list(lines), _blank_comments_above(lines, options)
+    whole = list(lines)
+    _blank_comments_above(lines, options)
     rest = "\n".join(lines)
-    separator = separator or separator_in(rest, options.decimal)
-    left_out += (beside := lines_beside(_head(rest, separator)))
-    for k in beside:
+    separator = separator_in(rest, options)
+    for k in lines_beside(_head(rest, separator)):
         lines[k - 1] = ""
     header = next(iter(_head("\n".join(lines), separator)), (0, []))[1]
     for k, line in enumerate(lines):
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
-            left_out.append(k + 1)
+    left_out = [k for k, line in enumerate(lines) if whole[k] and not line]
     nothing = " " if separator == SPACES else f"{separator} "
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
     decimal = options.decimal or decimal_of(text, separator)
-    beginning = whole[left_out[0] - 1] if left_out else ""
-    return text, TextFormat(separator, decimal, encoding, tuple(left_out), beginning)
+    beginning = whole[left_out[0]] if left_out else ""
+    numbers = tuple(k + 1 for k in left_out)
+    return text, TextFormat(separator, decimal, encoding, numbers, beginning)
 
 
-def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
-    """Blank the comments above the header, which the last of them may be; return their lines."""
+def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
+    """Blank the comments above the header, which the last of them may be."""
     first = next((k for k, one in enumerate(lines) if one and not one.startswith(COMMENT)), 0)
     above = [k for k in range(first) if lines[k]]
     if not above:
-        return []
+        return
     header = lines[above[-1]].removeprefix("# ").strip()  # numpy writes a blank behind the mark
     rest = "\n".join([header, *lines[first:]])
-    head = _head(rest, options.separator or separator_in(rest, options.decimal))
-    rows = [row for _, row in head[:2]]
+    rows = [row for _, row in _head(rest, separator_in(rest, options))[:2]]
     for k in above:
         lines[k] = ""
     if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(is_number_text, rows[1])):
-        lines[above.pop()] = header
-    return [k + 1 for k in above]
+        lines[above[-1]] = header
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:
@@ -233,12 +232,14 @@ def _are_numbers(column: Sequence[str]) -> bool:
     return bool(known) and all(map(is_number_text, known))
 
 
-def separator_in(text: str, decimal: str | None = None) -> str:
-    """Return the separator that gives the header, and the rows, most columns."""
+def separator_in(text: str, options: FileOptions) -> str:
+    """Return the separator that was named, or gives the header, and the rows, most columns."""
+    if options.separator is not None:
+        return options.separator
     lines = text[:CHUNK].splitlines()[1:ROWS]
     best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", 1
     for separator in SEPARATORS:
-        if separator == decimal or (separator == SPACES and most > 1):
+        if separator == options.decimal or (separator == SPACES and most > 1):
             continue
         head = _head(text, separator)
         beside = lines_beside(head)
