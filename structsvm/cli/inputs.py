@@ -51,7 +51,6 @@ OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of t
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS]
 FILES += [*OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
-LITERALS = ("window", "max_bytes", "rate", "lazy")  # the others are texts
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not remembered."""
 
@@ -182,7 +181,7 @@ def typed_files(args: Namespace) -> dict[str, Any]:
     """The parameters of reading that were typed, as options or settings."""
     typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
     for name, text in assigned(args, "files", FILES, "reading").items():
-        typed[name] = value_of(text) if name in LITERALS else text
+        typed[name] = value_of(text) if name in ("window", "max_bytes", "lazy") else text
         if name in SEQUENCES:
             parts = text.strip("[]()").split(",")
             typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts

@@ -17,7 +17,7 @@ from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     counted,
-    is_number,
+    is_number_text,
     refuse_below,
     refuse_unless,
     refuse_unlisted,
@@ -278,7 +278,9 @@ class FileOptions:
         separator = self.separator and TYPED.get(self.separator, self.separator)
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
-        fits = self.rate is None or (is_number(self.rate) and 0 < self.rate < np.inf)
+        # models hold it as it was typed
+        rate = self.rate and (float(self.rate) if is_number_text(str(self.rate)) else -1.0)
+        fits = rate is None or 0 < rate < np.inf
         refuse_unless(fits, "rate", "a number of samples per second", self.rate)
         refuse_unlisted("missing", self.missing, TREATMENTS)
         for line in self.skip_lines:
@@ -305,6 +307,7 @@ class FileOptions:
             ),
         )
         object.__setattr__(self, "separator", separator)
+        object.__setattr__(self, "rate", rate)
 
     @property
     def roles(self) -> tuple[str | None, ...]:
