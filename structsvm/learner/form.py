@@ -73,7 +73,7 @@ class Form:
         if parts is not None:
             return cls(Xs, panel=Xs)._in_time(list(parts.values()), features)
         source = None if isinstance(Xs, list | tuple) else source_of(Xs)  # paths may be of images
-        if source is not None and source is not Xs and source.keys is not None:
+        if source is not None and source is not Xs and isinstance(source.keys, tuple):
             return cls(source, source.keys)
         keys: tuple[Hashable, ...] | None = None
         is_array = hasattr(Xs, "__array__") and not isinstance(Xs, Mapping)  # a dataset is both
