@@ -160,7 +160,8 @@ def test_complex_variables_that_no_atom_touches_are_passed_on():
     best = problem(cp.max(c + A @ x)).solve(solver=cp.CLARABEL)
     expected = [v.value for v in (x, X, z, q)] + [k.dual_value for k in kept[1:]]
     ours = problem(OracleMax(x, oracle))
-    assert solved(ours, tol=1e-8) == pytest.approx(best, abs=1e-5)
+    # Clarabel itself has no more than seven digits of this program on some processors.
+    assert solved(ours, tol=1e-7) == pytest.approx(best, abs=1e-5)
     found = [v.value for v in (x, X, z, q)] + [k.dual_value for k in kept[1:]]
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=2e-3)

@@ -32,8 +32,10 @@ LARGE_ORDER = 40
 PRECISE = 1e-7
 """Tolerance below which every solver is told to be as accurate as it can."""
 
+# Of semidefinite programs Clarabel reaches 1e-11 on some processors, and calls a quarter of its
+# answers inaccurate on others.
 PRECISE_OPTIONS: dict[str, dict[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
+    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
     "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000},
     "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
     "PIQP": {"eps_abs": 1e-11, "eps_rel": 1e-11},
