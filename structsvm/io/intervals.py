@@ -169,8 +169,8 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
         return []
     known = ~unknown_labels(values)
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
-    step = np.median(np.diff(axis.values)) if len(axis) > 1 else axis.span(1.0)
-    end = (axis.values[-1:] + step).astype(axis.values.dtype)
+    step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
+    end = axis.values[-1:] + step.astype("m8[ns]" if axis.holds_dates else axis.values.dtype)
     after = replace(axis, values=end, written=None)
     bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1])]
     moments: list[Any] = [*axis.values[bounds].astype(float).tolist(), float(end[0])]
