@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that build or read the project instead of running it belong to `make check`.
-CHECKS := tests/test_docs.py tests/test_figures.py tests/test_packaging.py
+CHECKS := tests/test_docs.py tests/test_packaging.py
 # Two processes, each of which takes what is left; the libraries in them get one thread each
 # (tests/conftest.py). `make test WORKERS=0` runs everything in one process, as a debugger needs it.
 WORKERS ?= 2
@@ -109,7 +109,7 @@ release: $(STAMP)  ## build sdist and wheel in dist/, and check them as the pack
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 
-check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
+check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
 	$(BIN)/python tests/audit.py $(AUDIT)/bin/pip-audit
 

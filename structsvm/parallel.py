@@ -192,7 +192,8 @@ class SerialSession(Session):
     parts: Sequence[Any]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        return _work(task, self.parts, argument)
+        with single_threaded():
+            return task(self.parts, argument)
 
 
 # ---- workers, each of which has a share of the parts
