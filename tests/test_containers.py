@@ -122,6 +122,12 @@ def test_every_container_gives_the_same_bits(Xs, ys, right):
     assert_right(Xs, ys, right)
 
 
+def test_weights_of_features_are_a_frame_of_either_library():
+    learner = MetricLearner(metric="diagonal").fit(XS, YS)
+    assert isinstance(weights := learner.to_frame("polars"), pl.DataFrame)
+    assert weights["weight"].to_list() == learner.to_frame()["weight"].tolist()
+
+
 def test_one_series_is_one_feature():
     one = fitted([pd.Series(X[:, 0], name="flow") for X in XS], YS)
     assert one.feature_names_in_.tolist() == ["flow"]

@@ -116,7 +116,6 @@ class TestTables:
         assert len(lines) == 1 + 1 + 10 + 2
         assert lines[-2] == "and 2 more features"
         frame = learner.to_frame()
-        assert learner.to_frame("polars").shape == frame.shape
         with pytest.raises(SettingsError, match="container must be one of"):
             learner.to_frame("numpy")
         np.testing.assert_allclose(frame["weight"], np.sort(feature_weights(learner))[::-1])
