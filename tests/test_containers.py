@@ -122,10 +122,13 @@ def test_every_container_gives_the_same_bits(Xs, ys, right):
     assert_right(Xs, ys, right)
 
 
-def test_weights_of_features_are_a_frame_of_either_library():
+def test_weights_of_features_are_shown_in_notebooks_and_frames_of_either_library():
     learner = MetricLearner(metric="diagonal").fit(XS, YS)
     assert isinstance(weights := learner.to_frame("polars"), pl.DataFrame)
     assert weights["weight"].to_list() == learner.to_frame()["weight"].tolist()
+    html = learner._repr_mimebundle_()["text/html"]
+    assert "sk-top-container" in html
+    assert "<th>weight</th>" in html
 
 
 def test_one_series_is_one_feature():

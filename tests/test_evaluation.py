@@ -119,9 +119,6 @@ class TestTables:
         with pytest.raises(SettingsError, match="container must be one of"):
             learner.to_frame("numpy")
         np.testing.assert_allclose(frame["weight"], np.sort(feature_weights(learner))[::-1])
-        html = learner._repr_mimebundle_()["text/html"]
-        assert "sk-top-container" in html
-        assert "<th>weight</th>" in html
         assert repr(learner) == repr(clone(learner))
 
     def test_names_are_only_shown(self):
