@@ -313,7 +313,7 @@ class MetricLearner(ProblemParameters):
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
         A DataWarning names features that the metric relies on and that are constant in a sample,
-        and numbers that stand for missing values, as in all that reads new samples.
+        and numbers that seem to stand for missing values.
 
         Parameters
         ----------
