@@ -107,7 +107,7 @@ def _depths(labels: Ints) -> Floats:
 
 
 def _labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
-    if truth.labels is None or guess.labels is None:
+    if not (truth.is_partition and guess.is_partition):
         raise DataError("a relaxed partition has no states: only partitions are compared by them")
     refuse_other_sizes(truth, guess)
     return truth.labels, guess.labels

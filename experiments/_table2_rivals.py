@@ -49,7 +49,6 @@ def run(task: Task, name: str) -> float:
     X, truth = task.train.standardized, task.train.truth
     if name in ("lmnn", "nca") and len(X) > ROWS:
         rows = np.random.default_rng(task.seed).permutation(len(X))[:ROWS]
-        assert truth.labels is not None
         X, truth = X[rows], EquivalenceMatrix.from_labels(truth.labels[rows])
     try:
         model = getattr(metric_learn, ALGORITHMS[name])(**settings)

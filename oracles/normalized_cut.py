@@ -394,7 +394,6 @@ def _entrywise(matrix: Any, r: Floats) -> Any:
 
 
 def indicators(M: EquivalenceMatrix) -> Floats:
-    assert M.labels is not None
     return np.eye(M.n_clusters)[M.labels]
 
 

@@ -195,7 +195,6 @@ class NormalizedCut(PartitionProblem):
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
         """A label map (H, W) for an image, a vector (T,) for another graph."""
         labels = (M.M if isinstance(M, NodeLabels) else M).labels
-        assert labels is not None
         graph: FeatureGraph = sample.side
         return graph.label_map(np.array(labels))
 

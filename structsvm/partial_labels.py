@@ -412,7 +412,6 @@ class Known:
         """
         if self.truth is not None:
             return partition_loss(self.truth, M)
-        assert M.labels is not None
         K = self.constraint.n_clusters
         wrong = 0 if K is None else abs(K - M.n_clusters)
         wrong += sum(not r.holds(M.boundaries) for r in self.constraint.regions if r.changes)

@@ -153,7 +153,6 @@ def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answe
 
 def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str) -> Answer:
     """The clusters of the rows of a table, with the names of classes that a classifier gives."""
-    assert M.labels is not None
     origin = table.origin or Origin(Path(), np.arange(len(M.labels)))
     columns = {"cluster": M.labels.tolist()}
     if classes is not None:

@@ -236,7 +236,7 @@ class NodeLabels:
         shares = np.divide(common**2, sizes, out=np.zeros_like(common), where=sizes > 0)
         return float(shares.sum())
 
-    def common(self, labels: Ints | None, n: int) -> Floats:
+    def common(self, labels: Ints, n: int) -> Floats:
         """How much of each label has each of n numbers, (K, n), given those of nodes or pixels.
 
         Raises
@@ -244,7 +244,6 @@ class NodeLabels:
         DataError
             If there are neither as many numbers as nodes nor as many as pixels.
         """
-        assert labels is not None
         table = np.zeros((n, self.n_clusters))
         if labels.size == self.n_samples:
             np.add.at(table, labels, self.counts)
@@ -282,13 +281,11 @@ class NodeLabels:
     @classmethod
     def of_nodes(cls, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
         """Make labels of a partition of the nodes, whose sizes are (T,)."""
-        assert M.labels is not None
         return cls(M, np.eye(M.n_clusters)[M.labels] * sizes[:, None])
 
     @classmethod
     def of_some(cls, rows: Ints, M: EquivalenceMatrix, sizes: Floats) -> NodeLabels:
         """A partition of some of the nodes, of the others of which nothing is known."""
-        assert M.labels is not None
         counts = np.zeros((sizes.size, M.n_clusters))
         counts[rows, M.labels] = sizes[rows]
         return cls(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)

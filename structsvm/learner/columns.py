@@ -237,7 +237,7 @@ def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, F
 def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
     """Numbers and partitions of the samples of which some items are together and some are not."""
     found = [(i, partition_of(truth)) for i, truth in enumerate(truths) if truth is not None]
-    return [(i, M) for i, M in found if M.labels is not None and 1 < M.n_clusters < M.n_samples]
+    return [(i, M) for i, M in found if 1 < M.n_clusters < M.n_samples]
 
 
 def labels_in(

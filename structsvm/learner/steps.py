@@ -300,9 +300,8 @@ def segment_table(
         columns["time"] = [times[start] for start in starts]
     if states is not None and sample.states is not None:
         best, probability = _states_of_parts(M, sample)
-        segments = np.arange(len(starts)) if M.labels is None else M.labels[starts]
-        columns["state"] = states[best[segments]].tolist()
-        columns["probability"] = probability[segments].tolist()
+        columns["state"] = states[best[M.labels[starts]]].tolist()
+        columns["probability"] = probability[M.labels[starts]].tolist()
     for name, values in (("margin", margins), ("rate", rates)):
         if values is not None:
             columns[name] = [None, *values]
@@ -317,7 +316,6 @@ def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats
             "these samples were not prepared by a learner that knows states: give the recordings, "
             "or what structsvm.interop.prepare makes of them"
         )
-    assert labels is not None
     counted = [np.bincount(labels, column, M.n_clusters) for column in p.T]
     sums = np.array(counted, dtype=np.float64).T
     best = sums.argmax(axis=1)

@@ -159,7 +159,6 @@ class TrainingSet:
             if truth is None and rows.size == samples[k].n_samples:
                 continue
             assert truth is not None
-            assert truth.labels is not None
             part = EquivalenceMatrix.from_labels(truth.labels[rows])
             samples[k], labels[k] = samples[k].at(rows), Known.of(part, labels[k].contiguous)
             if given:
@@ -244,7 +243,7 @@ class TrainingSet:
     def names_of_items(self) -> list[list[str]]:
         """The label of each item of fully labelled samples as it was given, as text."""
         if self.given is None:
-            return [list(map(str, M.labels.tolist())) for M in self.truths if M.labels is not None]
+            return [list(map(str, M.labels.tolist())) for M in self.truths]
         return [names_of_labels(y) for y in self.given]
 
     @property

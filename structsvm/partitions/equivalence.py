@@ -139,24 +139,27 @@ class EquivalenceMatrix:
         return int(self.held.max()) + 1 if self.is_partition else self.held.shape[1]
 
     @cached_property
-    def labels(self) -> Ints | None:
-        """Cluster of each sample, (T,), 0..K-1 in order of first appearance; None if relaxed."""
-        if not self.is_contiguous:
-            return self.held if self.is_partition else None
-        return np.asarray(_frozen(np.repeat(np.arange(self.n_clusters), self.sizes)))
+    def labels(self) -> Ints:
+        """Cluster of each sample, (T,), 0..K-1 by first appearance; an error if relaxed."""
+        if self.is_contiguous:
+            return np.asarray(_frozen(np.repeat(np.arange(self.n_clusters), self.sizes)))
+        if not self.is_partition:
+            raise DataError("a relaxed equivalence matrix has no cluster labels")
+        return self.held
 
     @cached_property
     def sizes(self) -> Ints:
         """The number of samples in each cluster, (K,)."""
-        sizes = np.diff(self.held) if self.is_contiguous else np.bincount(self._partition_labels())
+        sizes = np.diff(self.held) if self.is_contiguous else np.bincount(self.labels)
         return np.asarray(_frozen(sizes))
 
     @property
     def boundaries(self) -> Ints:
         """Boundaries ``0 = b_0 < ... < b_K = T`` of a segmentation, (K + 1,)."""
         if not self.is_contiguous:
-            self._partition_labels()
-            raise DataError("this partition is not contiguous, so it has no breakpoints")
+            if self.is_partition:
+                raise DataError("this partition is not contiguous, so it has no breakpoints")
+            raise DataError("a relaxed equivalence matrix has no cluster labels and no breakpoints")
         return self.held
 
     @property
@@ -173,7 +176,7 @@ class EquivalenceMatrix:
             sums = _segment_sums(X, self.boundaries)
         else:
             sums = np.zeros((self.n_clusters, X.shape[1]))
-            np.add.at(sums, self._partition_labels(), X)
+            np.add.at(sums, self.labels, X)
         return np.asarray(sums / np.sqrt(self.sizes)[:, None])
 
     def gram(self, X: Floats) -> Floats:
@@ -212,7 +215,7 @@ class EquivalenceMatrix:
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
         if self.n_clusters * other.n_clusters > LARGE_TABLE:
-            mine, theirs = self._partition_labels(), other._partition_labels()
+            mine, theirs = self.labels, other.labels
             pairs, counts = np.unique(mine * other.n_clusters + theirs, return_counts=True)
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
@@ -228,7 +231,7 @@ class EquivalenceMatrix:
     def contingency(self, other: EquivalenceMatrix) -> Ints:
         """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
         refuse_other_sizes(self, other)
-        mine, theirs = self._partition_labels(), other._partition_labels()
+        mine, theirs = self.labels, other.labels
         flat = np.bincount(
             mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
         )
@@ -238,7 +241,7 @@ class EquivalenceMatrix:
         """Return the factor ``U``, (T, K), of ``M = U U^T``."""
         if not self.is_partition:
             return self.held
-        labels = self._partition_labels()
+        labels = self.labels
         U = np.zeros((labels.size, self.n_clusters))
         U[np.arange(labels.size), labels] = 1.0 / np.sqrt(self.sizes[labels])
         return U
@@ -265,12 +268,6 @@ class EquivalenceMatrix:
         """To other processes a partition travels in the smallest integers that there are."""
         kind = np.min_scalar_type(self.held.max()) if self.is_partition else np.float64
         return _received, (self.held.astype(kind), self.form)
-
-    def _partition_labels(self) -> Ints:
-        labels = self.labels
-        if labels is None:
-            raise DataError("a relaxed equivalence matrix has no cluster labels")
-        return labels
 
 
 def _received(held: NDArray[Any], form: str) -> EquivalenceMatrix:
@@ -515,7 +512,6 @@ def _pair_counts(table: Ints | Floats) -> tuple[float, float, float, float]:
 
 def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Ints:
     """The true labels, (T,), renamed to the numbers of the predicted clusters they go with."""
-    assert truth.labels is not None
     rows, columns = linear_sum_assignment(-truth.contingency(guess))
     names = np.full(truth.n_clusters, -1, dtype=np.int64)
     names[rows] = columns
@@ -527,6 +523,5 @@ def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Ints:
 
 def misplaced(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Bools:
     """Samples that are not in the predicted cluster their true cluster goes with, (T,)."""
-    assert guess.labels is not None
     wrong: Bools = guess.labels != matched_labels(truth, guess)
     return wrong

@@ -318,9 +318,9 @@ class Constraint:
     def _violations(self, M: EquivalenceMatrix) -> Iterator[str]:
         if self.n_clusters not in (None, M.n_clusters):
             yield f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
-        labels = M.labels if self.has_boundaries or self.has_links else None
-        if labels is None:
+        if not (M.is_partition and (self.has_boundaries or self.has_links)):
             return
+        labels = M.labels
         at = np.flatnonzero(labels[1:] != labels[:-1]) + 1
         found = set(at.tolist())
         for t in sorted(set(self.forced) - found):

@@ -329,7 +329,6 @@ class PartitionProblem(Contract):
     @hook
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
         """A partition to labels as users write them: one for each item by default, (T,)."""
-        assert M.labels is not None
         return np.array(M.labels)
 
     # ---- learning

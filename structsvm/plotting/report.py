@@ -458,7 +458,6 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     learner, found = held_out.learner, held_out.evaluation
     sample, T = found.prepared[i], found.prepared[i].n_samples
     truth, guess = partition_of(found.truths[i]), found.guesses["learned"][i]
-    assert guess.labels is not None
     true, directions = matched_labels(truth, guess), words.heaviest_directions(learner, 2)[1]
     places = np.column_stack([sample.X @ directions.T, np.zeros(T)])[:, :2].round(4)
     wrong = guess.labels != true

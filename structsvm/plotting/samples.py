@@ -342,7 +342,6 @@ def plot_clusters(
     truths = None if y is None else encode(learner, [sample], [y])
     truth = None if truths is None else partition_of(truths[0])
     found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
-    assert found.labels is not None
     names, directions = heaviest_directions(learner, 2)
     values = sample.X @ directions.T
     points = values.T if len(names) > 1 else np.vstack([values.T, np.zeros(len(values))])
@@ -391,7 +390,6 @@ def _listed(
 
 
 def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
-    assert found.labels is not None
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
     labels = np.asarray(y, dtype=object)

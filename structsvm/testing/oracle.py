@@ -203,7 +203,7 @@ class Question(Checked):
 
 def in_short(M: EquivalenceMatrix) -> str:
     """A partition in a message."""
-    if M.labels is None:
+    if not M.is_partition:
         return "a projector"
     return f"labels {M.labels.tolist()}" if M.n_samples <= 30 else f"{M.n_clusters} clusters"
 
@@ -247,7 +247,7 @@ def constraints_of(
     T, found = M.n_samples, []
     if "n_clusters" in takes:
         found.append(Constraint(n_clusters=M.n_clusters))
-    if T < 2 or M.labels is None:
+    if T < 2 or not M.is_partition:
         return found
     i, j = sorted(rng.permutation(T)[:2].tolist())
     if contiguous and "boundaries" in takes:
