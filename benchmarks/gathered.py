@@ -29,7 +29,7 @@ from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.parallel import Dask
 from structsvm.partitions.problem import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.storage import archive
+from structsvm.support import archive
 
 T, P, SEGMENTS, STATES = 1_000, 30, 20, 4
 """Samples and features of a recording, and its segments; 240 kB in double precision."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from _origin import DOCS, ROOT, USUAL, commit, kept_from
 
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 
 CACHE = ROOT / ".cache" / "pieces" if DOCS == USUAL else DOCS / "pieces"
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from _origin import DOCS, ROOT, USUAL, Origin, is_of_a_commit
 
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 
 PAPER = DOCS / "paper"
 KEYS = {"command", "commits", "date", "machine"}

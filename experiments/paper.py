@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "experiments"

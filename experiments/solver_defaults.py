@@ -24,8 +24,8 @@ from structsvm.io import arrays_and_labels
 from structsvm.masters.newton import NewtonMaster
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
-from structsvm.solution import Solution
 from structsvm.solvers import CuttingPlane, Stopping, cutting_plane
+from structsvm.status import Solution
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 

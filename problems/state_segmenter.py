@@ -28,8 +28,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.state_sequence import StateSequence, partition_of
 from structsvm.regularizers import SquaredNorm, check_lam
-from structsvm.solution import Solution
 from structsvm.solvers.auto import solver_from
+from structsvm.status import Solution
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage

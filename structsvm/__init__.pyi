@@ -1,9 +1,9 @@
-from structsvm.compare import compare_solvers as compare_solvers
 from structsvm.diagnosis import diagnose as diagnose
 from structsvm.errors import DataError as DataError
 from structsvm.errors import LearningError as LearningError
 from structsvm.errors import SettingsError as SettingsError
 from structsvm.errors import StructSVMError as StructSVMError
+from structsvm.evaluation.compare import compare_solvers as compare_solvers
 from structsvm.evaluation.evaluate import evaluate as evaluate
 from structsvm.evaluation.evaluate import margin_rates as margin_rates
 from structsvm.evaluation.evaluate import weight_stability as weight_stability
@@ -19,6 +19,6 @@ from structsvm.partitions.oracle import Region as Region
 from structsvm.problems.change_point import ChangePoint as ChangePoint
 from structsvm.problems.clustering import Clustering as Clustering
 from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut
-from structsvm.solution import Solution as Solution
+from structsvm.status import Solution as Solution
 from structsvm.status import Status as Status
 from structsvm.support.lazy import __version__ as __version__

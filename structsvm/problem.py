@@ -16,8 +16,7 @@ import numpy as np
 
 from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.regularizers import Quadratic, Regularizer
-from structsvm.solution import Solution
-from structsvm.status import Quality
+from structsvm.status import Quality, Solution
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, shown
 from structsvm.support.contract import Contract, hook, promises
@@ -102,7 +101,7 @@ class Problem(Contract):
 
     @hook
     def kept(self, y: Any) -> Any:
-        """What :attr:`structsvm.solution.SupportLabelling.labelling` shows; None for nothing.
+        """What :attr:`structsvm.status.SupportLabelling.labelling` shows; None for nothing.
 
         By default the labelling itself, or a copy of an array or a list.
         """

@@ -9,8 +9,7 @@ import numpy as np
 from structsvm.masters.base import Cut, WorkingSet
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer
-from structsvm.solution import Solution
-from structsvm.status import Quality
+from structsvm.status import Quality, Solution
 from structsvm.weights import WeightSpace
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MOST_MEMORY = 6 * 2**30
 """Bytes of address space; a file of a few kilobytes that needs more is a fault."""
-GUIDED = re.compile(r"structsvm\.(storage|io|learner|solvers)\.\w+|csv|json\.decoder")
+GUIDED = re.compile(r"structsvm\.(support|io|learner|solvers)\.\w+|csv|json\.decoder")
 """The modules that atheris watches, in which nothing is compiled."""
 LONGEST = 30
 """Seconds that one file may take."""

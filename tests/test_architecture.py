@@ -15,8 +15,8 @@ HOUSE = House(ROOT)
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"errors", "status", "storage", "support"},
-    {"regularizers", "solution", "weights"},
+    {"errors", "status", "support"},
+    {"regularizers", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},
     {"data", "features", "graphs", "partial_labels", "partitions"},
@@ -27,7 +27,6 @@ FLOORS = (
     {"model_selection"},
     {"diagnosis"},
     {"plotting"},
-    {"compare"},
     {"__init__", "__main__", "cli"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -26,7 +26,7 @@ from structsvm.solvers.checkpoint import identity
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Memory
 from structsvm.status import Quality, Status
-from structsvm.storage.codec import fingerprint
+from structsvm.support.codec import fingerprint
 from structsvm.weights import PSD
 
 SPACE, OMEGA = PSD(3), SquaredNorm(0.05)
@@ -79,7 +79,7 @@ KILLED = """
     from collections import Counter
     sys.path.insert(0, {tests!r})
     from enumerated import Listed, listed_risk
-    from structsvm.storage import archive
+    from structsvm.support import archive
     from structsvm.regularizers import SquaredNorm
     from structsvm.solvers import checkpoint
     from structsvm.solvers.auto import solver_from

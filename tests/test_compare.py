@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint, compare_solvers
-from structsvm.compare import solver_named
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
+from structsvm.evaluation.compare import solver_named
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
-from structsvm.plotting import plot_gap
+from structsvm.plotting import plot_gap, plot_gaps
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
@@ -46,7 +46,7 @@ def test_all_solvers_bracket_one_optimum(comparison):
 
 @pytest.mark.usefixtures("no_figures_left")
 def test_pictures(comparison):
-    pair = comparison.plot()
+    pair = plot_gaps(comparison.solutions)
     assert [ax.get_xlabel() for ax in pair] == ["seconds", "oracle calls"]
     assert [text.get_text() for text in pair[0].figure.legends[0].get_texts()] == [*NAMES]
     assert all(len(line.get_path()) // line.get_markevery() <= 25 for line in pair[0].lines)

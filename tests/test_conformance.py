@@ -29,8 +29,8 @@ from structsvm.problem import Separation
 from structsvm.problems import Clustering
 from structsvm.problems.normalized_cut import CutLearning, CutObjective, CutRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import History
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient
+from structsvm.status import History
 from structsvm.testing import (
     check_master,
     check_oracle,

@@ -43,7 +43,7 @@ from structsvm.features import (
 )
 from structsvm.features.trees import Trees
 from structsvm.learner.files import model_codec
-from structsvm.storage.codec import Unstorable
+from structsvm.support.codec import Unstorable
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
 PLAIN = [

@@ -34,7 +34,7 @@ from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 from structsvm.weights import PSD
 
 

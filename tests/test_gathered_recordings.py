@@ -37,7 +37,7 @@ from structsvm.learner.baselines import (
 from structsvm.learner.steps import as_measured, read_training
 from structsvm.learner.training_set import Inputs, even_part
 from structsvm.partitions import Baseline, Candidate
-from structsvm.storage import archive
+from structsvm.support import archive
 
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
 XS, CHANGES = arrays_and_labels(RECORDINGS)

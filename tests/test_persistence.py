@@ -31,8 +31,8 @@ from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.storage.archive import write_atomically
-from structsvm.storage.codec import Codec, Unstorable, Unstored
+from structsvm.support.archive import write_atomically
+from structsvm.support.codec import Codec, Unstorable, Unstored
 
 RECORDINGS = relevant_changes(
     4, n_samples=200, n_features=6, n_relevant=2, jump=2.0, random_state=0

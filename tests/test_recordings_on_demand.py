@@ -31,7 +31,7 @@ from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.storage import archive
+from structsvm.support import archive
 
 RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from enumerated import Listed, column, listed_risk, objective, optimum
 
-from structsvm.compare import compare_on
 from structsvm.errors import CertificateError, OracleWarning, PluginError, SettingsError
+from structsvm.evaluation.compare import compare_on
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problem import Separation
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
-from structsvm.solution import relative_gap
 from structsvm.solvers.auto import CONVEX, solver_from
 from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
-from structsvm.status import Quality, Status
+from structsvm.status import Quality, Status, relative_gap
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 FINE, COARSE = Stopping(1e-6, 400), Stopping(3e-2, 2000)

@@ -34,9 +34,9 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.problem import has_rows
 from structsvm.plotting.report import HeldOut, page_of
-from structsvm.storage.archive import write_atomically
-from structsvm.storage.codec import Unstored
+from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, some_of
+from structsvm.support.codec import Unstored
 from structsvm.support.tables import ShortTable
 
 TAKEN_FOR = 3  # other names of a state that are listed

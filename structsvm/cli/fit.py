@@ -27,8 +27,8 @@ from structsvm.cli.inputs import (
 from structsvm.cli.predict import check_output
 from structsvm.cli.show import figure_in
 from structsvm.cli.usage import FIGURES
-from structsvm.compare import STOPPING, compare_on
 from structsvm.errors import ModelFileError, SettingsError
+from structsvm.evaluation.compare import STOPPING, compare_on
 from structsvm.evaluation.evaluate import margin_rates
 from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
@@ -41,7 +41,7 @@ from structsvm.learner.structured import risk_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.metric import plot_gap_twice
+from structsvm.plotting.metric import plot_gaps
 from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.checks import counted
@@ -247,5 +247,5 @@ def run_compare(args: Namespace) -> int:
     args.terminal.report(found.to_dict(), repr(found))
     if args.output is not None:
         with figure_in(args) as figure:
-            plot_gap_twice(found.solutions, figure)
+            plot_gaps(found.solutions, figure=figure)
     return 0

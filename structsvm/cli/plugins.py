@@ -19,7 +19,7 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_names,
 )
-from structsvm.storage.archive import unwritable, write_atomically
+from structsvm.support.archive import unwritable, write_atomically
 from structsvm.support.checks import finite
 from structsvm.support.contract import flat
 

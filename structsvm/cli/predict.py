@@ -44,7 +44,7 @@ from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.samples import as_file, overlay
-from structsvm.storage.archive import unwritable, write_atomically
+from structsvm.support.archive import unwritable, write_atomically
 from structsvm.support.checks import counted, csv_text, finite, refuse_below
 from structsvm.support.interrupts import Interrupts
 

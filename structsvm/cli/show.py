@@ -20,7 +20,7 @@ from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.words import described, facts
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 from structsvm.support.lazy import require
 from structsvm.support.tables import ShortTable
 

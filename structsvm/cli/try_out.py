@@ -59,7 +59,7 @@ from structsvm.plotting.report import HeldOut, page_of
 from structsvm.plotting.words import training_in_words, words_of_training
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 

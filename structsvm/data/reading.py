@@ -29,10 +29,10 @@ from structsvm.data.samples import (
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, StructSVMError, about, warn
 from structsvm.parallel import spread
-from structsvm.storage.archive import read_npz
-from structsvm.storage.codec import fingerprint
+from structsvm.support.archive import read_npz
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import counted, some_of
+from structsvm.support.codec import fingerprint
 from structsvm.support.lazy import require
 from structsvm.support.tables import column_names, in_order_of_rows, refuse_other_columns
 

@@ -18,10 +18,10 @@ from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError
 from structsvm.parallel import single_threaded, spread
-from structsvm.storage import archive
-from structsvm.storage.codec import fingerprint
+from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints, Stack, largest, largest_of_all
 from structsvm.support.checks import counted, read_only
+from structsvm.support.codec import fingerprint
 
 # ---- what a problem calls its samples, clusters and items in messages
 

@@ -33,7 +33,7 @@ from structsvm.learner.training_set import (
 )
 from structsvm.partial_labels import Known, PartialLabels
 from structsvm.problems.menu import are_names
-from structsvm.storage import archive
+from structsvm.support import archive
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import counted, is_whole
 

@@ -36,9 +36,9 @@ from structsvm.errors import (
 )
 from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
 from structsvm.parallel import single_threaded
-from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below, refuse_unless
+from structsvm.support.codec import fingerprint
 from structsvm.support.progress import share, stage
 
 BOOSTING = {"max_leaf_nodes": 16, "max_features": 0.2, "early_stopping": False}

@@ -20,7 +20,7 @@ from scipy import ndimage
 from structsvm.data.samples import refuse_hidden
 from structsvm.errors import DataError, refuse, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
-from structsvm.storage import archive
+from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_below, refuse_unless, refuse_unlisted
 from structsvm.support.lazy import require

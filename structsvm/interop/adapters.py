@@ -19,7 +19,7 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.storage.archive import npz, write_atomically
+from structsvm.support.archive import npz, write_atomically
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import csv_text, ending_of
 from structsvm.support.tables import data_frame

@@ -32,8 +32,8 @@ from structsvm.io.tables import (
     with_all_categories,
 )
 from structsvm.partial_labels import known_where
-from structsvm.storage import archive as storage
-from structsvm.storage.archive import write_atomically
+from structsvm.support import archive as storage
+from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, ending_of, some_of
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage

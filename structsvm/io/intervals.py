@@ -23,7 +23,7 @@ from structsvm.io.label_files import LABEL_KINDS, Interval, LabelFile, name_of, 
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
-from structsvm.storage.archive import write_atomically
+from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unless
 
 Span = tuple[int, int, Interval]

@@ -22,7 +22,7 @@ from typing import Any
 
 from structsvm.errors import DataError
 from structsvm.io.recording import SPACES, FileOptions, listed
-from structsvm.storage.archive import check_bytes
+from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")

@@ -29,7 +29,7 @@ from structsvm.io.recording import (
 )
 from structsvm.io.sniff import MISSING_WORDS, TEXT_KINDS, kind_of, read_text, refuse_thousands
 from structsvm.partial_labels import known_where
-from structsvm.storage.archive import check_bytes
+from structsvm.support.archive import check_bytes
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted
 from structsvm.support.lazy import require

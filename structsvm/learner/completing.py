@@ -47,10 +47,9 @@ from structsvm.partitions.metric import (
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
-from structsvm.solution import Solution
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.run import Run
-from structsvm.status import Status
+from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.interrupts import Interrupts

@@ -33,10 +33,9 @@ from structsvm.partitions.plugins import (
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem
 from structsvm.problems.state_segmenter import StateSegmenter
-from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
-from structsvm.status import Status
-from structsvm.storage.archive import Archive
-from structsvm.storage.codec import Codec, Unstorable, Unstored
+from structsvm.status import History, HistoryEntry, Solution, Status, SupportLabelling
+from structsvm.support.archive import Archive
+from structsvm.support.codec import Codec, Unstorable, Unstored
 from structsvm.support.lazy import __version__
 
 MODEL = Archive("model", 5, ModelFileError)

@@ -31,11 +31,9 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline, Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
-from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
-from structsvm.status import Status
-from structsvm.storage.codec import refuse_unstored
+from structsvm.status import HistoryEntry, Solution, Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     among,
@@ -45,6 +43,7 @@ from structsvm.support.checks import (
     refuse_unless,
     refuse_unlisted,
 )
+from structsvm.support.codec import refuse_unstored
 from structsvm.support.contract import asked, raise_wrong, settings_in
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share

@@ -50,8 +50,8 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
-from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
+from structsvm.status import Solution
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, refuse_unlisted
 from structsvm.support.interrupts import Interrupts
@@ -259,7 +259,7 @@ class MetricLearner(ProblemParameters):
             Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
             from it and gives the same result. Not for partial labels.
         callback : callable, optional
-            Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+            Called with a :class:`~structsvm.status.HistoryEntry` after each iteration.
         when_learned : callable, optional
             Called with the learner, for example to save it, before baselines are tuned.
 

@@ -33,9 +33,9 @@ from structsvm.partitions.problem import (
     boundary_margins,
     read_samples,
 )
-from structsvm.storage.codec import Unstored
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
+from structsvm.support.codec import Unstored
 from structsvm.support.contract import asked, settings_in
 from structsvm.support.progress import stage
 

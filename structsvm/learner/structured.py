@@ -37,9 +37,9 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
 from structsvm.status import Status
-from structsvm.storage.codec import difference, refuse_unstored
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import read_only, refuse_below, shown
+from structsvm.support.codec import difference, refuse_unstored
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import stage

@@ -54,10 +54,10 @@ from structsvm.parallel import spread
 from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
-from structsvm.storage import archive
-from structsvm.storage.codec import fingerprint
+from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import some_of
+from structsvm.support.codec import fingerprint
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 SEED = 0

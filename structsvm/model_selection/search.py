@@ -64,9 +64,9 @@ from structsvm.partitions.problem import (
 )
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.storage.codec import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import check_n_jobs, refuse_unless, refuse_unlisted
+from structsvm.support.codec import fingerprint
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 
 __all__ = ["MetricLearnerCV"]

@@ -45,9 +45,9 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import Baseline, Candidate, names_states
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
-from structsvm.storage.archive import Archive
-from structsvm.storage.codec import fingerprint
+from structsvm.support.archive import Archive
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.codec import fingerprint
 from structsvm.support.progress import OutOfTimeError, share, stage, until
 
 FEWEST_INNER = 2

@@ -30,13 +30,12 @@ from structsvm.modeling.restricted import (
 )
 from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, fitted, violation
 from structsvm.parallel import Backend, SerialSession, backend_from
-from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Callback
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
-from structsvm.status import Quality, Status
+from structsvm.status import History, HistoryEntry, Quality, Solution, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted
 from structsvm.support.interrupts import Interrupts
@@ -156,7 +155,7 @@ def solve(
         Where the oracles run, and on how many workers; the solution does not depend on it. Without
         a number they run here with "auto", and on as many workers as there are cores with others.
     callback : callable, optional
-        Sees the :class:`~structsvm.solution.HistoryEntry` of every round.
+        Sees the :class:`~structsvm.status.HistoryEntry` of every round.
     **options
         For the solver of the restricted problems.
 

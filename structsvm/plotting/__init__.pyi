@@ -1,4 +1,5 @@
 from structsvm.plotting.metric import plot_gap as plot_gap
+from structsvm.plotting.metric import plot_gaps as plot_gaps
 from structsvm.plotting.metric import plot_metric as plot_metric
 from structsvm.plotting.metric import plot_path as plot_path
 from structsvm.plotting.metric import plot_spectrum as plot_spectrum

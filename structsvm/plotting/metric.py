@@ -16,7 +16,7 @@ from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words
-from structsvm.solution import Solution
+from structsvm.status import Solution
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.lazy import require
@@ -276,8 +276,34 @@ def plot_gap(
     return ax
 
 
-def plot_gap_twice(runs: Mapping[str, Solution], figure: Figure) -> NDArray[Any]:
-    """The gaps of several runs against seconds and oracle calls, side by side in a figure."""
+def plot_gaps(runs: Mapping[str, Solution], *, figure: Figure | None = None) -> NDArray[Any]:
+    """Draw the gaps of several runs against seconds and oracle calls, side by side.
+
+    Parameters
+    ----------
+    runs : mapping of names to solutions
+        Such as the ``solutions`` of :func:`structsvm.compare_solvers`.
+    figure : matplotlib Figure, optional
+        An empty one; a new one otherwise.
+
+    Returns
+    -------
+    array of the two axes
+
+    Examples
+    --------
+    >>> from structsvm import ChangePoint, compare_solvers
+    >>> from structsvm.plotting import plot_gaps
+    >>> import numpy as np
+    >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> solvers = ["cutting-plane", "one-slack"]
+    >>> compared = compare_solvers(ChangePoint(), [X, 2 * X], [y, y], solvers)
+    >>> [axes.get_xlabel() for axes in plot_gaps(compared.solutions)]
+    ['seconds', 'oracle calls']
+    """
+    if figure is None:
+        pyplot = require("matplotlib.pyplot", "plot", "plotting")
+        figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
     pair: NDArray[Any] = figure.subplots(1, 2, sharey=True)
     for against, ax in zip(("seconds", "oracle_calls"), pair, strict=True):
         if (legend := plot_gap(runs, against=against, ax=ax).get_legend()) is not None:

@@ -13,12 +13,11 @@ from structsvm.errors import LearningError, MasterError, PluginError, SettingsEr
 from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
-from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.certificate import RunOverError, Step, Stopping
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.run import AnyRun, CutRun, Descent, Run
-from structsvm.status import Status
+from structsvm.status import HistoryEntry, Solution, Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import is_watched, tell
 

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
-from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes, weakest
-from structsvm.status import Quality, Status
+from structsvm.status import History, HistoryEntry, Quality, Solution, Status, relative_gap
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unless
 
@@ -223,7 +222,7 @@ class Stopping:
     Parameters
     ----------
     tol : float
-        Certified relative gap (see :func:`structsvm.solution.relative_gap`).
+        Certified relative gap (see :func:`structsvm.status.relative_gap`).
     max_iter : int
         Iterations; what one is depends on the solver, about N oracle calls in each of them.
     max_seconds : float

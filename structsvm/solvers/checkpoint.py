@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.certificate import Certificate
-from structsvm.storage.archive import Archive, TakenError, alone_on, unwritable
-from structsvm.storage.codec import fingerprint
+from structsvm.support.archive import Archive, TakenError, alone_on, unwritable
+from structsvm.support.codec import fingerprint
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -11,11 +11,10 @@ from scipy.optimize import minimize as scipy_minimize
 from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solution import Solution
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.run import Descent
-from structsvm.status import Status
+from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unless
 from structsvm.weights import PSD, Nonnegative

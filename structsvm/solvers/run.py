@@ -19,12 +19,11 @@ from structsvm.masters.cvxpy import solve_with, solved
 from structsvm.parallel import SerialSession, Session
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solution import Solution, SupportLabelling
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import SAME, Checkpoint
 from structsvm.solvers.planes import Memory, PlaneCache, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
-from structsvm.status import Quality, Status
+from structsvm.status import Quality, Solution, Status, SupportLabelling
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import read_only
 from structsvm.support.contract import hook

@@ -18,9 +18,9 @@ from structsvm.masters.base import Labellings
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
-from structsvm.storage.codec import difference
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, read_only, shown
+from structsvm.support.codec import difference
 from structsvm.support.contract import asked, raise_named
 
 # ---- what a problem must answer

@@ -25,8 +25,8 @@ from structsvm.partitions.oracle import (
     Region,
     TraceObjective,
 )
-from structsvm.storage.codec import difference
 from structsvm.support.checks import shown
+from structsvm.support.codec import difference
 from structsvm.support.contract import asked
 
 

@@ -25,8 +25,8 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
-from structsvm.storage.codec import difference
 from structsvm.support.checks import shown
+from structsvm.support.codec import difference
 from structsvm.testing.oracle import (
     Checked,
     Question,

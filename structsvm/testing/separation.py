@@ -16,9 +16,9 @@ from structsvm.errors import StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.solvers.separation import check_feature, check_first_answer, check_loss
 from structsvm.status import Quality
-from structsvm.storage.codec import difference
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import shown
+from structsvm.support.codec import difference
 from structsvm.testing.oracle import Checked
 
 TOLERANCE = 1e-8

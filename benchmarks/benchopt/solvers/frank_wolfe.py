@@ -2,7 +2,7 @@
 
 from benchopt import BaseSolver
 
-from structsvm.compare import solver_named
+from structsvm.evaluation.compare import solver_named
 from structsvm.solvers import Stopping
 
 

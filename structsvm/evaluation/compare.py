@@ -11,19 +11,18 @@ from structsvm.errors import CertificateError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.metric import plot_gap_twice
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
-from structsvm.solution import Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.certificate import ADMISSIBLE
+from structsvm.status import Solution
 from structsvm.support.checks import finite
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
 
-__all__ = ["DEFAULT_SOLVERS", "Comparison", "compare_on", "compare_solvers", "solver_named"]
+__all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers", "solver_named"]
 
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")
@@ -36,8 +35,8 @@ PRINTED = ("seconds", "oracle_calls", "iterations", "status")
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """What several solvers did on one problem."""
+class SolverComparison:
+    """What several solvers did on one problem; ``structsvm.plotting.plot_gaps`` draws it."""
 
     solutions: Mapping[str, Solution]
     """By name of the solver."""
@@ -78,15 +77,6 @@ class Comparison:
             for name, solution in self.solutions.items()
         ]
 
-    def plot(self) -> Any:
-        """Draw the gaps against seconds and oracle calls in a new figure, and return the two axes.
-
-        :func:`structsvm.plotting.plot_gap` draws the ``solutions`` on axes of your own.
-        """
-        pyplot = require("matplotlib.pyplot", "plot", "plotting")
-        figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
-        return plot_gap_twice(self.solutions, figure)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: solvers, iterations, refused; None for infinity."""
         return {
@@ -108,7 +98,7 @@ def compare_solvers(
     standardize: str | None = "auto",
     constraints: Callable[[Any], list[Any]] | None = None,
     stopping: Stopping | None = None,
-) -> Comparison:
+) -> SolverComparison:
     """Solve the learning problem of :class:`structsvm.MetricLearner` with several solvers.
 
     Parameters
@@ -127,7 +117,7 @@ def compare_solvers(
 
     Returns
     -------
-    Comparison
+    SolverComparison
 
     Raises
     ------
@@ -160,7 +150,7 @@ def compare_on(
     solvers: Sequence[str] | Mapping[str, Solver] | None = None,
     *,
     stopping: Stopping | None = None,
-) -> Comparison:
+) -> SolverComparison:
     """Minimise any structured risk with several solvers, one after another, on one thread.
 
     Parameters
@@ -200,7 +190,7 @@ def compare_on(
                 f"least {low.lower:.6g}, and {other} attains {high.certified_upper:.6g}. Check "
                 "what a solver of your own passes to run.bound_by"
             )
-    return Comparison(solutions, refused)
+    return SolverComparison(solutions, refused)
 
 
 def solver_named(name: str, stopping: Stopping) -> Solver:

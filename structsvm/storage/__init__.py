@@ -1,1 +1,0 @@
-"""Files: what is written and read, checked, never half of it."""
