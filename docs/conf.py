@@ -53,8 +53,8 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 numpydoc_show_class_members = False
 default_role = "literal"
 
-OUTSIDE = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
-"""Pages of the site that show a file of the folder above."""
+OUTSIDE = {"index": "README.md", "changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
+"""Pages of the site that begin with a file of the folder above."""
 LINK_OUT = re.compile(r"(?<!!)\[([^\]]*)\]\(\.\./([^)\s]+)\)")
 
 
@@ -76,7 +76,8 @@ def _read(app: Any, page: str, source: list[str]) -> None:
         return  # its links are mended in the copy
     if page in OUTSIDE:
         text = (ROOT / OUTSIDE[page]).read_text(encoding="utf-8")
-        source[0] = re.sub(r"\]\((?!https?:)([^)]+)\)", r"](../\1)", text)
+        text = re.sub(r"\]\((?!https?:)([^)]+)\)", r"](../\1)", text).replace("](../docs/", "](")
+        source[0] = f"{text}\n{source[0]}"
     source[0] = LINK_OUT.sub(_inward, source[0])
     if page == "api":
         source[0] += f"\n{api_list(ROOT / 'docs')}"
