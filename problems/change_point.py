@@ -15,9 +15,9 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Learning, Samples, Traits, Truths, refuse_kappa
+from structsvm.partitions.learning import Learning, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
+from structsvm.partitions.problem import Comparison, PartitionProblem
 from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import hook, overrides
 
@@ -83,36 +83,9 @@ class SegmentProblem(PartitionProblem):
     @property
     @hook
     def comparison(self) -> Comparison:
+        from structsvm.problems.menu import SegmentComparison  # loads all classifiers
+
         return SegmentComparison(self)
-
-
-class SegmentComparison(Comparison):
-    """Comparisons of recordings."""
-
-    def baselines(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Baseline]:
-        from structsvm.problems.menu import baselines_of_recordings
-
-        return baselines_of_recordings(samples, labels, features)
-
-    @hook
-    def candidates(
-        self,
-        samples: Samples,
-        labels: Sequence[Any],
-        features: Any = None,
-        question: str | None = None,
-    ) -> Sequence[Candidate]:
-        """Metrics and classifiers; where states are held out, those that see most of the labels."""
-        from structsvm.problems.menu import candidates_of_recordings
-
-        names = self.problem.traits.candidates
-        found = candidates_of_recordings(samples, labels, features, names, question is not None)
-        if getattr(self.problem, "missing", "error") != "mask":
-            return found
-        stages = [candidate.settings.get("features") for candidate in found]
-        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

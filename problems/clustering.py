@@ -12,9 +12,9 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from structsvm.baselines.classifiers import baselines_of_tables
+from structsvm.baselines.classifiers import KINDS, RowClassifier
 from structsvm.data.sample import TABLES, Sample, of_each
-from structsvm.data.samples import label_values, refuse_missing
+from structsvm.data.samples import label_values, missing_labels, refuse_missing, unlabelled
 from structsvm.errors import DataError
 from structsvm.features.context import Rows
 from structsvm.oracles._starts import ward_levels
@@ -34,7 +34,13 @@ from structsvm.partitions.learning import (
 )
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Oracle, Quality
-from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
+from structsvm.partitions.problem import (
+    Baseline,
+    Candidate,
+    Comparison,
+    Labelled,
+    PartitionProblem,
+)
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
@@ -238,35 +244,36 @@ class TableComparison(Comparison):
 
     problem: Clustering
 
-    def baselines(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Baseline]:
-        return baselines_of_tables(labels)
+    def baselines(self, data: Labelled) -> list[Baseline]:
+        """The classifiers that apply to fully labelled tables with the same clusters."""
+        classes = set()
+        for y in data.labels:
+            values = label_values(y if np.iterable(y) else ())  # of partial labels none
+            if values.ndim != 1 or (missing_labels(values) | unlabelled(values)).any():
+                return []
+            classes.add(frozenset(values.tolist()))
+        if len(classes) != 1 or len(next(iter(classes))) < 2:
+            return []
+        return [Baseline(name, RowClassifier(kind), 0.2) for kind, name in KINDS.items()]
 
-    def candidates(
-        self,
-        samples: Samples,
-        labels: Sequence[Any],
-        features: Any = None,
-        question: str | None = None,
-    ) -> Sequence[Candidate]:
+    def candidates(self, data: Labelled) -> Sequence[Candidate]:
         """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
 
         No single one is best for further rows and for new clusters alike (docs/clustering.md): the
         default is a classifier for the former, which finds nothing new, and else RCA.
         """
-        if question is None:
-            return super().candidates(samples, labels, features)
-        found = self.baselines(samples, labels, features)
-        baselines = [Candidate(one.name, baseline=one) for one in found]
+        if data.question is None:
+            return super().candidates(data)
+        baselines = [Candidate(one.name, baseline=one) for one in self.baselines(data)]
         # Of known clusters more can be learned than how to shrink to RCA.
-        metrics = sorted(PART_CANDIDATES, key=lambda c: question == "rows" and c.name != "full")
-        rows = sum(sample.n_samples for sample in samples)
-        if features is not None or rows < FEWEST_ROWS:
+        known = data.question == "rows"
+        metrics = sorted(PART_CANDIDATES, key=lambda c: known and c.name != "full")
+        rows = sum(sample.n_samples for sample in data.samples)
+        if data.features is not None or rows < FEWEST_ROWS:
             return [*baselines, *metrics]
         # The similarities exp(-d^2 / (4 P)) to rows drawn at random, decorrelated.
         similarity = Nystroem(
-            gamma=1 / (4 * samples[0].n_features),
+            gamma=1 / (4 * data.samples[0].n_features),
             n_components=min(LANDMARKS, rows // ROWS_PER_LANDMARK),
             random_state=self.problem.random_state,
         )

@@ -16,9 +16,17 @@ from structsvm.data.samples import labels_of_items, unknown_labels
 from structsvm.errors import warn
 from structsvm.features.base import Chain, RecordingTransformer, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
-from structsvm.features.scores import BoundaryScores, StateScores
-from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
+from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
+from structsvm.partitions.problem import (
+    QUICK_COST,
+    Baseline,
+    Candidate,
+    Comparison,
+    Labelled,
+    named_candidate,
+)
 from structsvm.problems.state_segmenter import StateSegmenter
+from structsvm.support.contract import hook
 
 STATES = "states"
 """Name of the segmenter of states."""
@@ -60,62 +68,56 @@ did worse on people held out, and took half of the time of the menu."""
 STRONGEST = (1.0,)
 """That of metrics of scores: with five recordings weaker ones did worse, with 95 no better."""
 
-FEWEST = 4
-"""Recordings from which scores are learned: of those that are learned from while a fold is held
-out, each is scored by a model that has seen the others."""
 
+class SegmentComparison(Comparison):
+    """Comparisons of recordings."""
 
-def baselines_of_recordings(
-    samples: Sequence[Sample],
-    labels: Sequence[Any],
-    features: RecordingTransformer | None = None,
-) -> list[Baseline]:
-    """Return segments of equal length, and the classifiers that apply to labelled recordings."""
-    context = _context(features)
-    named = are_names(samples, labels)
-    size = sum(x.n_samples * x.n_features for x in samples)
-    times = max(1.0, size / QUICK)
-    slow = times * min(1.0, AT_LEAST + size / USUAL)
-    full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
-    found = [Baseline("equal-segments", EqualSegments(), 0.2)] if full else []
-    for name, cost in COSTS.items():
-        cost *= slow if name == "boosting" else times
+    def baselines(self, data: Labelled) -> list[Baseline]:
+        """Segments of equal length, and the classifiers that apply to labelled recordings."""
+        samples, labels, context = data.samples, data.labels, _context(data.features)
+        named = are_names(samples, labels)
+        size = sum(x.n_samples * x.n_features for x in samples)
+        times = max(1.0, size / QUICK)
+        slow = times * min(1.0, AT_LEAST + size / USUAL)
+        full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
+        found = [Baseline("equal-segments", EqualSegments(), 0.2)] if full else []
+        for name, cost in COSTS.items():
+            cost *= slow if name == "boosting" else times
+            if named:
+                found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), cost))
+            if full and name != "lda":
+                cost = cost if name == "logistic" else cost / 2
+                found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost))
         if named:
-            found.append(Baseline(f"frame-{name}", FrameClassifier(name, context), cost))
-        if full and name != "lda":
-            cost = cost if name == "logistic" else cost / 2
-            found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), cost))
-    if named:
-        found.append(Baseline(STATES, StateSegmenter(features=context), 6.0 * slow))
-    return found
+            found.append(Baseline(STATES, StateSegmenter(features=context), 6.0 * slow))
+        return found
 
+    @hook
+    def candidates(self, data: Labelled) -> list[Candidate]:
+        """Metrics and classifiers in the order of preference, the default first.
 
-def candidates_of_recordings(
-    samples: Sequence[Sample],
-    labels: Sequence[Any],
-    features: RecordingTransformer | None = None,
-    names: Sequence[str] = (),
-    new_states: bool = False,
-) -> list[Candidate]:
-    """Return the candidates of recordings in the order of preference, the default first.
-
-    That is the segmenter of states for names of states. For change points it is a metric: that of
-    boundary scores, or the first that applies. For states that nobody labelled
-    metrics see scores, if any apply. The order was measured on people held out (docs/results.md).
-    """
-    plain = [named_candidate(name) for name in names]
-    tuned = [candidate for candidate in plain if not candidate.is_learned]
-    learned = [candidate for candidate in plain if candidate.is_learned]
-    baselines = {one.name: one for one in baselines_of_recordings(samples, labels, features)}
-    fitted = [Candidate(n, baseline=baselines[n]) for n in CHOSEN_FROM if n in baselines]
-    by_name = [] if new_states else [c for c in fitted if c.name == STATES]
-    others = [c for c in fitted if c.name != STATES]
-    if features is None and min(sample.n_samples for sample in samples) > LONGEST:
-        scored = [] if by_name or len(samples) < FEWEST else _with_scores(baselines)
-        if not (new_states and scored):
-            scored += _with_context(learned)
-        learned = scored
-    return [*by_name, *learned, *others, *tuned]
+        That is the segmenter of states for names of states. For change points it is a metric: that
+        of boundary scores, or the first that applies. For states that nobody labelled metrics see
+        scores, if any apply. The order was measured on people held out (docs/results.md).
+        """
+        plain = [named_candidate(name) for name in self.problem.traits.candidates]
+        tuned = [candidate for candidate in plain if not candidate.is_learned]
+        learned = [candidate for candidate in plain if candidate.is_learned]
+        baselines = {one.name: one for one in self.baselines(data)}
+        fitted = [Candidate(n, baseline=baselines[n]) for n in CHOSEN_FROM if n in baselines]
+        by_name = [c for c in fitted if c.name == STATES and data.question is None]
+        others = [c for c in fitted if c.name != STATES]
+        if data.features is None and min(sample.n_samples for sample in data.samples) > LONGEST:
+            few = len(data.samples) < FEWEST_SCORED
+            scored = [] if by_name or few else _with_scores(baselines)
+            if data.question is None or not scored:
+                scored += _with_context(learned)
+            learned = scored
+        found = [*by_name, *learned, *others, *tuned]
+        if getattr(self.problem, "missing", "error") != "mask":
+            return found
+        stages = [candidate.settings.get("features") for candidate in found]
+        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
 
 def _with_scores(classifiers: Mapping[str, Baseline]) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -9,10 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.baselines.classifiers import baselines_of_graphs, candidates_of_graphs
+from structsvm.baselines.classifiers import RegionClassifier
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import checked_names
+from structsvm.data.samples import checked_names, unknown_labels
 from structsvm.errors import DataError, OracleError, SettingsError, about, warn
+from structsvm.features.base import Union
+from structsvm.features.context import Columns
+from structsvm.features.scores import FEWEST_SCORED, RegionScores
 from structsvm.graphs.graph import (
     NOTHING_TO_CUT,
     FeatureGraph,
@@ -51,7 +55,15 @@ from structsvm.partitions.learning import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
-from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
+from structsvm.partitions.problem import (
+    QUICK_COST,
+    Baseline,
+    Candidate,
+    Comparison,
+    Labelled,
+    PartitionProblem,
+    named_candidate,
+)
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality
@@ -314,6 +326,11 @@ class CutLearning(Learning):
         return Calibration(cuts, losses, criterion=-agreement, smoothing=0)
 
 
+QUICK_NODES, QUICK_PIXELS = 20_000, 2_000_000
+"""Nodes of all graphs up to which a forest is learned in a few seconds, and pixels of all images up
+to which they are named as quickly."""
+
+
 @dataclass(frozen=True)
 class CutComparison(Comparison):
     """Comparisons of graphs, over pixels if they are of images."""
@@ -329,20 +346,35 @@ class CutComparison(Comparison):
         factor = self._best_scales(samples, truths, weights)
         return self.problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
 
-    def baselines(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Baseline]:
-        return baselines_of_graphs(samples, labels)
+    def baselines(self, data: Labelled) -> list[Baseline]:
+        """Classifiers of nodes and pixels, if labels are names of regions that graphs share."""
+        values = [getattr(y, "labels", y) for y in data.labels]  # of PartialLabels
+        vectors = [np.asarray(() if y is None else y) for y in values]
+        counts = Counter(name for y in vectors for name in {*y[~unknown_labels(y)].tolist()})
+        if sum(n > 1 for n in counts.values()) < 2:
+            return []
+        nodes = sum(sample.n_samples for sample in data.samples)
+        cost = QUICK_COST * nodes / QUICK_NODES
+        found = [Baseline("region-forest", RegionClassifier("forest"), cost)]
+        if all(sample.side.image is not None for sample in data.samples):
+            pixels = RegionClassifier("forest", image=GraphOfImage(nodes="pixels"))
+            n_pixels = sum(sample.side.regions.size for sample in data.samples)
+            found.append(Baseline("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
+        return found
 
-    def candidates(
-        self,
-        samples: Samples,
-        labels: Sequence[Any],
-        features: Any = None,
-        question: str | None = None,
-    ) -> Sequence[Candidate]:
+    def candidates(self, data: Labelled) -> list[Candidate]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
-        return candidates_of_graphs(samples, labels, features, self.problem.traits.candidates)
+        found = [*super().candidates(data)]
+        quick = [baseline for baseline in self.baselines(data) if baseline.quick]
+        found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
+        if quick and data.features is None and len(data.samples) >= FEWEST_SCORED:
+            scores = Union(Columns(), RegionScores())
+            full = {**named_candidate("full").settings, "features": scores}
+            found[:0] = [  # on few images the start of learning is no worse than what is learned
+                Candidate("scores-untrained", settings={"features": scores}, baseline="untrained"),
+                Candidate("scores-full", settings=full),
+            ]
+        return found
 
     def agreement(self, truth: Any, guess: Any) -> float:
         """Minus the loss, or the adjusted Rand index where the number of clusters is unknown."""

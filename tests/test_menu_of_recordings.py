@@ -13,9 +13,8 @@ from structsvm.baselines import EqualSegments
 from structsvm.errors import DataWarning, LearningError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.steps import read_training
-from structsvm.partitions import Baseline, Candidate, Sample
+from structsvm.partitions import Baseline, Candidate, Labelled, Sample
 from structsvm.problems import ChangePoint
-from structsvm.problems.menu import candidates_of_recordings
 
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
@@ -34,7 +33,7 @@ def recordings(n, seed=0):
 
 def menu_of(labels, features=None, T=30):
     samples = [Sample(np.zeros((T, 2)))] * len(labels)
-    return candidates_of_recordings(samples, labels, features, (*TUNED, *LEARNED))
+    return ChangePoint().comparison.candidates(Labelled(samples, labels, features))
 
 
 def names_of(labels, features=None, T=30):
@@ -54,10 +53,12 @@ def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     samples = [Sample(np.zeros((30, 2)))] * 4
-    found = ChangePoint().comparison.candidates(samples, [NAMES] * 4, question="states")
+    data = Labelled(samples, [NAMES] * 4, question="states")
+    found = ChangePoint().comparison.candidates(data)
     assert [c.name for c in found] == [*SCORED, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.
-    found = ChangePoint().comparison.candidates(samples[:3], [NAMES] * 3, question="states")
+    fewer = replace(data, samples=samples[:3], labels=[NAMES] * 3)
+    found = ChangePoint().comparison.candidates(fewer)
     few = [candidate.name for candidate in found]
     assert few == [*CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 

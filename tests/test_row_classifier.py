@@ -6,9 +6,9 @@ from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, PartialLabels, evaluate, load, save
 from structsvm.baselines import RowClassifier
-from structsvm.baselines.classifiers import baselines_of_tables
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import estimators_in
+from structsvm.partitions import Labelled
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -46,12 +46,15 @@ def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
 
 
 def test_it_applies_where_all_tables_have_the_same_classes():
+    def names(*labels):
+        return [one.name for one in Clustering().comparison.baselines(Labelled([], labels))]
+
     a, b = ["x", "x", "y"], ["y", "x"]
-    assert [baseline.name for baseline in baselines_of_tables([a, b])] == BASELINES
-    assert baselines_of_tables([a, ["y", "z"]]) == []
-    assert baselines_of_tables([["x", "x"]]) == []
-    assert baselines_of_tables([[0, 1, -1]]) == []
-    assert baselines_of_tables([PartialLabels(labels=["x", None, "y"])]) == []
+    assert names(a, b) == BASELINES
+    assert names(a, ["y", "z"]) == []
+    assert names(["x", "x"]) == []
+    assert names([0, 1, -1]) == []
+    assert names(PartialLabels(labels=["x", None, "y"])) == []
 
 
 def test_bad_input_is_refused():

@@ -13,18 +13,21 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured, encode
-from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
-from structsvm.problems import Clustering
+from structsvm.partitions import Baseline, EquivalenceMatrix, Labelled, Sample, partition_loss
+from structsvm.problems import ChangePoint, Clustering
 from structsvm.problems.clustering import TableComparison
-from structsvm.problems.menu import baselines_of_recordings
 
 QUICK = ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
 recordings = partial(recordings_of_states, noise=0.6)
 
 
+def found_for(data):
+    return ChangePoint().comparison.baselines(data)
+
+
 def names_of(labels, features=None):
     samples = [Sample(np.zeros((30, 2)))] * len(labels)
-    return [baseline.name for baseline in baselines_of_recordings(samples, labels, features)]
+    return [one.name for one in found_for(Labelled(samples, labels, features))]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +106,8 @@ def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
 
 def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     def context(features):
-        baselines = baselines_of_recordings([Sample(np.zeros((30, 2)))] * 2, [NAMES] * 2, features)
+        samples = [Sample(np.zeros((30, 2)))] * 2
+        baselines = found_for(Labelled(samples, [NAMES] * 2, features))
         return repr(baselines[1].estimator.features)
 
     assert context(None) == context(StateScores()) == "None"  # their own
@@ -142,7 +146,7 @@ class WithBaseline(Clustering):
 
 
 class WithOwn(TableComparison):
-    def baselines(self, samples, labels, features=None):
+    def baselines(self, data):
         return [Baseline("own", Remembering()), Baseline("refusing", Refusing(), cost=99.0)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -15,25 +14,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample
-from structsvm.data.samples import (
-    UNKNOWN,
-    Counts,
-    cluster_counts,
-    label_values,
-    missing_labels,
-    unknown_labels,
-    unlabelled,
-)
+from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, label_values
 from structsvm.errors import DataError, about, without_warnings
-from structsvm.features.base import RecordingTransformer, Union
-from structsvm.features.context import Columns
 from structsvm.features.frames import States, probabilities_by
-from structsvm.features.scores import RegionScores, region_recipe
+from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
 from structsvm.graphs.images import GraphOfImage, as_graph, as_list, named_pixels
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
-from structsvm.partitions.problem import QUICK_COST, Baseline, Candidate, named_candidate
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.tables import each_in_order
@@ -43,18 +30,8 @@ USUAL_THRESHOLD = 0.5
 
 THRESHOLDS = np.linspace(0.1, 0.9, 33)
 
-FEWEST = 4
-"""Graphs from which scores are learned: of those that are learned from while a fold is held out,
-each is scored by a model that has seen the others."""
-
-QUICK_NODES = 20_000
-"""Nodes of all graphs together up to which a forest is learned in a few seconds."""
-
 PIXELS = 4_000
 """Pixels of all images together that are learned from, about."""
-
-QUICK_PIXELS = 2_000_000
-"""Pixels of all images together up to which they are named in a few seconds."""
 
 
 class RegionClassifier(BaseEstimator):  # type: ignore[misc]
@@ -222,44 +199,6 @@ def best_threshold(
     return float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])
 
 
-def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:
-    """Return classifiers of nodes and pixels, if labels are names of regions that graphs share."""
-    values = [getattr(y, "labels", y) for y in labels]  # of PartialLabels
-    vectors = [np.asarray(() if y is None else y) for y in values]
-    counts = Counter(name for y in vectors for name in {*y[~unknown_labels(y)].tolist()})
-    if sum(n > 1 for n in counts.values()) < 2:
-        return []
-    nodes = sum(sample.n_samples for sample in samples)
-    cost = QUICK_COST * nodes / QUICK_NODES
-    found = [Baseline("region-forest", RegionClassifier("forest"), cost)]
-    images = [sample.side.image for sample in samples]
-    if all(image is not None for image in images):
-        pixels = RegionClassifier("forest", image=GraphOfImage(nodes="pixels"))
-        cost = QUICK_COST * sum(sample.side.regions.size for sample in samples) / QUICK_PIXELS
-        found.append(Baseline("pixel-forest", pixels, cost))
-    return found
-
-
-def candidates_of_graphs(
-    samples: Sequence[Sample],
-    labels: Sequence[Any],
-    features: RecordingTransformer | None = None,
-    names: Sequence[str] = (),
-) -> list[Candidate]:
-    """Return the candidates of graphs: metrics with and without scores, and the classifier."""
-    found = [named_candidate(name) for name in names]
-    quick = [baseline for baseline in baselines_of_graphs(samples, labels) if baseline.quick]
-    found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
-    if quick and features is None and len(samples) >= FEWEST:
-        scores = Union(Columns(), RegionScores())
-        full = {**named_candidate("full").settings, "features": scores}
-        found[:0] = [  # on few images the start of learning is no worse than what is learned
-            Candidate("scores-untrained", settings={"features": scores}, baseline="untrained"),
-            Candidate("scores-full", settings=full),
-        ]
-    return found
-
-
 # ---- rows of tables: what to beat where the clusters are known classes
 
 KINDS = {"forest": "forest-classifier", "lda": "lda-classifier", "centroid": "nearest-centroid"}
@@ -331,16 +270,3 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
         """Return the class of every row, (T_i,) for each table, whatever ``n_clusters``."""
         check_is_fitted(self)
         return [self.model_.predict(X) for X in Xs]
-
-
-def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
-    """Return the classifiers that apply to fully labelled tables with the same clusters."""
-    classes = set()
-    for y in labels:
-        values = label_values(y if np.iterable(y) else ())  # of partial labels none
-        if values.ndim != 1 or (missing_labels(values) | unlabelled(values)).any():
-            return []
-        classes.add(frozenset(values.tolist()))
-    if len(classes) != 1 or len(next(iter(classes))) < 2:
-        return []
-    return [Baseline(name, RowClassifier(kind), 0.2) for kind, name in KINDS.items()]

@@ -43,6 +43,10 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.tables import each_in_order
 
+FEWEST_SCORED = 4
+"""Samples from which scores are learned: of those that are learned from while a fold is held out,
+each is scored by a model that has seen the others."""
+
 Learned = tuple[list[Floats], list[FrameModel]]
 """Probabilities of recordings that were held out, and the model of each; none if none were."""
 

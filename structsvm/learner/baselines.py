@@ -47,6 +47,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import (
     Baseline,
     Candidate,
+    Labelled,
     PartitionProblem,
     names_states,
     read_samples,
@@ -147,7 +148,8 @@ def chosen_baselines(
     labels, found = data.item_labels, []
     if labels is not None and data.asks != CLUSTERS:
         with asked(data.problem, "comparison"):
-            found = list(data.problem.comparison.baselines(data.samples, labels, features))
+            given = Labelled(data.samples, labels, features)
+            found = list(data.problem.comparison.baselines(given))
         found = [replace(one, estimator=standardized(one.estimator, standardize)) for one in found]
     if isinstance(which, str):
         quick = [baseline for baseline in found if baseline.quick or which == "all"]
@@ -171,8 +173,8 @@ def candidates_of(
     about = data.asks or data.question
     question = about if about in (ROWS, CLUSTERS, STATES) else None
     with asked(data.problem, "comparison"):
-        comparison = data.problem.comparison
-        found = comparison.candidates(data.samples, _item_labels(data), features, question)
+        given = Labelled(data.samples, _item_labels(data), features, question)
+        found = data.problem.comparison.candidates(given)
     candidates = []
     for one in found:
         own = one.estimator

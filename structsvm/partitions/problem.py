@@ -150,6 +150,20 @@ def named_candidate(name: str) -> Candidate:
     return Candidate(name, baseline=name)
 
 
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labelled samples, for which a problem has baselines and candidates of model selection."""
+
+    samples: Samples
+    """As measured."""
+    labels: Sequence[Any]
+    """As :meth:`Learning.item_labels` has them."""
+    features: Any = None
+    """What the metric is learned from, not fitted; None for the columns themselves."""
+    question: str | None = None
+    """"rows", "clusters" or "states" where these are held out rather than samples."""
+
+
 @dataclass(frozen=True)
 class Comparison(Contract):
     """Comparison of metrics of a problem; subclasses replace what is different.
@@ -174,29 +188,13 @@ class Comparison(Contract):
         return None
 
     @hook
-    def baselines(
-        self, samples: Samples, labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Baseline]:
-        """Estimators to compare with that are no metrics, as far as they apply to these labels.
-
-        ``samples`` are as measured, ``labels`` as :meth:`Learning.item_labels` has them, and
-        ``features``, not fitted, are what the metric is learned from.
-        """
+    def baselines(self, data: Labelled) -> Sequence[Baseline]:
+        """Estimators to compare with that are no metrics, as far as they apply to these labels."""
         return ()
 
     @hook
-    def candidates(
-        self,
-        samples: Samples,
-        labels: Sequence[Any],
-        features: Any = None,
-        question: str | None = None,
-    ) -> Sequence[Candidate]:
-        """Candidates of model selection: by default those that the traits name.
-
-        Parameters are those of :meth:`baselines`; ``question`` is "rows", "clusters" or "states"
-        where these are held out rather than samples.
-        """
+    def candidates(self, data: Labelled) -> Sequence[Candidate]:
+        """Candidates of model selection: by default those that the traits name."""
         return [named_candidate(name) for name in self.problem.traits.candidates]
 
     @promises(lambda found: isinstance(found, NUMBERS) and found == found, "a number")
