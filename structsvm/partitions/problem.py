@@ -152,7 +152,17 @@ def named_candidate(name: str) -> Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Labelled samples, for which a problem has baselines and candidates of model selection."""
+    """Labelled samples, for which a problem has baselines and candidates of model selection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import Labelled, Sample
+    >>> from structsvm.problems import ChangePoint
+    >>> data = Labelled([Sample(np.zeros((4, 2)))], [[2, 4]])
+    >>> [baseline.name for baseline in ChangePoint().comparison.baselines(data)][0]
+    'equal-segments'
+    """
 
     samples: Samples
     """As measured."""
