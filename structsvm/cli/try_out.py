@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -168,16 +167,16 @@ def _try_out(whole: Part, split: str | None, end: float) -> None:
     terminal.note(about_parts(whole, train, test, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(train, test)
-    answering = Answering(train, test)
     if not args.resume:
         (args.output / TRIED).unlink(missing_ok=True)
-    is_answered = args.resume and answering.model.is_file()
+    is_answered, judging = args.resume and (args.output / MODEL).is_file(), MORE * JUDGING
     try:
         if not is_answered:
             with terminal.working("first answer", end):
-                answer = answering.first(split)
+                learner, learned = _learned_quickly(train, split), time.monotonic()
+                answer, is_answered = Answer.of(train, test, learner), True
+                judging = MORE * (time.monotonic() - learned)
             terminal.note(answer.in_short(time.monotonic() - started))
-        is_answered, judging = True, MORE * answering.judging
         left = end - time.monotonic() - judging
         if left > 0 or args.resume:
             chosen = max(left, 0.0) / (max(left, 0.0) + judging)
@@ -185,7 +184,7 @@ def _try_out(whole: Part, split: str | None, end: float) -> None:
                 with share("choosing", 0.0, chosen):
                     search = _chosen(train, split, left)
                 with share("comparing on what was held out", chosen, 1.0):
-                    answer = answering.judged(search.best_estimator_, search)
+                    answer = Answer.of(train, test, search.best_estimator_, search)
     except KeyboardInterrupt as interrupt:
         if not is_answered:
             raise
@@ -213,52 +212,47 @@ def _chosen(train: Part, split: str | None, seconds: float) -> MetricLearnerCV:
     return search
 
 
-@dataclass(eq=False)
-class Answering:
-    """Learns from one part, judges by the other, and writes model, report and predictions."""
+def _learned_quickly(train: Part, split: str | None) -> MetricLearner:
+    """A metric in closed form, or one that is learned in a few seconds, and cheap baselines."""
+    data = replace(train.data, question=split or WHOLE)
+    learner = MetricLearner(data.problem, metric="closed-form", random_state=0)
+    if not set(CLOSED_FORMS) & set(data.problem.traits.baselines):
+        convex, stopping = data.problem.traits.convex, Stopping(max_seconds=FIRST_SECONDS)
+        learner.set_params(metric="diagonal", solver=solver_from("auto", stopping, convex=convex))
+    with without_warnings(DataWarning, ConvergenceWarning), train.inputs.named():
+        metrics, others = chosen_baselines("all", data, None, "auto")
+        cheap = [one.name for one in others if one.cost <= CHEAP]
+        return learner.fit(data, baselines=[*metrics, *cheap])
 
-    train: Part
-    test: Part
-    judging: float = JUDGING
-    """Seconds that judging takes."""
 
-    @property
-    def output(self) -> Path:
-        folder: Path = self.train.inputs.args.output
-        return folder
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found, and what to do with it."""
 
-    @property
-    def model(self) -> Path:
-        return self.output / MODEL
+    held_out: HeldOut
+    search: MetricLearnerCV | None
+    """None for the first answer."""
+    verdict: Verdict
+    source: str
+    """Where the verdict comes from."""
+    used: str | None
+    """The baseline that predicted; None for the metric."""
+    advice: str
+    """What to do, and the command that does it."""
 
-    def first(self, split: str | None) -> Answer:
-        """The answer of a metric in closed form, or of one that is learned in a few seconds."""
-        data = replace(self.train.data, question=split or WHOLE)
-        learner = MetricLearner(data.problem, metric="closed-form", random_state=0)
-        if not set(CLOSED_FORMS) & set(data.problem.traits.baselines):
-            convex, stopping = data.problem.traits.convex, Stopping(max_seconds=FIRST_SECONDS)
-            learner.set_params(
-                metric="diagonal", solver=solver_from("auto", stopping, convex=convex)
-            )
-        with without_warnings(DataWarning, ConvergenceWarning), self.train.inputs.named():
-            metrics, others = chosen_baselines("all", data, None, "auto")
-            cheap = [one.name for one in others if one.cost <= CHEAP]
-            learner.fit(data, baselines=[*metrics, *cheap])
-        start = time.monotonic()
-        found = self.judged(learner, None)
-        self.judging = time.monotonic() - start
-        return found
-
-    def judged(self, learner: MetricLearner, search: MetricLearnerCV | None) -> Answer:
+    @classmethod
+    def of(
+        cls, train: Part, test: Part, learner: MetricLearner, search: MetricLearnerCV | None = None
+    ) -> Answer:
         """Judge by what was held out, and write what was found: all the files or none."""
-        inputs = self.test.inputs
-        samples = inputs.scored(self.test.data.samples)
+        inputs, output = test.inputs, train.inputs.args.output
+        samples, model = inputs.scored(test.data.samples), output / MODEL
         with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
-        predict = f"structsvm predict {self.model} NEW"
+        predict = f"structsvm predict {model} NEW"
         if with_counts:  # for as many clusters as there were, or else their price decides
             numbers = set(learner.training_data_.n_clusters)
             predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
-        about: dict[str, Any] = {"times": inputs.times, "groups": self.test.data.groups}
+        about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
         about["tolerance"] = 5 * inputs.window
         with inputs.named():
             learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
@@ -266,7 +260,7 @@ class Answering:
                 learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
             )
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
-            verdict, source = _verdict(search, judged, way, self.test.question)
+            verdict, source = _verdict(search, judged, way, test.question)
             page = page_of(held_out, f"{called(inputs.args.paths)}: what was learned", verdict)
             best = None if search is None else search.best_candidate_
             advice, baseline = verdict.next_step(set(learner.baselines_), best)
@@ -281,38 +275,20 @@ class Answering:
                 prepared=list(held_out.evaluation.prepared),
             )
         with Interrupts():
-            self.train.inputs.save(learner, self.model)
-            write_atomically(self.output / "report.html", printable(page).encode())
-            write_folder(self.output / PREDICTED, inputs, answers)
-        command = f"{predict} --baseline {baseline}" if baseline else predict
+            train.inputs.save(learner, model)
+            write_atomically(output / "report.html", printable(page).encode())
+            write_folder(output / PREDICTED, inputs, answers)
+        command = f"{way} {baseline}" if baseline else predict
         if baseline in BLIND:
-            command = f"structsvm diagnose {self.model} LABELLED"
-        return Answer(
-            learner, search, held_out, verdict, source, used, f"{verdict.answer} {advice}", command
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What was found, and what to do with it."""
-
-    learner: MetricLearner
-    search: MetricLearnerCV | None
-    """None for the first answer."""
-    held_out: HeldOut
-    verdict: Verdict
-    source: str
-    """Where the verdict comes from."""
-    used: str | None
-    """The baseline that predicted; None for the metric."""
-    advice: str
-    command: str
+            command = f"structsvm diagnose {model} LABELLED"
+        advice = f"{verdict.answer} {advice}\n  {command}"
+        return cls(held_out, search, verdict, source, used, advice)
 
     def in_short(self, seconds: float) -> str:
         scores = self.held_out.evaluation.scores
         losses = ", ".join(
             f"{baseline_in_words(name)} {loss:.3f}"
-            for name in (LEARNED, "untrained", *estimators_in(self.learner.baselines_))
+            for name in (LEARNED, "untrained", *estimators_in(self.held_out.learner.baselines_))
             if (loss := scores[name]["loss"]) is not None
         )
         return f"first answer after {seconds:.0f} s; losses: {losses}"
@@ -325,7 +301,7 @@ class Answer:
         if search is not None:
             chosen, untried = f"{search.best_learned_}, lam {search.best_lam_:g}", search.untried_
             terminal.note(f"chosen by cross-validation: {chosen}")
-        tell_names(self.learner, self.used, terminal)
+        tell_names(self.held_out.learner, self.used, terminal)
         written = {
             "model": str(output / MODEL),
             "report": str(output / "report.html"),
@@ -358,7 +334,7 @@ class Answer:
             terminal.note(
                 "add --refit to learn what was chosen from all, the part held out as well\n"
             )
-        terminal.note(f"{self.advice}\n  {self.command}")
+        terminal.note(self.advice)
 
 
 def _verdict(
