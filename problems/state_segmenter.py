@@ -198,8 +198,6 @@ classifiers of scikit-learn, optional
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         """Of each recording, decoded by the counts of other groups; NaN for what takes too long."""
         losses = np.full((len(CHOICES), len(scored.known)), np.nan)
-        if scored.probabilities is None:
-            return CHOICES, losses
         xs, ys, rules, longest = self._blocks(scored)
         C, units = xs[0].shape[1], scored.units_of_known
         truths = [EquivalenceMatrix.from_breakpoints(segments_of(y)[1]) for y in ys]
@@ -219,9 +217,9 @@ classifiers of scikit-learn, optional
     def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
         """Choose where to start by the mean loss, and learn the weights of the decoder."""
         sequences, C = scored.sequences, len(self.classes_)
-        tried = ~np.isnan(losses[0])
-        best = int(losses[:, tried].mean(axis=1).argmin()) if tried.any() else None
-        numbers = USUAL if best is None else choices[best]
+        tried, numbers = ~np.isnan(losses).any(axis=0), USUAL
+        if scored.is_tunable and tried.any():
+            numbers = choices[int(losses[:, tried].mean(axis=1).argmin())]
         counted = StateCounts.of(sequences, C)
         self.lengths_ = counted.lengths(TIMES_LONGEST * longest_of(sequences))
         self.start_ = self.weight_ = counted.weight(*numbers)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.data.reading import labels_that_came
-from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
+from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Sample, Words
 from structsvm.data.samples import (
     UNKNOWN,
     check_vector,
@@ -478,24 +478,25 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
             "there are no labels: this requires y to be passed, but the target y is None"
         )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
-    single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
+    single = isinstance(ys, PartialLabels) or (len(samples) == 1 and is_single(ys, words))
     labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
     if words in (GRAPHS, IMAGES):
         return [label_map_of(y) if is_picture(y) else y for y in labels]
     return labels
 
 
-def _is_single(ys: Any, words: Words) -> bool:
+def is_single(ys: Any, words: Words = RECORDINGS) -> bool:
+    """Whether labels are those of one sample, and not a list of such labels."""
     pictured = words in (GRAPHS, IMAGES)
-    if pictured and is_picture(ys):
+    if isinstance(ys, PartialLabels | Mapping) or (pictured and is_picture(ys)):
         return True
-    if pictured and isinstance(ys, list | tuple) and len(ys) == 1 and is_picture(ys[0]):
+    alone = ys[0] if isinstance(ys, list | tuple) and len(ys) == 1 else ys
+    if alone is None or (pictured and is_picture(alone)):
         return False
+    ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys
     if isinstance(ys, np.ndarray) and ys.dtype != object:
         return pictured or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
-    if isinstance(ys, Mapping):
-        return True
     try:
         return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)
-    except (IndexError, KeyError, ValueError):  # none, or rows of several lengths
+    except (IndexError, KeyError, TypeError, ValueError):  # none, or rows of several lengths
         return False

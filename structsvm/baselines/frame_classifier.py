@@ -90,7 +90,8 @@ class FrameSegmenter(Segmenter):
             When the classifier fails, naming the fold.
         """
         scored = self._scored(Xs, ys, groups)
-        self._tune(scored, *self._losses(scored))
+        nothing = np.empty((0, len(scored.known)))
+        self._tune(scored, *(self._losses(scored) if scored.is_tunable else ((), nothing)))
         return self
 
     def fit_cross_predict(
@@ -117,10 +118,10 @@ class FrameSegmenter(Segmenter):
             If there are no two groups, and as for :meth:`fit`.
         """
         scored = self._scored(Xs, ys, groups)
-        choices, losses = self._losses(scored)
-        self._tune(scored, choices, losses)
         if scored.probabilities is None:
             raise DataError(f"{type(self).__name__}: there are no two groups to hold one out")
+        choices, losses = self._losses(scored)
+        self._tune(scored, choices, losses)
         without, recordings = {}, [part.recording for part in scored.known]
         for k in np.unique(scored.fold).tolist():
             others, without[k] = scored.fold[recordings] != k, copy(self)
@@ -408,8 +409,6 @@ class FrameClassifier(NamedSegmenter):
         return Scored(held_out, known, fold, states.codes, units_of(groups, len(arrays))[1])
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
-        if scored.probabilities is None:
-            return [USUAL_PRICE], np.full((1, len(scored.known)), np.nan)
         prices = sorted({*map(float, PRICES if self.prices is None else self.prices)})
         seen = scored.seen(self.smoothing)
         found = [[ends_of(best_path(L, price)) for L in seen] for price in prices]
@@ -520,8 +519,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         return [*sorted(chosen), sums.size]
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
-        if scored.probabilities is None:
-            return [USUAL], np.full((1, len(scored.known)), np.nan)
+        assert scored.probabilities is not None
         seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
 
         @cache  # many choices pick the same peaks

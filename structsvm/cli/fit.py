@@ -153,8 +153,8 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
             inputs.ys if inputs.files is None else None,
             feature_names=inputs.features,
             groups=inputs.groups(),
-            called=inputs.names,
         )
+    training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given or ())  # which are read now
     if args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):

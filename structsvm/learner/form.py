@@ -27,7 +27,7 @@ from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, refuse
 from structsvm.graphs.images import is_one
-from structsvm.partial_labels import PartialLabels
+from structsvm.partial_labels import PartialLabels, is_single
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows
@@ -168,10 +168,11 @@ class Form:
         ys = self.in_order(ys, called, some=some)
         if not self.rows:
             return each_in_order(ys, self.samples, self._called)
-        if self.panel is not None and _is_vector(ys):
+        single = is_single(ys)
+        if single and self.panel is not None and np.shape(ys)[:1] == (len(self.panel),):
             ys = in_order_of_rows(ys, self.panel, called)
             ys = [labels_within(ys, one.places) for one in self.rows]
-        elif len(self.rows) == 1 and _is_vector(ys):
+        elif single and len(self.rows) == 1:
             ys = [ys]
         if not isinstance(ys, list | tuple) or len(ys) != len(self.rows):
             return ys
@@ -211,16 +212,6 @@ class Form:
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
         return found[0] if self.single else found
-
-
-def _is_vector(ys: Any) -> bool:
-    """Whether labels are of rows, and not a list of such labels."""
-    if isinstance(ys, list | tuple):
-        first = ys[0] if ys else None
-        return not (first is None or np.ndim(first) or isinstance(first, PartialLabels))
-    if isinstance(ys, PartialLabels) or hasattr(ys, "iloc"):
-        return True
-    return isinstance(ys, np.ndarray) and ys.ndim == 1 and ys.dtype != object
 
 
 def same_form(

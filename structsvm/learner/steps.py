@@ -229,12 +229,7 @@ def read_rules(
         )
     words, constraints = problem.traits.words, []
     known = rules.get("known")
-    # A list with None in it would be read as the labels of a single sample.
-    listed = isinstance(known, list | tuple) and any(y is None for y in known)
-    if known is None:
-        known = [None] * len(samples)
-    elif not listed or len(known) != len(samples):
-        known = labels_of_each(known, samples, words)
+    known = [None] * len(samples) if known is None else labels_of_each(known, samples, words)
     for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
         if y is None:
             constraints.append(UNCONSTRAINED)

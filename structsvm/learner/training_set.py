@@ -97,7 +97,6 @@ class TrainingSet:
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
-        called: Sequence[str] | None = None,
     ) -> TrainingSet:
         """Read samples and labels in any form that users write them, or take what was read."""
         if isinstance(Xs, cls):
@@ -136,7 +135,7 @@ class TrainingSet:
             groups=groups,
             given=given,
             steps=usual_steps(form.axes),
-            called=form.names if called is None else called,
+            called=form.names,
         )
 
     def __len__(self) -> int:

@@ -73,7 +73,7 @@ Tried = tuple[list[list["Trial"]], Any]
 """Trials of the candidates of a task in each of some folds, and what was learned from all, if it
 was."""
 
-Seen = tuple[Sequence[Sample], NDArray[Any] | None]
+FeaturesAndStates = tuple[Sequence[Sample], NDArray[Any] | None]
 """Held-out samples with the features of a metric, and the states that these tell of."""
 
 SEEING = ("features", "standardize")
@@ -151,7 +151,9 @@ class Fold:
             accuracy = np.array(list(map(share_right, self.names, truths, named)))
         return Trial(np.array(losses).T, seconds, accuracy=accuracy, **about)
 
-    def trial_of(self, metric: Metric, seen: Seen, seconds: float, **about: Any) -> Trial:
+    def trial_of(
+        self, metric: Metric, seen: FeaturesAndStates, seconds: float, **about: Any
+    ) -> Trial:
         """The trial of a metric on the held-out samples as it sees them."""
         problem, (samples, states) = self.test.problem, seen
         counted = [
@@ -432,7 +434,7 @@ def _try_path(
     path: Sequence[Settings],
     train: TrainingSet,
     untrained: Metric,
-    seen: Seen,
+    seen: FeaturesAndStates,
     fold: Fold,
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
