@@ -85,7 +85,7 @@ class Trial:
 
     def rivals(self) -> dict[str, float]:
         """Everybody else."""
-        whole = TrainingSet(PROBLEM, self.samples[:10], self.known, np.ones(10)).parts
+        whole = TrainingSet(PROBLEM, self.samples[:10], self.known, np.ones(10), self.partial).parts
         parts, truths = whole.samples, whole.truths
         scatter = sum(x.X.T @ x.X for x in self.samples[:10])
         principal = np.linalg.eigh(scatter)[1][:, ::-1]

@@ -104,7 +104,7 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     labels = data.stretches(fraction, seed)
     samples = standardized(data.Xs)
     known = read_labels(PROBLEM, samples, labels)
-    whole = TrainingSet(PROBLEM, samples, known, np.ones(len(samples)))
+    whole = TrainingSet(PROBLEM, samples, known, np.ones(len(samples)), labels)
     parts, truths = whole.parts.samples, whole.parts.truths
     identity = np.eye(samples[0].n_features)
     calibration = calibrate_known(identity, whole)

@@ -8,11 +8,10 @@ import pytest
 from recording_cases import NAMES, recordings_of_states
 from sklearn.linear_model import LogisticRegression
 
-from structsvm import MetricLearner, MetricLearnerCV
+from structsvm import MetricLearnerCV
 from structsvm.baselines import EqualSegments
 from structsvm.errors import DataWarning, LearningError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
-from structsvm.learner.steps import read_training
 from structsvm.partitions import Baseline, Candidate, Labelled, Sample
 from structsvm.problems import ChangePoint
 
@@ -113,16 +112,6 @@ def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
     with pytest.warns(DataWarning, match=r"moody is not compared: it needs four \(fold 0\)"):
         search.fit(recordings(4), [NAMES] * 4)
     assert "moody" not in search.verdict_.contrasts
-
-
-def test_partitions_without_labels_have_a_menu_too():
-    bare = replace(read_training(MetricLearner(), recordings(4), [NAMES] * 4), given=None)
-    found = MetricLearnerCV(lams=(0.1,))._menu(bare)
-    assert [c.name for c in found if c.estimator is not None] == [
-        "equal-segments",
-        "boundary-logistic",
-        "boundary-boosting",
-    ]
 
 
 # ---- a classifier of the same recordings is learned once, also in folds within folds

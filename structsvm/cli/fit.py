@@ -156,7 +156,7 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
         )
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
-        inputs = replace(inputs, labels=training.given or ())  # which are read now
+        inputs = replace(inputs, labels=training.given)  # which are read now
     if args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
         _choose_lam(learner, training, inputs)
     interrupted = _fit(learner, training, inputs)

@@ -242,7 +242,7 @@ def _evaluate_parts(
         raise DataError(f"split={asked!r} is for one table, got {len(samples)}")
     problem, learned_from = learner.problem_, learner.training_data_
     labels = read_labels(problem, samples, given)
-    data = TrainingSet(problem, samples, labels, np.ones(1), given=given)
+    data = TrainingSet(problem, samples, labels, np.ones(1), given)
     again = samples[0].data in learned_from
     if again and len(learned_from) > 1:
         raise DataError(

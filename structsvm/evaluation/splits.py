@@ -339,7 +339,7 @@ def _parts(
 def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold whole recordings out that have a state which is hidden from what is learned from."""
     labels, words = data.item_labels, data.problem.traits.words
-    if labels is None or not data.problem.traits.contiguous or not are_names(data.samples, labels):
+    if not data.problem.traits.contiguous or not are_names(data.samples, labels):
         raise DataError(
             "split='states' hides one state of recordings after the other: give a name for each "
             "sample, the same in several recordings; change points have none"
@@ -391,10 +391,9 @@ def _without(
     data: TrainingSet, which: Ints, names: Sequence[NDArray[Any]], state: str
 ) -> TrainingSet:
     """The training set of some recordings in which a state has no labels."""
-    assert data.given is not None
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
     rest = data.at(which)
-    given, labels = [*(rest.given or ())], [*rest.labels]
+    given, labels = [*rest.given], [*rest.labels]
     for k, i in enumerate(which.tolist()):
         hidden = names[i] == state
         if hidden.any():

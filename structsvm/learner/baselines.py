@@ -145,10 +145,10 @@ def chosen_baselines(
     standardize: str | None,
 ) -> tuple[list[str], list[Baseline]]:
     """The names of metrics, and the other baselines; classifiers find no new clusters."""
-    labels, found = data.item_labels, []
-    if labels is not None and data.asks != CLUSTERS:
+    found: list[Baseline] = []
+    if data.asks != CLUSTERS:
         with asked(data.problem, "comparison"):
-            given = Labelled(data.samples, labels, features)
+            given = Labelled(data.samples, data.item_labels, features)
             found = list(data.problem.comparison.baselines(given))
         found = [replace(one, estimator=standardized(one.estimator, standardize)) for one in found]
     if isinstance(which, str):
@@ -173,7 +173,7 @@ def candidates_of(
     about = data.asks or data.question
     question = about if about in (ROWS, CLUSTERS, STATES) else None
     with asked(data.problem, "comparison"):
-        given = Labelled(data.samples, _item_labels(data), features, question)
+        given = Labelled(data.samples, data.item_labels, features, question)
         found = data.problem.comparison.candidates(given)
     candidates = []
     for one in found:
@@ -207,8 +207,8 @@ def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
 
     def fit(part: TrainingSet) -> Any:
         with without_warnings(ConvergenceWarning):
-            given = part.given if getattr(baseline.estimator, "takes_graphs", False) else None
-            labels = _item_labels(part) if given is None else given
+            of_graphs = getattr(baseline.estimator, "takes_graphs", False)
+            labels = part.given if of_graphs else part.item_labels
             seen = seen_by(baseline.estimator, part.samples)
             return clone(baseline.estimator).fit(seen, labels, groups=part.groups)
 
@@ -225,18 +225,10 @@ def fit_cross_predict(
         counts = [None if truth is None else truth.n_clusters for truth in truths]
         model, seen = clone(baseline.estimator), seen_by(baseline.estimator, part.samples)
         with without_warnings(ConvergenceWarning):
-            return model, model.fit_cross_predict(seen, _item_labels(part), part.groups, counts)
+            return model, model.fit_cross_predict(seen, part.item_labels, part.groups, counts)
 
     found: tuple[Any, tuple[list[NDArray[Any]], ...]] = learn_in_memory(data, baseline.name, fit)[1]
     return found
-
-
-def _item_labels(data: TrainingSet) -> list[Any]:
-    """Labels of items: those that were given, or those of the partitions."""
-    if (found := data.item_labels) is not None:
-        return found
-    problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
-    return [problem.learning.item_labels(problem.decode(M, x), x) for M, x in pairs]
 
 
 # ---- what they find

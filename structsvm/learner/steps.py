@@ -120,8 +120,9 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
     form = Form.given_to(learner, X)
     samples = prepare(learner, form.samples)
-    labels = read_labels(learner.problem_, samples, form.labels(y))
-    return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples))).truths
+    given = labels_of_each(form.labels(y), samples, learner.problem_.traits.words)
+    labels = read_labels(learner.problem_, samples, given)
+    return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples)), given).truths
 
 
 # ---- from samples to partitions

@@ -75,12 +75,12 @@ class TrainingSet:
     labels: Sequence[Known]
     weights: Floats
     """(N,); a weight of 2 stands for a sample that is there twice, 0 for one that is not."""
+    given: Sequence[Any]
+    """The labels of each sample as they were given: features may learn from names of states."""
     names: list[str] | None = None
     """Names of the features, if they have any."""
     groups: Sequence[Any] | None = None
     """Whom or what each sample is of, if that is known, (N,)."""
-    given: Sequence[Any] | None = None
-    """The labels of each sample as they were given: features may learn from names of states."""
     question: str | None = None
     """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
     steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class TrainingSet:
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
         """Return that of parts of samples, by number and items; partly labelled ones are whole."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
-        samples, labels, given = list(whole.samples), list(whole.labels), list(whole.given or ())
+        samples, labels, given = list(whole.samples), list(whole.labels), list(whole.given)
         for k, (_, rows) in enumerate(pieces):
             truth = labels[k].truth
             if truth is None and rows.size == samples[k].n_samples:
@@ -160,9 +160,8 @@ class TrainingSet:
             assert truth is not None
             part = EquivalenceMatrix.from_labels(truth.labels[rows])
             samples[k], labels[k] = samples[k].at(rows), Known.of(part, labels[k].contiguous)
-            if given:
-                given[k] = label_values(given[k])[rows]
-        return replace(whole, samples=samples, labels=labels, given=given or None)
+            given[k] = label_values(given[k])[rows]
+        return replace(whole, samples=samples, labels=labels, given=given)
 
     @property
     def told_apart(self) -> TrainingSet:
@@ -196,10 +195,8 @@ class TrainingSet:
         return any(sample.is_deferred for sample in self.samples)
 
     @property
-    def item_labels(self) -> list[Any] | None:
-        """Labels of items, as features and baselines learn from them; None for none."""
-        if self.given is None:
-            return None
+    def item_labels(self) -> list[Any]:
+        """Labels of items, as features and baselines learn from them."""
         pairs = zip(self.given, self.samples, strict=True)
         return [self.problem.learning.item_labels(y, sample) for y, sample in pairs]
 
@@ -241,8 +238,6 @@ class TrainingSet:
     @property
     def names_of_items(self) -> list[list[str]]:
         """The label of each item of fully labelled samples as it was given, as text."""
-        if self.given is None:
-            return [list(map(str, M.labels.tolist())) for M in self.truths]
         return [names_of_labels(y) for y in self.given]
 
     @property
@@ -252,8 +247,9 @@ class TrainingSet:
             return self
         samples, truths, weights = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
         labels = [Known.of(truth, self.problem.traits.contiguous) for truth in truths]
-        parts = replace(self, samples=samples, labels=labels, weights=weights)
-        return replace(parts, groups=None, called=None, given=None)
+        given = [truth.labels for truth in truths]
+        parts = replace(self, samples=samples, labels=labels, weights=weights, given=given)
+        return replace(parts, groups=None, called=None)
 
     def known_parts(
         self, part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]]
@@ -331,7 +327,7 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
     drawn = drawn[np.argsort(turns[drawn], kind="stable")]
     # Before these, the samples by which each label is in two groups.
     shown: dict[Hashable, set[int]] = {}
-    labels, shows_more = data.item_labels or [()] * len(data), []
+    labels, shows_more = data.item_labels, []
     for i in drawn.tolist():
         values = labels_of_items(labels[i], data.samples[i].n_samples)
         names = set() if values is None else {*values[~missing_labels(values)].tolist()}
@@ -566,7 +562,7 @@ class TrainingSummary:
         clusters = data.names_of_items if is_table and data.complete.all() else []
         states: Counter[Any] = Counter()
         if named:  # an item may have none
-            for names in read_names(data.item_labels or [], sizes, traits.words.whole) or []:
+            for names in read_names(data.item_labels, sizes, traits.words.whole) or []:
                 states.update(name for name in names.tolist() if name is not None)
         return cls(
             n_samples=tuple(sizes),

@@ -273,7 +273,7 @@ class MetricLearnerCV(ProblemParameters):
         split = split_samples(self.split, data, self.cv, self.random_state)
         saved = None
         if resume is not None:
-            about = (problem_name(data.problem), list(data.item_labels or data.truths), split.fold)
+            about = (problem_name(data.problem), data.item_labels, split.fold)
             saved = SavedTrials(resume, fingerprint((*about, [x.data for x in data.samples])))
         metrics = [c for c in candidates if c.estimator is None]
         settings = {c: self._settings(c, self.split == ROWS) for c in metrics}

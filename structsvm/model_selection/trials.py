@@ -127,11 +127,11 @@ class Fold:
     @cached_property
     def names(self) -> Sequence[NDArray[Any]] | None:
         """The true name of each item; None where there are none, or one is hidden from learning."""
-        given, test = self.test.item_labels, self.test
-        if given is None or test.question == STATES:
+        test = self.test
+        if test.question == STATES:
             return None
         sizes = [sample.n_samples for sample in test.samples]
-        return read_names(given, sizes, test.problem.traits.words.whole)
+        return read_names(test.item_labels, sizes, test.problem.traits.words.whole)
 
     def trial(
         self,
