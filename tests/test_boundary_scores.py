@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from structsvm import MetricLearner, PartialLabels, evaluate
 from structsvm.baselines import BoundaryClassifier
@@ -80,24 +81,20 @@ def test_a_recording_of_one_sample_and_one_that_is_shorter_than_the_windows_have
     assert fitted.transform([np.zeros((2, 2))])[0].shape == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("n", "ys", "groups", "message"),
-    [
-        (1, [ENDS], None, "there is only one recording"),
-        (2, [ENDS] * 2, ["a", "a"], "only one group"),
-        (2, [[90]] * 2, None, "no recording has a change"),
-        (
-            2,
-            [[20, 80]] * 2,
-            None,
-            "recording 0: there are 90 samples, and the last breakpoint is 80",
-        ),
-        (2, [ENDS], None, "BoundaryScores needs labels or breakpoints of each"),
-    ],
+test_what_cannot_be_learned_from_says_why = refused(
+    DataError,
+    lambda n, ys, groups: scores().fit(recordings(n), ys, groups),
+    (1, [ENDS], None, "there is only one recording"),
+    (2, [ENDS] * 2, ["a", "a"], "only one group"),
+    (2, [[90]] * 2, None, "no recording has a change"),
+    (
+        2,
+        [[20, 80]] * 2,
+        None,
+        "recording 0: there are 90 samples, and the last breakpoint is 80",
+    ),
+    (2, [ENDS], None, "BoundaryScores needs labels or breakpoints of each"),
 )
-def test_what_cannot_be_learned_from_says_why(n, ys, groups, message):
-    with pytest.raises(DataError, match=message):
-        scores().fit(recordings(n), ys, groups)
 
 
 def test_settings_that_it_cannot_have_are_refused():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 from sklearn.metrics import adjusted_rand_score
 from tables import table
 
@@ -113,56 +114,44 @@ class TestWhitening:
             MetricLearner(Clustering(), "diagonal", whiten=0.5).fit(*table())
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.zeros(60), "every table is one single cluster"),
-        (np.arange(60), "every row has its own label"),
-        (np.arange(59), r"labels of shape \(59,\) for 60 rows: give one to each"),
-        (np.r_[np.nan, np.arange(59)], "the label of row 0 is missing"),
-        (["a", None] * 30, "the label of row 1 is missing"),
-        (np.array([1, "a"] * 30, dtype=object), "labels of several kinds .*: int, str"),
-    ],
+test_bad_labels = refused(
+    DataError,
+    lambda labels: MetricLearner(Clustering()).fit(table()[0], labels),
+    (np.zeros(60), "every table is one single cluster"),
+    (np.arange(60), "every row has its own label"),
+    (np.arange(59), r"labels of shape \(59,\) for 60 rows: give one to each"),
+    (np.r_[np.nan, np.arange(59)], "the label of row 0 is missing"),
+    (["a", None] * 30, "the label of row 1 is missing"),
+    (np.array([1, "a"] * 30, dtype=object), "labels of several kinds .*: int, str"),
 )
-def test_bad_labels(labels, message):
-    with pytest.raises(DataError, match=message):
-        MetricLearner(Clustering()).fit(table()[0], labels)
 
 
 class TestMessages:
     """What was handed in is a table with rows and clusters, not a recording."""
 
-    @pytest.mark.parametrize(
-        ("X", "y", "message"),
-        [
-            ([], [], "no tables were given"),
-            ([np.full((3, 2), np.nan)], [[0, 0, 1]], "table 0 has nan in row 0, column 0"),
-            ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 feature, tab"),
-            ([np.zeros((3, 2))], [[0, 0, 1]] * 2, "1 table but 2 labellings"),
-            ([np.zeros((3, 2))], [[0, 0]], r"table 0: labels of shape \(2,\) for 3 rows"),
-            (
-                [np.zeros((3, 2))],
-                [[0, 0, 1]],
-                "constant in every table: nothing distinguishes clusters",
-            ),
-        ],
+    test_at_the_door = refused(
+        DataError,
+        lambda X, y: MetricLearner(Clustering()).fit(X, y),
+        ([], [], "no tables were given"),
+        ([np.full((3, 2), np.nan)], [[0, 0, 1]], "table 0 has nan in row 0, column 0"),
+        ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 feature, tab"),
+        ([np.zeros((3, 2))], [[0, 0, 1]] * 2, "1 table but 2 labellings"),
+        ([np.zeros((3, 2))], [[0, 0]], r"table 0: labels of shape \(2,\) for 3 rows"),
+        (
+            [np.zeros((3, 2))],
+            [[0, 0, 1]],
+            "constant in every table: nothing distinguishes clusters",
+        ),
     )
-    def test_at_the_door(self, X, y, message):
-        with pytest.raises(DataError, match=message):
-            MetricLearner(Clustering()).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"cluster_count": 3}, r"cluster_count must be one of \('known', 'unknown'\), got 3"),
-        ({"oracle": "exact"}, r"oracle must be one of \('auto', 'relaxed', .*got 'exact'"),
-        ({"penalty": "free"}, "penalty must be one of .*'fixed'.*, got 'free'"),
-        ({"kappa": 0}, "kappa must be from 1e-12 to 1, got 0"),
-        ({"kappa": 1e-200}, "kappa must be from 1e-12 to 1, got 1e-200"),
-        ({"n_init": 0}, "n_init must be an integer >= 1, got 0"),
-    ],
+test_bad_settings = refused(
+    SettingsError,
+    lambda settings: Clustering(**settings),
+    ({"cluster_count": 3}, r"cluster_count must be one of \('known', 'unknown'\), got 3"),
+    ({"oracle": "exact"}, r"oracle must be one of \('auto', 'relaxed', .*got 'exact'"),
+    ({"penalty": "free"}, "penalty must be one of .*'fixed'.*, got 'free'"),
+    ({"kappa": 0}, "kappa must be from 1e-12 to 1, got 0"),
+    ({"kappa": 1e-200}, "kappa must be from 1e-12 to 1, got 1e-200"),
+    ({"n_init": 0}, "n_init must be an integer >= 1, got 0"),
 )
-def test_bad_settings(settings, message):
-    with pytest.raises(SettingsError, match=message):
-        Clustering(**settings)

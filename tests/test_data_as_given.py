@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from refusals import refused
 from sklearn.base import clone
 
 from structsvm import (
@@ -127,18 +128,14 @@ def test_what_can_be_gone_through_only_once(learner):
     assert seen[0] == seen[1]
 
 
-@pytest.mark.parametrize(
-    ("Xs", "ys", "message"),
-    [
-        ([RECORDINGS[0], Recording("bare", XS[0], None, ("a", "b", "c"))], None, "no labels: bare"),
-        ([RECORDINGS[0], XS[1]], YS[:2], "recordings and other things are mixed"),
-        ({"a": XS[0], "b": XS[1]}, {"a": YS[0]}, "'b' is only in one of them"),
-        (sp.csr_matrix(XS[0]), YS[:1], r"sparse matrix: give X.toarray\(\)"),
-    ],
+test_what_cannot_be_learned_from = refused(
+    DataError,
+    lambda Xs, ys: clone(PLAIN).fit(Xs, ys),
+    ([RECORDINGS[0], Recording("bare", XS[0], None, ("a", "b", "c"))], None, "no labels: bare"),
+    ([RECORDINGS[0], XS[1]], YS[:2], "recordings and other things are mixed"),
+    ({"a": XS[0], "b": XS[1]}, {"a": YS[0]}, "'b' is only in one of them"),
+    (sp.csr_matrix(XS[0]), YS[:1], r"sparse matrix: give X.toarray\(\)"),
 )
-def test_what_cannot_be_learned_from(Xs, ys, message):
-    with pytest.raises(DataError, match=message):
-        clone(PLAIN).fit(Xs, ys)
 
 
 def test_features_of_other_names_and_of_one_name(learner):
@@ -199,19 +196,15 @@ def test_recordings_of_nobody_are_not_of_one(unknown):
         StateScores("logistic").fit_transform(XS, YS, groups)
 
 
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ([1, "1", 2, 2, 3, 3], "groups do not compare .*: give text or numbers"),
-        (set(range(6)), "groups is a set"),
-        ("aabbcc", "groups is 'aabbcc', a text"),
-        (np.ma.array([1, 1, 2, 2, 3, 3], mask=[1, 0, 0, 0, 0, 0]), "groups: .* masked"),
-        ([1, 2, 3], r"6 recordings but groups of shape \(3,\)"),
-    ],
+test_groups_that_are_none = refused(
+    DataError,
+    lambda groups: folds(XS, YS, groups),
+    ([1, "1", 2, 2, 3, 3], "groups do not compare .*: give text or numbers"),
+    (set(range(6)), "groups is a set"),
+    ("aabbcc", "groups is 'aabbcc', a text"),
+    (np.ma.array([1, 1, 2, 2, 3, 3], mask=[1, 0, 0, 0, 0, 0]), "groups: .* masked"),
+    ([1, 2, 3], r"6 recordings but groups of shape \(3,\)"),
 )
-def test_groups_that_are_none(groups, message):
-    with pytest.raises(DataError, match=message):
-        folds(XS, YS, groups)
 
 
 # ---- what was found out of other data is forgotten

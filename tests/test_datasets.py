@@ -1,7 +1,7 @@
 """Recordings that are made rather than measured, and digits."""
 
 import numpy as np
-import pytest
+from refusals import refused
 from sklearn.datasets import load_digits
 
 from structsvm.datasets import digits_recordings, relevant_changes
@@ -43,17 +43,13 @@ class TestDigits:
         assert len(test) > 700  # of 768
         assert not train & test
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"split": "all"}, r"split must be one of \('train', 'test'\), got 'all'"),
-            ({"n_runs": (3, 2)}, r"n_runs must be \(fewest, most\) with 1 <= .* got \(3, 2\)"),
-            ({"run_length": (8, 500)}, r"run_length must be .* <= most <= \d+, got \(8, 500\)"),
-        ],
+    test_settings_that_cannot_be = refused(
+        SettingsError,
+        lambda options: digits_recordings(1, **options),
+        ({"split": "all"}, r"split must be one of \('train', 'test'\), got 'all'"),
+        ({"n_runs": (3, 2)}, r"n_runs must be \(fewest, most\) with 1 <= .* got \(3, 2\)"),
+        ({"run_length": (8, 500)}, r"run_length must be .* <= most <= \d+, got \(8, 500\)"),
     )
-    def test_settings_that_cannot_be(self, options, message):
-        with pytest.raises(SettingsError, match=message):
-            digits_recordings(1, **options)
 
 
 class TestRelevantChanges:
@@ -85,14 +81,10 @@ class TestRelevantChanges:
         relevant = np.vstack([train, test])[:, :10]
         assert np.linalg.matrix_rank(relevant) == 3
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"n_relevant": 400}, r"n_relevant must be in 1..300 \(n_features\), got 400"),
-            ({"n_samples": 150}, "n_samples must be an integer >= 200, got 150"),
-            ({"rank": 0}, "rank must be an integer >= 1, got 0"),
-        ],
+    test_settings_that_cannot_be = refused(
+        SettingsError,
+        lambda options: relevant_changes(1, **options),
+        ({"n_relevant": 400}, r"n_relevant must be in 1..300 \(n_features\), got 400"),
+        ({"n_samples": 150}, "n_samples must be an integer >= 200, got 150"),
+        ({"rank": 0}, "rank must be an integer >= 1, got 0"),
     )
-    def test_settings_that_cannot_be(self, options, message):
-        with pytest.raises(SettingsError, match=message):
-            relevant_changes(1, **options)

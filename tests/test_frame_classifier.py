@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from recording_cases import ENDS, NAMES
 from recording_cases import recordings_of_states as recordings
+from refusals import refused
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from spy import Spy
 
@@ -117,21 +118,16 @@ def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
         BoundaryClassifier("logistic").fit(Xs, [some] * 4)
 
 
-@pytest.mark.parametrize(
-    ("baseline", "message"),
-    [
-        (FrameClassifier(RidgeClassifier()), "with predict_proba, got Ridge"),
-        (FrameClassifier(prices=(-1,)), "prices must be numbers of 0 or more"),
-        (FrameClassifier(smoothing=1.5), "smoothing must be between 0 and 1"),
-        (FrameClassifier(n_folds=0), "n_folds of FrameClassifier must be an integer >= 2"),
-        (BoundaryClassifier(widths=(0,)), "widths must be different whole numbers of 1 or more"),
-        (BoundaryClassifier(tolerance=-1), "tolerance must be an integer >= 0"),
-    ],
-    ids=lambda x: repr(x)[:40],
+test_settings_of_the_baselines_are_checked_when_fitted = refused(
+    SettingsError,
+    lambda rng, baseline: baseline.fit(recordings(3, rng), [NAMES] * 3),
+    (FrameClassifier(RidgeClassifier()), "with predict_proba, got Ridge"),
+    (FrameClassifier(prices=(-1,)), "prices must be numbers of 0 or more"),
+    (FrameClassifier(smoothing=1.5), "smoothing must be between 0 and 1"),
+    (FrameClassifier(n_folds=0), "n_folds of FrameClassifier must be an integer >= 2"),
+    (BoundaryClassifier(widths=(0,)), "widths must be different whole numbers of 1 or more"),
+    (BoundaryClassifier(tolerance=-1), "tolerance must be an integer >= 0"),
 )
-def test_settings_of_the_baselines_are_checked_when_fitted(baseline, message, rng):
-    with pytest.raises(SettingsError, match=message):
-        baseline.fit(recordings(3, rng), [NAMES] * 3)
 
 
 @pytest.mark.parametrize("ys", [[ENDS] * 8, [NAMES] * 8])
@@ -150,21 +146,17 @@ def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
     assert [p.shape for p in baseline.predict_proba(new)] == [(30,)] * 3
 
 
-@pytest.mark.parametrize(
-    ("ys", "message"),
-    [
-        (None, "3 recordings but 0 labellings"),
-        (
-            [[8, 18, 31], ENDS, ENDS],
-            "recording 0: there are 30 samples, and the last breakpoint is 31",
-        ),
-        ([ENDS, [18, 8, 30], ENDS], "recording 1: breakpoints must be positive and strictly"),
-        ([[30], [30], [30]], "no recording has a change"),
-    ],
+test_labels_that_boundaries_cannot_be_learned_from_say_why = refused(
+    DataError,
+    lambda rng, ys: BoundaryClassifier("logistic").fit(recordings(3, rng), ys),
+    (None, "3 recordings but 0 labellings"),
+    (
+        [[8, 18, 31], ENDS, ENDS],
+        "recording 0: there are 30 samples, and the last breakpoint is 31",
+    ),
+    ([ENDS, [18, 8, 30], ENDS], "recording 1: breakpoints must be positive and strictly"),
+    ([[30], [30], [30]], "no recording has a change"),
 )
-def test_labels_that_boundaries_cannot_be_learned_from_say_why(ys, message, rng):
-    with pytest.raises(DataError, match=message):
-        BoundaryClassifier("logistic").fit(recordings(3, rng), ys)
 
 
 def test_a_recording_of_one_sample_has_one_segment(rng):

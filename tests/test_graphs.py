@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import refused
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import (
@@ -96,52 +97,48 @@ def uneven():
     return graph
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: from_networkx(directed()), "to_undirected"),
-        (lambda: from_networkx(nx.Graph()), "no nodes"),
-        (lambda: from_networkx(nx.path_graph(2)), "node 0 carries nothing"),
-        (lambda: from_networkx(uneven()), r"no vector of numbers, \(2,\) as that of 0"),
-        (lambda: from_adjacency(np.ones((2, 2)), np.ones((3, 1))), r"expected \(T, T\), \(T, P\)"),
-        (lambda: from_adjacency(np.triu(np.ones((3, 3))), np.ones((3, 1))), "give A \\+ A.T"),
-        (
-            lambda: from_adjacency([[0, 1], [1, 0]] * np.array(-1), np.ones((2, 1))),
-            r"has -1 in row 0, column 1 \(2 below 0, NaN or inf in all\)",
-        ),
-        (
-            lambda: from_adjacency([[0, np.inf], [np.inf, 0]], np.ones((2, 1))),
-            "has inf in row 0, column 1",
-        ),
-        (lambda: from_adjacency(np.full((2, 2), "a"), np.ones((2, 1))), "holds no numbers"),
-        (lambda: from_networkx(signed()), "between 1 and 2 has the weight -0.5"),
-        (
-            lambda: as_graph(FeatureGraph(np.eye(3), np.array([[0, 1, 0], [1, 2, 1]]))),
-            r"the edge \(0, 1\) is given 2 times",
-        ),
-        (
-            lambda: as_graph(FeatureGraph(np.eye(2), nodes=("a", "a"))),
-            "the node 'a' is given 2 times",
-        ),
-        (lambda: FeatureGraph(np.eye(2), regions=np.array([[0, 2]])), "from 0 to 1"),
-        (lambda: FeatureGraph(np.full((2, 1), np.nan)), "matrix has nan in row 0, column 0"),
-        (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
-        (lambda: FeatureGraph(np.ones((0, 1))), "the feature matrix is empty: 0 sample"),
-        (lambda: as_graph(3.5), "expected a networkx graph"),
-        (lambda: as_graph("x.png"), "x.png: no such file"),
-        (lambda: as_graph(np.ones(3)), r"an array of shape \(3,\)"),
-        (
-            lambda: from_image(np.full((4, 4), 2.0)),
-            r"must lie in \[0, 1\], this one spans \[2, 2\]",
-        ),
-        (lambda: from_image(np.full((4, 4), np.nan)), "NaN"),
-        (lambda: from_image(np.empty((0, 4, 3))), r"\(0, 4, 3\)"),
-        (lambda: from_image(np.full((2, 2), "a")), "give uint8 .white is 255"),
-    ],
+test_what_is_no_graph_is_refused = refused(
+    DataError,
+    lambda make: make(),
+    (lambda: from_networkx(directed()), "to_undirected"),
+    (lambda: from_networkx(nx.Graph()), "no nodes"),
+    (lambda: from_networkx(nx.path_graph(2)), "node 0 carries nothing"),
+    (lambda: from_networkx(uneven()), r"no vector of numbers, \(2,\) as that of 0"),
+    (lambda: from_adjacency(np.ones((2, 2)), np.ones((3, 1))), r"expected \(T, T\), \(T, P\)"),
+    (lambda: from_adjacency(np.triu(np.ones((3, 3))), np.ones((3, 1))), "give A \\+ A.T"),
+    (
+        lambda: from_adjacency([[0, 1], [1, 0]] * np.array(-1), np.ones((2, 1))),
+        r"has -1 in row 0, column 1 \(2 below 0, NaN or inf in all\)",
+    ),
+    (
+        lambda: from_adjacency([[0, np.inf], [np.inf, 0]], np.ones((2, 1))),
+        "has inf in row 0, column 1",
+    ),
+    (lambda: from_adjacency(np.full((2, 2), "a"), np.ones((2, 1))), "holds no numbers"),
+    (lambda: from_networkx(signed()), "between 1 and 2 has the weight -0.5"),
+    (
+        lambda: as_graph(FeatureGraph(np.eye(3), np.array([[0, 1, 0], [1, 2, 1]]))),
+        r"the edge \(0, 1\) is given 2 times",
+    ),
+    (
+        lambda: as_graph(FeatureGraph(np.eye(2), nodes=("a", "a"))),
+        "the node 'a' is given 2 times",
+    ),
+    (lambda: FeatureGraph(np.eye(2), regions=np.array([[0, 2]])), "from 0 to 1"),
+    (lambda: FeatureGraph(np.full((2, 1), np.nan)), "matrix has nan in row 0, column 0"),
+    (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
+    (lambda: FeatureGraph(np.ones((0, 1))), "the feature matrix is empty: 0 sample"),
+    (lambda: as_graph(3.5), "expected a networkx graph"),
+    (lambda: as_graph("x.png"), "x.png: no such file"),
+    (lambda: as_graph(np.ones(3)), r"an array of shape \(3,\)"),
+    (
+        lambda: from_image(np.full((4, 4), 2.0)),
+        r"must lie in \[0, 1\], this one spans \[2, 2\]",
+    ),
+    (lambda: from_image(np.full((4, 4), np.nan)), "NaN"),
+    (lambda: from_image(np.empty((0, 4, 3))), r"\(0, 4, 3\)"),
+    (lambda: from_image(np.full((2, 2), "a")), "give uint8 .white is 255"),
 )
-def test_what_is_no_graph_is_refused(make, message):
-    with pytest.raises(DataError, match=message):
-        make()
 
 
 @pytest.mark.parametrize("radius", [1.0, 1.5, 2.0, 5.0])
@@ -188,18 +185,14 @@ def test_channels(image, names):
     assert from_image(image, settings).features == names
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"nodes": "voxels"}, "nodes must be one of"),
-        ({"n_superpixels": 1}, "n_superpixels must be an integer >= 2"),
-        ({"radius": 0.5}, "radius and compactness must be at least 1"),
-        ({"compactness": 0.0}, "compactness must be at least 1 pixel, and > 0"),
-    ],
+test_image_settings_are_checked = refused(
+    SettingsError,
+    lambda settings: GraphOfImage(**settings),
+    ({"nodes": "voxels"}, "nodes must be one of"),
+    ({"n_superpixels": 1}, "n_superpixels must be an integer >= 2"),
+    ({"radius": 0.5}, "radius and compactness must be at least 1"),
+    ({"compactness": 0.0}, "compactness must be at least 1 pixel, and > 0"),
 )
-def test_image_settings_are_checked(settings, message):
-    with pytest.raises(SettingsError, match=message):
-        GraphOfImage(**settings)
 
 
 def test_components_and_warnings():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refused
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, PartialLabels
@@ -98,22 +99,16 @@ REGION = Constraint(regions=(Region(2, 7, 1),))
 LINKS = Constraint(together=((0, 1),))
 
 
-@pytest.mark.parametrize(
-    ("oracle", "constraint", "complaint"),
-    [
-        (Answering(None), REGION, r"Answering does not take regions \(region 2\.\.7 with 1 change"),
-        (Answering(None), LINKS, r"does not take links.*takes = \['boundaries', 'n_clusters'\]"),
-        (SequentialOracle(), LINKS, "SequentialOracle does not take links"),
-        (ClusteringOracle(relaxation=False), REGION, "ClusteringOracle does not take regions"),
-        (ClusteringOracle(), Constraint(forced=(2,)), "does not take boundaries"),
-        (SpectralOracle(), LINKS, "SpectralOracle does not take links"),
-    ],
+test_what_an_oracle_does_not_take_is_refused_before_it_is_asked = refused(
+    OracleError,
+    lambda oracle, constraint: oracle.ask(OBJECTIVE, constraint),
+    (Answering(None), REGION, r"Answering does not take regions \(region 2\.\.7 with 1 change"),
+    (Answering(None), LINKS, r"does not take links.*takes = \['boundaries', 'n_clusters'\]"),
+    (SequentialOracle(), LINKS, "SequentialOracle does not take links"),
+    (ClusteringOracle(relaxation=False), REGION, "ClusteringOracle does not take regions"),
+    (ClusteringOracle(), Constraint(forced=(2,)), "does not take boundaries"),
+    (SpectralOracle(), LINKS, "SpectralOracle does not take links"),
 )
-def test_what_an_oracle_does_not_take_is_refused_before_it_is_asked(
-    oracle: Oracle, constraint: Constraint, complaint: str
-) -> None:
-    with pytest.raises(OracleError, match=complaint):
-        oracle.ask(OBJECTIVE, constraint)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from recording_cases import recordings
+from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
@@ -115,24 +116,19 @@ BAD_DATA = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "message"), BAD_DATA)
-def test_bad_data_is_refused_with_its_place(data, spoil, message):
-    with pytest.raises(DataError, match=message):
-        MetricLearner().fit(*spoil(data))
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (61, "recording 0 has 60 samples: it cannot have 61 segments"),
-        (0, "cannot have 0 segments"),
-        ([2] * 7, "8 recordings but 7 numbers of segments"),
-        ([2.5] * 8, "it cannot have 2.5 segments"),
-    ],
+test_bad_data_is_refused_with_its_place = refused(
+    DataError, lambda data, spoil: MetricLearner().fit(*spoil(data)), *BAD_DATA
 )
-def test_impossible_numbers_of_segments(data, learner, asked, message):
-    with pytest.raises(DataError, match=message):
-        learner.predict(data[0], n_clusters=asked)
+
+
+test_impossible_numbers_of_segments = refused(
+    DataError,
+    lambda data, learner, asked: learner.predict(data[0], n_clusters=asked),
+    (61, "recording 0 has 60 samples: it cannot have 61 segments"),
+    (0, "cannot have 0 segments"),
+    ([2] * 7, "8 recordings but 7 numbers of segments"),
+    ([2.5] * 8, "it cannot have 2.5 segments"),
+)
 
 
 def test_a_metric_of_zero_is_an_error_that_says_what_to_do(data):

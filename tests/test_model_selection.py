@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
@@ -190,22 +191,18 @@ def test_told_the_number_of_segments(data, fitted):
     assert {g.n_clusters for g in guesses} == {3}
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"candidates": ("diagonal",)}, "must name 'untrained'"),
-        ({"candidates": ("untrained", "rca")}, "at least one that is learned"),
-        ({"candidates": ("untrained", "lfda", "full")}, "no candidate 'lfda' for these data"),
-        ({"lams": (0.1, -1.0)}, "> 0"),
-        ({"cv": 1}, "at least 2 folds"),
-        ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
-        ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
-        ({"choose_from": "best"}, "choose_from must be one of"),
-    ],
+test_settings_that_make_no_sense = refused(
+    SettingsError,
+    lambda data, settings: small(**settings).fit(*data),
+    ({"candidates": ("diagonal",)}, "must name 'untrained'"),
+    ({"candidates": ("untrained", "rca")}, "at least one that is learned"),
+    ({"candidates": ("untrained", "lfda", "full")}, "no candidate 'lfda' for these data"),
+    ({"lams": (0.1, -1.0)}, "> 0"),
+    ({"cv": 1}, "at least 2 folds"),
+    ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
+    ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
+    ({"choose_from": "best"}, "choose_from must be one of"),
 )
-def test_settings_that_make_no_sense(data, settings, message):
-    with pytest.raises(SettingsError, match=message):
-        small(**settings).fit(*data)
 
 
 # ---- few recordings, bad recordings, failures

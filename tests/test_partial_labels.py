@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from refusals import refused
 from sequential_cases import segmentations
 from sklearn.exceptions import ConvergenceWarning
 
@@ -144,41 +145,33 @@ def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...
     assert all(name in str(caught.value) for name in named), str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("given", "contiguous", "message"),
-    [
-        ({"labels": [0, 1, -1]}, True, "4 samples but labels of shape"),
-        ({"chunks": [0, 0]}, False, "4 samples but chunks of shape"),
-        ({"regions": [(0, 5, 1)]}, True, "not part of a recording of 4 samples"),
-        ({"regions": [(1, 3, 3)]}, True, "no room"),
-        ({"regions": [(0, 3, 1), (2, 4, 1)]}, True, "cut them"),
-        ({"n_clusters": 9}, True, "n_clusters=9: there is no room"),
-        ({"must_link": [(0, 1)]}, True, "labels of clusterings"),
-        ({"regions": [(0, 3, 1)]}, False, "labels of segmentations"),
-        ({"must_link": [(0, 7)]}, False, "row 7"),
-        ({"chunks": [1, 1, 1, 1], "n_clusters": 2}, False, "leave 1 group"),
-    ],
+test_refuses_what_does_not_suit = refused(
+    DataError,
+    lambda given, contiguous: PartialLabels(**given).constraint(4, contiguous),
+    ({"labels": [0, 1, -1]}, True, "4 samples but labels of shape"),
+    ({"chunks": [0, 0]}, False, "4 samples but chunks of shape"),
+    ({"regions": [(0, 5, 1)]}, True, "not part of a recording of 4 samples"),
+    ({"regions": [(1, 3, 3)]}, True, "no room"),
+    ({"regions": [(0, 3, 1), (2, 4, 1)]}, True, "cut them"),
+    ({"n_clusters": 9}, True, "n_clusters=9: there is no room"),
+    ({"must_link": [(0, 1)]}, True, "labels of clusterings"),
+    ({"regions": [(0, 3, 1)]}, False, "labels of segmentations"),
+    ({"must_link": [(0, 7)]}, False, "row 7"),
+    ({"chunks": [1, 1, 1, 1], "n_clusters": 2}, False, "leave 1 group"),
 )
-def test_refuses_what_does_not_suit(given: dict, contiguous: bool, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        PartialLabels(**given).constraint(4, contiguous)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"labels": [[0]]}, "non-empty vector"),
-        ({"labels": ["1", 1, None]}, "labels do not compare"),
-        ({"regions": [(0, 1)]}, "start, end, changes"),
-        ({"regions": [(0, 5, "2+")]}, "0, 1, 2, ... or"),
-        ({"must_link": [(1, 1)]}, "pairs of different row numbers"),
-        ({"cannot_link": [(1, 2, 3)]}, "pairs of different row numbers"),
-        ({"n_clusters": 0}, "integer >= 1"),
-    ],
+test_refuses_other_forms = refused(
+    DataError,
+    lambda given: PartialLabels(**given),
+    ({"labels": [[0]]}, "non-empty vector"),
+    ({"labels": ["1", 1, None]}, "labels do not compare"),
+    ({"regions": [(0, 1)]}, "start, end, changes"),
+    ({"regions": [(0, 5, "2+")]}, "0, 1, 2, ... or"),
+    ({"must_link": [(1, 1)]}, "pairs of different row numbers"),
+    ({"cannot_link": [(1, 2, 3)]}, "pairs of different row numbers"),
+    ({"n_clusters": 0}, "integer >= 1"),
 )
-def test_refuses_other_forms(given: dict, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        PartialLabels(**given)
 
 
 def test_stretches_are_where_every_boundary_is_decided() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from structsvm import datasets
 from structsvm.datasets import public
@@ -219,19 +220,15 @@ def test_every_file_has_a_checksum(public_set):
     assert len(bytes.fromhex(public_set.commit)) == 20
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: datasets.fetch_har_spsw([24]), r"subjects must be one of \['s01', .*, got 's24'"),
-        (lambda: datasets.fetch_skab(["valve3"]), r"folders must be one of \['other', "),
-        (lambda: _sets.fetch_tep([0]), r"faults must be one of \['fault01', .*, got 'fault00'"),
-        (lambda: _sets.fetch_tssb(["nothing"]), r"names must be one of \['Adiac', "),
-        (lambda: _sets.fetch_tcpd(["nothing"]), r"names must be among bank, "),
-    ],
+test_what_is_not_in_a_set = refused(
+    SettingsError,
+    lambda call: call(),
+    (lambda: datasets.fetch_har_spsw([24]), r"subjects must be one of \['s01', .*, got 's24'"),
+    (lambda: datasets.fetch_skab(["valve3"]), r"folders must be one of \['other', "),
+    (lambda: _sets.fetch_tep([0]), r"faults must be one of \['fault01', .*, got 'fault00'"),
+    (lambda: _sets.fetch_tssb(["nothing"]), r"names must be one of \['Adiac', "),
+    (lambda: _sets.fetch_tcpd(["nothing"]), r"names must be among bank, "),
 )
-def test_what_is_not_in_a_set(call, message):
-    with pytest.raises(SettingsError, match=message):
-        call()
 
 
 def files_in(folder):

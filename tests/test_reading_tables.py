@@ -12,6 +12,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
 from structsvm.io import read_recording, read_recordings
@@ -128,18 +129,14 @@ def test_what_is_refused_names_the_place_and_the_way_out(tmp_path, text, options
     assert str(caught.value).startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"separator": "ab"}, "separator must be one letter"),
-        ({"decimal": "x"}, "decimal another one, '.' or ',', got None and 'x'"),
-        ({"decimal": ",", "separator": ","}, "decimal another one"),
-        ({"missing": "zero"}, "missing must be one of .*interpolate"),
-    ],
+test_options_that_no_file_can_have = refused(
+    SettingsError,
+    lambda tmp_path, options: read_recordings(put(tmp_path, TABLE), **options),
+    ({"separator": "ab"}, "separator must be one letter"),
+    ({"decimal": "x"}, "decimal another one, '.' or ',', got None and 'x'"),
+    ({"decimal": ",", "separator": ","}, "decimal another one"),
+    ({"missing": "zero"}, "missing must be one of .*interpolate"),
 )
-def test_options_that_no_file_can_have(tmp_path, options, message):
-    with pytest.raises(SettingsError, match=message):
-        read_recordings(put(tmp_path, TABLE), **options)
 
 
 class TestLinesThatAreNoRows:

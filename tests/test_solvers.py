@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import Listed, column, listed_risk, objective, optimum
+from refusals import refused
 
 from structsvm.errors import CertificateError, OracleWarning, PluginError, SettingsError
 from structsvm.evaluation.compare import compare_on
@@ -158,18 +159,14 @@ def test_a_solver_by_name():
     assert solver_from(own := BlockFrankWolfe()) is own
 
 
-@pytest.mark.parametrize(
-    ("solver", "settings", "message"),
-    [
-        ("magic", {}, r"one of \['auto', .*'subgradient'\], got 'magic'"),
-        ("frank-wolfe", {"slack": "one"}, "slack='one' goes with solver='cutting-plane'"),
-        ("subgradient", {"master": "scs"}, "and not with 'subgradient': leave it alone"),
-        (CuttingPlane(), {"master": "scs"}, r"set it on a Solver, CuttingPlane\(master="),
-    ],
+test_solvers_and_settings_that_do_not_go_together = refused(
+    SettingsError,
+    lambda solver, settings: solver_from(solver, **settings),
+    ("magic", {}, r"one of \['auto', .*'subgradient'\], got 'magic'"),
+    ("frank-wolfe", {"slack": "one"}, "slack='one' goes with solver='cutting-plane'"),
+    ("subgradient", {"master": "scs"}, "and not with 'subgradient': leave it alone"),
+    (CuttingPlane(), {"master": "scs"}, r"set it on a Solver, CuttingPlane\(master="),
 )
-def test_solvers_and_settings_that_do_not_go_together(solver, settings, message):
-    with pytest.raises(SettingsError, match=message):
-        solver_from(solver, **settings)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -252,22 +249,18 @@ def test_what_the_null_weight_is_not_is_never_said_of_it(changed, tmp_path):
         assert solution.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: CuttingPlane(slack="two"), "slack must be one of .*, got 'two'"),
-        (lambda: CuttingPlane(master="simplexor"), "'simplexor' is not installed"),
-        (lambda: CuttingPlane(damping=1.0), "damping must be in"),
-        (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0 or None, got -0.1"),
-        (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
-        (lambda: CuttingPlane(max_idle=0), "max_idle must be an integer >= 1"),
-        (lambda: BlockFrankWolfe(cached_planes=-1), "must be an integer >= 0"),
-        (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])), "at least two per"),
-    ],
+test_settings_are_checked = refused(
+    SettingsError,
+    lambda make: make(),
+    (lambda: CuttingPlane(slack="two"), "slack must be one of .*, got 'two'"),
+    (lambda: CuttingPlane(master="simplexor"), "'simplexor' is not installed"),
+    (lambda: CuttingPlane(damping=1.0), "damping must be in"),
+    (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0 or None, got -0.1"),
+    (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
+    (lambda: CuttingPlane(max_idle=0), "max_idle must be an integer >= 1"),
+    (lambda: BlockFrankWolfe(cached_planes=-1), "must be an integer >= 0"),
+    (lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"])), "at least two per"),
 )
-def test_settings_are_checked(make, message):
-    with pytest.raises(SettingsError, match=message):
-        make()
 
 
 FEW = Stopping(1e-3, max_iter=5)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from recording_cases import NAMES
 from recording_cases import recordings_of_states as recordings
+from refusals import refused
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -148,44 +149,37 @@ def test_probabilities_that_are_not_finite_are_refused(rng):
         StateScores(Fails(0, np.nan), lags=(0,)).fit_transform(Xs, [NAMES] * 3)
 
 
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        (StateScores(SVC()), "with predict_proba, got SVC.*CalibratedClassifierCV"),
-        (StateScores("trees"), r"one of \('logistic', 'lda', "),
-        (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
-        (StateScores(standardize="rows"), "standardize must be one of"),
-        (StateScores("logistic", lags=()), "lags must be different whole numbers"),
-        (StateScores(n_folds=1), "n_folds of StateScores must be an integer >= 2, got 1"),
-    ],
-    ids=lambda x: repr(x)[:40],
+test_settings_are_checked_when_fitted = refused(
+    SettingsError,
+    lambda rng, scores: scores.fit_transform(recordings(2, rng), [NAMES] * 2),
+    (StateScores(SVC()), "with predict_proba, got SVC.*CalibratedClassifierCV"),
+    (StateScores("trees"), r"one of \('logistic', 'lda', "),
+    (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
+    (StateScores(standardize="rows"), "standardize must be one of"),
+    (StateScores("logistic", lags=()), "lags must be different whole numbers"),
+    (StateScores(n_folds=1), "n_folds of StateScores must be an integer >= 2, got 1"),
 )
-def test_settings_are_checked_when_fitted(scores, message, rng):
-    with pytest.raises(SettingsError, match=message):
-        scores.fit_transform(recordings(2, rng), [NAMES] * 2)
 
 
 OTHERS = np.where(NAMES == "walk", "rest", NAMES)
 
 
-@pytest.mark.parametrize(
-    ("ys", "groups", "message"),
-    [
-        (None, None, "learns the states of samples by name, so give a name"),
-        ([NAMES] * 2, None, "3 recordings but 2 labellings"),
-        ([NAMES, [8, 18, 25, 30], NAMES], None, "recording 1 has 30 samples and 4 labels"),
-        ([NAMES, OTHERS, OTHERS], None, "walk only in recording 0.*Label that state in another"),
-        ([NAMES, NAMES, OTHERS], list("uuv"), "walk only in group 'u'"),
-        ([NAMES] * 3, list("uuu"), "there is only one group, 'u': label another group"),
-        ([NAMES] * 3, list("uv"), r"3 recordings but groups of shape \(2,\)"),
-        ([["rest"] * 30] * 3, None, r"needs at least 2 states, and the labels name \['rest'\]"),
-        ([[None] * 30] * 3, None, r"needs at least 2 states, and the labels name \[\]"),
-        ([NAMES, NAMES, np.arange(30) // 9], None, "the states do not compare"),
-    ],
+test_labels_that_cannot_be_learned_from_say_why = refused(
+    DataError,
+    lambda rng, ys, groups: StateScores("logistic", lags=(0,)).fit_transform(
+        recordings(3, rng), ys, groups
+    ),
+    (None, None, "learns the states of samples by name, so give a name"),
+    ([NAMES] * 2, None, "3 recordings but 2 labellings"),
+    ([NAMES, [8, 18, 25, 30], NAMES], None, "recording 1 has 30 samples and 4 labels"),
+    ([NAMES, OTHERS, OTHERS], None, "walk only in recording 0.*Label that state in another"),
+    ([NAMES, NAMES, OTHERS], list("uuv"), "walk only in group 'u'"),
+    ([NAMES] * 3, list("uuu"), "there is only one group, 'u': label another group"),
+    ([NAMES] * 3, list("uv"), r"3 recordings but groups of shape \(2,\)"),
+    ([["rest"] * 30] * 3, None, r"needs at least 2 states, and the labels name \['rest'\]"),
+    ([[None] * 30] * 3, None, r"needs at least 2 states, and the labels name \[\]"),
+    ([NAMES, NAMES, np.arange(30) // 9], None, "the states do not compare"),
 )
-def test_labels_that_cannot_be_learned_from_say_why(ys, groups, message, rng):
-    with pytest.raises(DataError, match=message):
-        StateScores("logistic", lags=(0,)).fit_transform(recordings(3, rng), ys, groups)
 
 
 def test_one_recording_cannot_be_cross_fitted_but_fitted(rng):

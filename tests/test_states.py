@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from recording_cases import NAMES
 from recording_cases import recordings_of_states as recordings
+from refusals import refused
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -174,35 +175,29 @@ def test_changes_and_lengths_that_are_not_allowed_are_not_found(rng):
         assert all(n >= 3 and (name != "b" or n <= 9) for n, name in lengths)
 
 
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"changes": {"a": ["c"]}}, "recording 0: samples 8..16 of the state 'b'"),
-        ({"order": ["a", "c", "b"]}, "recording 0: samples 8..16"),
-        ({"min_length": 9}, "recording 0: samples 0..8"),
-        ({"max_length": {"c": 7}}, "recording 0: samples 16..24 of the state 'c'"),
-    ],
+test_labels_that_break_a_rule_are_refused = refused(
+    DataError,
+    lambda rng, settings: StateSegmenter(["lda"], **settings).fit(in_order(4, rng), [ABC] * 4),
+    ({"changes": {"a": ["c"]}}, "recording 0: samples 8..16 of the state 'b'"),
+    ({"order": ["a", "c", "b"]}, "recording 0: samples 8..16"),
+    ({"min_length": 9}, "recording 0: samples 0..8"),
+    ({"max_length": {"c": 7}}, "recording 0: samples 16..24 of the state 'c'"),
 )
-def test_labels_that_break_a_rule_are_refused(settings, says, rng):
-    with pytest.raises(DataError, match=says):
-        StateSegmenter(["lda"], **settings).fit(in_order(4, rng), [ABC] * 4)
 
 
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"changes": {"a": ["d"]}}, "changes name"),
-        ({"order": ["a", "b"]}, "name each of the states"),
-        ({"min_length": {"d": 2}}, "min_length names"),
-        ({"min_length": 5, "max_length": 4}, "swap them"),
-        ({"estimators": []}, "estimators must be a list"),
-        ({"estimators": "lda"}, "estimators must be a list"),
-        ({"lam": 0.0}, "lam"),
-    ],
+test_settings_that_cannot_be_used_are_refused = refused(
+    SettingsError,
+    lambda rng, settings: StateSegmenter(**{"estimators": ["lda"], **settings}).fit(
+        in_order(4, rng), [ABC] * 4
+    ),
+    ({"changes": {"a": ["d"]}}, "changes name"),
+    ({"order": ["a", "b"]}, "name each of the states"),
+    ({"min_length": {"d": 2}}, "min_length names"),
+    ({"min_length": 5, "max_length": 4}, "swap them"),
+    ({"estimators": []}, "estimators must be a list"),
+    ({"estimators": "lda"}, "estimators must be a list"),
+    ({"lam": 0.0}, "lam"),
 )
-def test_settings_that_cannot_be_used_are_refused(settings, says, rng):
-    with pytest.raises(SettingsError, match=says):
-        StateSegmenter(**{"estimators": ["lda"], **settings}).fit(in_order(4, rng), [ABC] * 4)
 
 
 def test_samples_without_a_name_are_left_out(segmenter, rng):
