@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 
@@ -66,8 +66,8 @@ class StateScore:
 
 def segments_of(states: Ints) -> tuple[Ints, Ints, Ints]:
     """Where the segments of a state for each sample begin, where they end, and their states."""
-    starts = np.concatenate([[0], np.flatnonzero(states[1:] != states[:-1]) + 1])
-    return starts, np.append(starts[1:], states.size), states[starts]
+    bounds = runs_of(states).boundaries
+    return bounds[:-1], bounds[1:], states[bounds[:-1]]
 
 
 def best_states(score: StateScore, n_segments: int | None = None) -> Ints:

@@ -14,7 +14,7 @@ from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
 from structsvm.errors import DataError, SettingsError, warn
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.learning import Learning, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import Comparison, PartitionProblem
@@ -94,8 +94,7 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
     check_vector(values)
     if values.size == n_samples:
         refuse_missing(values, "sample")
-        changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-        return EquivalenceMatrix.from_boundaries(np.concatenate(([0], changes, [n_samples])))
+        return runs_of(values)
     whole = np.issubdtype(values.dtype, np.integer)
     if not whole or values.min() < 1 or values[-1] != n_samples or values.max() > n_samples:
         raise DataError(

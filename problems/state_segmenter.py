@@ -15,7 +15,6 @@ from structsvm.baselines.frame_classifier import (
     Scored,
     Stretch,
     context_of,
-    ends_of,
     read_named,
     typical_length,
 )
@@ -24,9 +23,9 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.oracles.semi_markov import best_states, segments_of
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import runs_of
 from structsvm.problem import RegularizedRisk
-from structsvm.problems.state_sequence import StateSequence, partition_of
+from structsvm.problems.state_sequence import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.status import Solution
@@ -200,7 +199,6 @@ classifiers of scikit-learn, optional
         losses = np.full((len(CHOICES), len(scored.known)), np.nan)
         xs, ys, rules, longest = self._blocks(scored)
         C, units = xs[0].shape[1], scored.units_of_known
-        truths = [EquivalenceMatrix.from_breakpoints(segments_of(y)[1]) for y in ys]
         order = np.random.default_rng(self.random_state).permutation(len(ys))
         work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
@@ -210,8 +208,7 @@ classifiers of scikit-learn, optional
             for g, numbers in enumerate(CHOICES):
                 w = others.weight(*numbers)
                 for i in chosen[units[chosen] == unit].tolist():
-                    found = partition_of(problem.predict(w, xs[i]))
-                    losses[g, i] = partition_loss(truths[i], found)
+                    losses[g, i] = problem.loss(ys[i], problem.predict(w, xs[i]))
         return CHOICES, losses
 
     def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
@@ -309,7 +306,7 @@ class StateCounts:
 
 def longest_of(sequences: Sequence[Ints]) -> int:
     """The number of samples of the longest segment."""
-    return max(int(np.diff(ends_of(y), prepend=0).max()) for y in sequences)
+    return max(int(runs_of(y).sizes.max()) for y in sequences)
 
 
 def _shares(counts: Floats, where: Any = True) -> Floats:

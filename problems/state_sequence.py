@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints
@@ -92,10 +92,10 @@ class StateSequence(Problem):
         return self.weight(scores, fit, -float(states.size), first, last, change)
 
     def loss(self, y: Ints, y_hat: Ints) -> float:
-        return partition_loss(partition_of(y), partition_of(y_hat))
+        return partition_loss(runs_of(y), runs_of(y_hat))
 
     def separate(self, w: Floats, x: Floats, y: Ints) -> Separation:
-        guess = best_states(self.score(w, x, partition_of(y)))
+        guess = best_states(self.score(w, x, runs_of(y)))
         return Separation(guess, 0.0, Quality.EXACT)
 
     def predict(self, w: Floats, x: Floats) -> Ints:
@@ -115,7 +115,3 @@ class StateSequence(Problem):
             truth,
             0.0 if truth is None else 1.0,
         )
-
-
-def partition_of(states: Ints) -> EquivalenceMatrix:
-    return EquivalenceMatrix.from_breakpoints(segments_of(states)[1])

@@ -35,6 +35,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels import read_labels
+from structsvm.partitions.equivalence import runs_of
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite, some_of
@@ -435,7 +436,7 @@ def _shares(arrays: Sequence[Floats], labels: Sequence[Any]) -> Floats:
 def _scaled(labels: Any, T: int) -> Any:
     """Segments of a recording, numbered in their order and scaled to T samples."""
     labels = labels[np.arange(T) * labels.size // T]
-    return np.cumsum(np.r_[0, labels[1:] != labels[:-1]])
+    return runs_of(labels).labels
 
 
 def labels_among_features(given: Examined) -> Found:

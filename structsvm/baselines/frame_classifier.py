@@ -23,13 +23,14 @@ from structsvm.features.scores import (
     DISTANCE,
     SPREAD,
     LearnsBoundaries,
+    begins_of,
     peaks_of,
     read_boundaries,
     sums_of,
 )
 from structsvm.oracles._segments.searches import path_losses
 from structsvm.oracles.semi_markov import StateScore, best_states
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.tables import each_in_order
@@ -143,10 +144,6 @@ class FrameSegmenter(Segmenter):
     def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
         """Choose the settings; usual ones where nothing is known that was held out."""
 
-    @abstractmethod
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities at each sample of each recording."""
-
     def _seen(self, Xs: Any) -> list[Floats]:
         return probabilities_by(self, Xs)
 
@@ -166,7 +163,7 @@ class NamedSegmenter(FrameSegmenter):
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
-        return probabilities_by(self, Xs)
+        return self._seen(Xs)
 
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each; parameters of `predict`."""
@@ -184,14 +181,14 @@ class NamedSegmenter(FrameSegmenter):
             path = self._path(p, K)
             names = self.classes_[path].tolist()
             table = []
-            for a, b in pairwise([0, *ends_of(path)]):
+            for a, b in pairwise(runs_of(path).boundaries.tolist()):
                 sure = float(p[a:b, path[a]].mean())
                 table.append({"start": a, "end": b, "state": names[a], "probability": sure})
             tables.append(table)
         return tables
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
-        return ends_of(self._path(seen, K))
+        return runs_of(self._path(seen, K)).breakpoints
 
 
 def with_counts(
@@ -207,14 +204,9 @@ def numbers_of(ends: Sequence[int]) -> Ints:
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
-def ends_of(codes: Ints) -> list[int]:
-    """Segment ends of a number for each sample, the last being T."""
-    return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
-
-
 def typical_length(sequences: Sequence[Ints]) -> float:
     """The median number of samples of a segment."""
-    return float(np.median(np.concatenate([np.diff(ends_of(y), prepend=0) for y in sequences])))
+    return float(np.median(np.concatenate([runs_of(y).sizes for y in sequences])))
 
 
 def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
@@ -224,14 +216,6 @@ def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransforme
         return Lags(sorted({round(part * typical) for part in LAGS}))
     widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
     return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
-
-
-def begins_of(code: Ints) -> Ints:
-    """1 where a segment begins, 0 where none does, -1 where nobody knows, (T,)."""
-    begins = np.zeros(code.size, dtype=np.int64)
-    begins[1:] = code[1:] != code[:-1]
-    begins[1:][(code[1:] == UNKNOWN) | (code[:-1] == UNKNOWN)] = UNKNOWN
-    return begins
 
 
 def losses_of(truths: Sequence[EquivalenceMatrix], found: Sequence[Sequence[list[int]]]) -> Floats:
@@ -302,7 +286,6 @@ def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     found = []
     for i, code in enumerate(begins):
         known = (code != UNKNOWN).astype(np.int8)
-        known[0] = 0
         edges = np.flatnonzero(np.diff(known, prepend=0, append=0))
         for first, end in edges.reshape(-1, 2).tolist():
             inside = np.flatnonzero(code[first:end] == 1) + 1
@@ -322,7 +305,7 @@ def read_named(
     """Recordings, their states, the stretches with names, and the numbers of the states there."""
     arrays = read_recordings(Xs)
     states = States.read(each_in_order(ys, Xs), arrays, owner)
-    known = stretches_to_tune_on([begins_of(code) for code in states.codes], owner)
+    known = stretches_to_tune_on([begins_of(code, code == UNKNOWN) for code in states.codes], owner)
     return arrays, states, known, [part.of(states.codes) for part in known]
 
 
@@ -411,7 +394,7 @@ class FrameClassifier(NamedSegmenter):
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         prices = sorted({*map(float, PRICES if self.prices is None else self.prices)})
         seen = scored.seen(self.smoothing)
-        found = [[ends_of(best_path(L, price)) for L in seen] for price in prices]
+        found = [[runs_of(best_path(L, price)).breakpoints for L in seen] for price in prices]
         return prices, losses_of([part.truth for part in scored.known], found)
 
     def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
@@ -501,7 +484,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each."""
-        return [p[:, 1] for p in probabilities_by(self, Xs)]
+        return [p[:, 1] for p in self._seen(Xs)]
 
     def _labels(self, p: Floats, K: int | None) -> Ints:
         return numbers_of(self._ends(p, K))

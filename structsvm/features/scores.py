@@ -39,7 +39,7 @@ from structsvm.features.frames import (
     probabilities_by,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.tables import each_in_order
 
@@ -394,25 +394,28 @@ def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
     return found, sums[found]
 
 
+def begins_of(values: NDArray[Any], unknown: Bools) -> Ints:
+    """1 where a segment begins, 0 where none does, -1 where nobody knows and at the start, (T,)."""
+    begins = np.full(values.size, UNKNOWN)
+    begins[1:] = values[1:] != values[:-1]
+    begins[1:][unknown[1:] | unknown[:-1]] = UNKNOWN
+    return begins
+
+
 def _begins(y: Any, T: int, i: int) -> Ints:
     labels = getattr(y, "labels", y)  # of PartialLabels
     values = label_values(labels if labels is not None else np.full(T, UNKNOWN))
-    begins = np.zeros(T, dtype=np.int64)
-    begins[0] = UNKNOWN
     if values.shape == (T,):
         unknown = unknown_labels(values)
         if values.dtype == object:
             values = values.copy()
             values[unknown] = None  # what is missing may not compare
-        begins[1:] = values[1:] != values[:-1]
-        begins[1:][unknown[1:] | unknown[:-1]] = UNKNOWN
-        return begins
+        return begins_of(values, unknown)
     with about(f"recording {i}"):
-        ends = EquivalenceMatrix.from_breakpoints(values).breakpoints
-        if ends[-1] != T:
-            raise DataError(f"there are {T} samples, and the last breakpoint is {ends[-1]}")
-    begins[ends[:-1]] = 1
-    return begins
+        M = EquivalenceMatrix.from_breakpoints(values)
+        if M.n_samples != T:
+            raise DataError(f"there are {T} samples, and the last breakpoint is {M.n_samples}")
+    return begins_of(M.labels, np.zeros(T, dtype=np.bool_))
 
 
 def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import prepare
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.support.archive import npz, write_atomically
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import csv_text, ending_of
@@ -66,9 +66,7 @@ def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
     >>> labels_to_breakpoints(["rest", "rest", "walk", "rest"])
     [2, 3, 4]
     """
-    values = full_labels(labels)
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return [*map(int, changes), values.size]
+    return runs_of(full_labels(labels)).breakpoints
 
 
 def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:

@@ -16,6 +16,7 @@ from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, warn
 from structsvm.io.recording import FileOptions, Recording, listed, repeated_in, share_features
 from structsvm.learner.columns import SPREAD, warn_of_columns
+from structsvm.partitions.equivalence import runs_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_unlisted, some_of
 
@@ -274,8 +275,8 @@ def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
     ys = [one.y for one in recordings if one.y is not None]
     if not ys:
         return 1, 0
-    edges = [np.flatnonzero(np.concatenate(([True], y[1:] != y[:-1], [True]))) for y in ys]
-    usual = int(np.quantile(np.concatenate(list(map(np.diff, edges))), USUAL, method="lower"))
+    lengths = np.concatenate([runs_of(y).sizes for y in ys])
+    usual = int(np.quantile(lengths, USUAL, method="lower"))
     return (1 if usual < MANY else usual // ENOUGH), usual
 
 

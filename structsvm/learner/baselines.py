@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -42,7 +41,7 @@ from structsvm.learner.training_set import (
     learn_in_memory,
     seen_by,
 )
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import (
     Baseline,
@@ -270,9 +269,8 @@ def partitions_of(
     labels: Sequence[NDArray[Any]], problem: PartitionProblem
 ) -> list[EquivalenceMatrix]:
     """The partitions that labels of items (T,) mean: of recordings, a segment for each change."""
-    if problem.traits.contiguous:
-        labels = [np.cumsum(np.concatenate([[False], y[1:] != y[:-1]])) for y in labels]
-    return [EquivalenceMatrix.from_labels(y) for y in labels]
+    read = runs_of if problem.traits.contiguous else EquivalenceMatrix.from_labels
+    return [read(y) for y in labels]
 
 
 def partitions_with(

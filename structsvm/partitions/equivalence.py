@@ -270,6 +270,12 @@ class EquivalenceMatrix:
         return _received, (self.held.astype(kind), self.form)
 
 
+def runs_of(values: NDArray[Any]) -> EquivalenceMatrix:
+    """The segmentation in which every change of value, (T,), begins a segment."""
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return EquivalenceMatrix.from_boundaries(np.concatenate(([0], changes, [values.size])))
+
+
 def _received(held: NDArray[Any], form: str) -> EquivalenceMatrix:
     kind = np.float64 if form == "factor" else np.int64
     return EquivalenceMatrix(_frozen(held.astype(kind)), form)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import LARGEST, has_gaps, magnitudes, means
 from structsvm.errors import OracleError, PluginError
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.checks import read_only, shown
@@ -321,7 +321,7 @@ class Constraint:
         if not (M.is_partition and (self.has_boundaries or self.has_links)):
             return
         labels = M.labels
-        at = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+        at = runs_of(labels).boundaries[1:-1]
         found = set(at.tolist())
         for t in sorted(set(self.forced) - found):
             yield f"it has no boundary at {t}, where one is forced"
