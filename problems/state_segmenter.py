@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from structsvm.problems.state_sequence import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.status import Solution
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
 
@@ -164,9 +165,9 @@ classifiers of scikit-learn, optional
         check_smoothing(self.smoothing)
         check_lam(self.lam)
         arrays, states, known, sequences = read_named(Xs, ys, type(self).__name__)
-        rules = Rules.of(self, states.classes)
-        for part, y in zip(known, sequences, strict=True):
-            rules.check(y, part, states.classes)
+        lengths = np.zeros((states.classes.size, longest_of(sequences) + 1))
+        problem = sequence_of(self, states.classes, lengths)
+        check_labels(known, sequences, problem, states.classes)
         units = units_of(groups, len(arrays))[1]
         few = np.unique(units).size < FEW
         usual = ESTIMATORS if few else OF_MANY
@@ -197,14 +198,14 @@ classifiers of scikit-learn, optional
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         """Of each recording, decoded by the counts of other groups; NaN for what takes too long."""
         losses = np.full((len(CHOICES), len(scored.known)), np.nan)
-        xs, ys, rules, longest = self._blocks(scored)
+        xs, ys, block, longest = self._blocks(scored)
         C, units = xs[0].shape[1], scored.units_of_known
         order = np.random.default_rng(self.random_state).permutation(len(ys))
         work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
         for unit in stage("tuning", np.unique(units[chosen]).tolist()):
             others = StateCounts.of([y for y, u in zip(ys, units, strict=True) if u != unit], C)
-            problem = rules.problem(others.lengths(longest))
+            problem = sequence_of(self, self.classes_, others.lengths(longest), block)
             for g, numbers in enumerate(CHOICES):
                 w = others.weight(*numbers)
                 for i in chosen[units[chosen] == unit].tolist():
@@ -223,12 +224,12 @@ classifiers of scikit-learn, optional
         self.solution_: Solution | None = None
         if not scored.is_tunable:
             return
-        xs, ys, rules, longest = self._blocks(scored)
+        xs, ys, block, longest = self._blocks(scored)
         counted = StateCounts.of(ys, C)
         self.start_ = counted.weight(*numbers)
         n_units = np.unique(scored.units_of_known).size
         risk = RegularizedRisk(
-            problem=rules.problem(counted.lengths(longest)),
+            problem=sequence_of(self, self.classes_, counted.lengths(longest), block),
             xs=xs,
             ys=ys,
             regularizer=SquaredNorm(center=self.start_).scaled(self.lam / n_units),
@@ -239,21 +240,18 @@ classifiers of scikit-learn, optional
         solution = solver_from("auto").solve(risk)
         self.solution_, self.weight_ = replace(solution, support=None), solution.w
 
-    def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], Rules, int]:
-        """Scores and states of blocks of samples where segments are long, and what is allowed."""
+    def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], int, int]:
+        """Scores and states of blocks where segments are long, their samples, and the longest."""
         xs, ys = scored.seen(self.smoothing), scored.sequences
         block = max(1, int(typical_length(ys)) // BLOCKS_OF_A_SEGMENT)
         xs = [np.add.reduceat(x, np.arange(0, len(x), block)) for x in xs]
         ys = [
             y[np.minimum(np.arange(block // 2, y.size + block // 2, block), y.size - 1)] for y in ys
         ]
-        rules = Rules.of(self, self.classes_).of_blocks(block)
-        return xs, ys, rules, TIMES_LONGEST * longest_of(ys)
+        return xs, ys, block, TIMES_LONGEST * longest_of(ys)
 
     def _path(self, p: Floats, K: int | None) -> Ints:
-        rules = Rules.of(self, self.classes_)
-        rules = replace(rules, shortest=np.minimum(rules.shortest, len(p)))
-        problem = rules.problem(self.lengths_)
+        problem = sequence_of(self, self.classes_, self.lengths_, most=len(p))
         return best_states(problem.score(self.weight_, np.log(p + self.smoothing)), K)
 
 
@@ -314,53 +312,61 @@ def _shares(counts: Floats, where: Any = True) -> Floats:
     return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
 
 
-@dataclass(frozen=True, eq=False)
-class Rules:
-    """What is allowed: changes (C, C), first and last states (C,), lengths of segments (C,)."""
+def sequence_of(
+    given: StateSegmenter, classes: NDArray[Any], lengths: Floats, block: int = 1, most: float = inf
+) -> StateSequence:
+    """The problem with these scores of lengths, (C, L), and what a user allows.
 
-    changes: Bools
-    first: Bools
-    last: Bools
-    shortest: Floats
-    longest: Floats
+    Lengths are those of blocks of so many samples, with room for where blocks begin. A recording of
+    at most so many samples may be one segment, however long segments are to be.
+    """
+    names = classes.tolist()
+    C = len(names)
+    changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
+    last = first.copy()
+    if given.order is not None:
+        order = list(given.order)
+        if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
+            raise SettingsError(
+                f"order is {order}: name each of the states {names} once, and give no changes"
+            )
+        places = np.array([order.index(name) for name in names])
+        changes = places[None, :] == places[:, None] + 1
+        first, last = places == 0, places == C - 1
+    elif given.changes is not None:
+        follow = {name: list(after) for name, after in given.changes.items()}
+        strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
+        if strange:
+            raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
+        changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
+    shortest = _of_each(names, given.min_length, "min_length", 1.0)
+    longest = _of_each(names, given.max_length, "max_length", inf)
+    if (shortest > longest).any():
+        raise SettingsError("min_length is above max_length: swap them")
+    if block > 1:
+        shortest, longest = np.maximum(shortest // block, 1.0), np.ceil(longest / block) + 1
+    shortest = np.minimum(shortest, most)
+    finite = longest[np.isfinite(longest)]
+    more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
+    lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
+    n = np.arange(lengths.shape[1])
+    allowed = (n >= shortest[:, None]) & (n <= longest[:, None])
+    return StateSequence(np.where(allowed, lengths, -inf), changes, first, last)
 
-    @classmethod
-    def of(cls, given: StateSegmenter, classes: NDArray[Any]) -> Rules:
-        names = classes.tolist()
-        C = len(names)
-        changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
-        last = first.copy()
-        if given.order is not None:
-            order = list(given.order)
-            if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
-                raise SettingsError(
-                    f"order is {order}: name each of the states {names} once, and give no changes"
-                )
-            places = np.array([order.index(name) for name in names])
-            changes = places[None, :] == places[:, None] + 1
-            first, last = places == 0, places == C - 1
-        elif given.changes is not None:
-            follow = {name: list(after) for name, after in given.changes.items()}
-            strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
-            if strange:
-                raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
-            changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
-        bounds = [
-            _of_each(names, given.min_length, "min_length", 1.0),
-            _of_each(names, given.max_length, "max_length", np.inf),
-        ]
-        if (bounds[0] > bounds[1]).any():
-            raise SettingsError("min_length is above max_length: swap them")
-        return cls(changes, first, last, *bounds)
 
-    def check(self, y: Ints, part: Stretch, classes: NDArray[Any]) -> None:
-        """Refuse labels that are not allowed."""
+def check_labels(
+    known: Sequence[Stretch],
+    sequences: Sequence[Ints],
+    problem: StateSequence,
+    classes: NDArray[Any],
+) -> None:
+    """Refuse labels that are not allowed."""
+    for part, y in zip(known, sequences, strict=True):
         starts, ends, states = segments_of(y)
-        n = ends - starts
-        wrong = (n < self.shortest[states]) | (n > self.longest[states])
-        wrong[1:] |= ~self.changes[states[:-1], states[1:]]
-        wrong[0] |= not self.first[states[0]]
-        wrong[-1] |= not self.last[states[-1]]
+        wrong = np.isneginf(problem.lengths[states, ends - starts])
+        wrong[1:] |= ~problem.allowed[states[:-1], states[1:]]
+        wrong[0] |= not problem.begins[states[0]]
+        wrong[-1] |= not problem.ends[states[-1]]
         if wrong.any():
             k = int(wrong.argmax())
             a, b = (int(part.start + t[k]) for t in (starts, ends))
@@ -369,24 +375,6 @@ class Rules:
                 f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
                 "max_length allow: change the labels, or the settings"
             )
-
-    def of_blocks(self, block: int) -> Rules:
-        """The same for blocks of so many samples, with room for where blocks begin."""
-        shortest, longest = self.shortest // block, np.ceil(self.longest / block) + 1
-        if block == 1:
-            return self
-        return replace(self, shortest=np.maximum(shortest, 1.0), longest=longest)
-
-    def problem(self, lengths: Floats) -> StateSequence:
-        """The problem with these scores of lengths."""
-        finite = self.longest[np.isfinite(self.longest)]
-        more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
-        lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
-        n = np.arange(lengths.shape[1])
-        allowed = (n >= self.shortest[:, None]) & (n <= self.longest[:, None])
-        return StateSequence(
-            np.where(allowed, lengths, -np.inf), self.changes, self.first, self.last
-        )
 
 
 def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:
