@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.parallel import Auto, Backend, Dask, Processes, Serial, Threads
-from structsvm.partitions import Sample
+from structsvm.partitions import Examples, Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
@@ -32,7 +32,7 @@ def make_risk(N: int, T: int, P: int) -> RegularizedRisk:
     objective = problem.learning.objective("full", P)
     samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
     truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
-    return objective.risk(samples, truths, objective.regularizer(SquaredNorm(), 0.1))
+    return objective.risk(Examples(samples, truths), objective.regularizer(SquaredNorm(), 0.1))
 
 
 def timed(risk: RegularizedRisk, backend: Backend) -> tuple[float, Solution]:

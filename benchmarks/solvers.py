@@ -25,7 +25,7 @@ from structsvm import ChangePoint, Solution
 from structsvm.datasets import relevant_changes
 from structsvm.masters.base import Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
-from structsvm.partitions import Sample
+from structsvm.partitions import Examples, Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers import CuttingPlane, CvxpyMaster, NewtonMaster, Solver, Stopping
@@ -51,7 +51,7 @@ def make_risk(
     objective = problem.learning.objective(metric, P)
     samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
     truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
-    return objective.risk(samples, truths, objective.regularizer(regularizer, LAM))
+    return objective.risk(Examples(samples, truths), objective.regularizer(regularizer, LAM))
 
 
 def cpu_seconds(run: Callable[[], Any], repeats: int = 3) -> float:

@@ -28,7 +28,7 @@ from _tables import NAMES, Table, Task, read
 from table2_uci import show
 
 from structsvm import Clustering, EquivalenceMatrix
-from structsvm.partitions import Sample
+from structsvm.partitions import Examples, Sample
 
 ALGORITHMS = {"mmc": "MMC_Supervised", "itml": "ITML_Supervised", "lmnn": "LMNN", "nca": "NCA"}
 PAIRS = 200
@@ -55,7 +55,7 @@ def run(task: Task, name: str) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of scikit-learn's newer names, and of convergence
             factor = np.asarray(model.fit(X, truth.labels).components_.T)
-        calibration = problem.learning.calibrate(factor, [Sample(X)], [truth])
+        calibration = problem.learning.calibrate(factor, Examples([Sample(X)], [truth]))
         return task.scores(calibration.metric(factor))[0]
     except (ValueError, ArithmeticError, RuntimeError) as error:
         print(f"{name} failed: {error}")

@@ -38,7 +38,7 @@ from structsvm.learner.fitting import FitState, Settings
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.partial_labels import read_labels
-from structsvm.partitions import Metric, Sample
+from structsvm.partitions import Examples, Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.metric import metric_factor
@@ -89,7 +89,7 @@ class Trial:
         parts, truths = whole.samples, whole.truths
         scatter = sum(x.X.T @ x.X for x in self.samples[:10])
         principal = np.linalg.eigh(scatter)[1][:, ::-1]
-        whitening = within_whitening([x.X for x in parts], truths, 1e-2)
+        whitening = within_whitening(Examples(parts, truths), 1e-2)
         between = sum(
             M.gram((x.X - x.X.mean(axis=0)) @ whitening) for x, M in zip(parts, truths, strict=True)
         )

@@ -33,7 +33,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.data.samples import Standardizer
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
-from structsvm.partitions import Sample
+from structsvm.partitions import Examples, Sample
 from structsvm.partitions.equivalence import covering, partition_loss
 from structsvm.partitions.learning import within_whitening
 
@@ -196,14 +196,16 @@ def _relevant(shows: Shows, n: int) -> Floats:
     leading = _components(shows, n)
     learn = shows.used("learn")
     inside = [shows.samples[i].X @ leading for i in learn]
-    return leading @ within_whitening(inside, [shows.truths[i] for i in learn], SHRINKAGE)
+    return leading @ within_whitening(
+        Examples([Sample(X) for X in inside], [shows.truths[i] for i in learn]), SHRINKAGE
+    )
 
 
 def _in_metric(shows: Shows, factor: Floats) -> Segmenter:
     """With the penalty of smallest loss on the shows to learn from."""
     problem, learn, samples = ChangePoint(), shows.used("learn"), shows.samples
-    truths = [shows.truths[i] for i in learn]
-    metric = problem.learning.calibrate(factor, [samples[i] for i in learn], truths).metric(factor)
+    taught = Examples([samples[i] for i in learn], [shows.truths[i] for i in learn])
+    metric = problem.learning.calibrate(factor, taught).metric(factor)
     return lambda which: [problem.partition(samples[i], metric) for i in which]
 
 

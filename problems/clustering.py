@@ -23,9 +23,9 @@ from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import CompressedData, CompressedProjector, SpectralOracle, compress
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 from structsvm.partitions.learning import (
+    Examples,
     LabelledSample,
     Learning,
-    Samples,
     Scoring,
     SearchedSample,
     Traits,
@@ -203,30 +203,28 @@ class TableLearning(Learning):
 
     problem: Clustering
 
-    def unit(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> float | None:
+    def unit(self, data: Examples) -> float | None:
         """With K known, the scatter within the true clusters for each change of cluster."""
         if self.problem.traits.given_k:
-            changes = [(M.n_clusters - 1) / M.n_samples for M in truths]
-            found = of_each("measuring the tables", _scatter, [x.data for x in samples], truths)
-            scatter = np.average(found, axis=0, weights=weights)
-            total, within = scatter / np.average(changes, weights=weights)
+            changes = [(M.n_clusters - 1) / M.n_samples for M in data.truths]
+            found = of_each("measuring the tables", _scatter, data.arrays, data.truths)
+            scatter = np.average(found, axis=0, weights=data.weights)
+            total, within = scatter / np.average(changes, weights=data.weights)
             return float(max(within, 1e-6 * total))
         return None
 
-    def calibrate(
-        self, factor: Floats, samples: Samples, truths: Truths, weights: Floats | None = None
-    ) -> Calibration:
+    def calibrate(self, factor: Floats, data: Examples) -> Calibration:
         """One Ward tree for each table, cut at every price; the best by adjusted Rand index.
 
         Not by the loss: one single cluster pays K - 1, often less than any other partition.
         """
-        Zs = in_metric(samples, factor)
-        penalties = penalties_for(Zs, truths, weights)
+        Zs = in_metric(data.samples, factor)
+        penalties = penalties_for(Zs, data.truths, data.weights)
         if penalties is None:
-            return super().calibrate(factor, samples, truths, weights)
+            return super().calibrate(factor, data)
         task = partial(_tree_curves, penalties=penalties, seed=self.problem.random_state)
-        curves = of_each("calibrating the penalty", task, Zs, truths)
-        losses, agreements = np.average(curves, axis=0, weights=weights)
+        curves = of_each("calibrating the penalty", task, Zs, data.truths)
+        losses, agreements = np.average(curves, axis=0, weights=data.weights)
         return Calibration(penalties, losses, criterion=-agreements)
 
     def check(self, truths: Truths) -> None:

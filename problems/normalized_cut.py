@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -44,10 +44,11 @@ from structsvm.oracles.normalized_cut import (
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.learning import (
+    Constraints,
+    Examples,
     Learning,
     LearningUnits,
     Objective,
-    Samples,
     Traits,
     Truths,
     metric_space,
@@ -274,19 +275,11 @@ class CutLearning(Learning):
         if limit := self.problem.comparison.limit(truths):
             warn(limit)
 
-    def untrained_factor(self, samples: Samples, weights: Floats | None = None) -> Floats:
+    def untrained_factor(self, data: Examples) -> Floats:
         """Return the scale of each feature at which learning starts, (P, P)."""
-        weights = np.ones(len(samples)) if weights is None else weights
-        return np.diag(start_scale([_graph(sample) for sample in samples], weights))
+        return np.diag(start_scale([_graph(sample) for sample in data.samples], data.weights))
 
-    def units(
-        self,
-        samples: Samples,
-        truths: Truths,
-        untrained: Metric,
-        shrinkage: float | None,
-        weights: Floats | None = None,
-    ) -> LearningUnits:
+    def units(self, data: Examples, untrained: Metric, shrinkage: float | None) -> LearningUnits:
         """The features in the untrained metric, which is the identity then."""
         return LearningUnits(untrained.factor)
 
@@ -294,16 +287,14 @@ class CutLearning(Learning):
         return CutObjective(self.problem, metric, n_features)
 
     @single_threaded()
-    def calibrate(
-        self, factor: Floats, samples: Samples, truths: Sequence[Any], weights: Floats | None = None
-    ) -> Calibration:
+    def calibrate(self, factor: Floats, data: Examples) -> Calibration:
         """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand.
 
         Not by the loss, for which one single cluster, at K - 1, often is the best. Between two
         eigenvalues of the training graphs nothing changes, so their midpoints are all there is to
         try, up to those that count more than twice as many clusters as any of them has, and two.
         """
-        truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
+        truths = _labels_of_nodes(data)
         if self.problem.traits.given_k:
             return Calibration.of_counts(truth.n_clusters for truth in truths)
         if not truths:
@@ -312,7 +303,7 @@ class CutLearning(Learning):
                 "give n_clusters with the partial labels and let the problem say that it is known"
             )
         most = 2 * max(truth.n_clusters for truth in truths) + 2
-        embeddings = [Embedding.of(Similarity.of(_graph(x))(factor), most) for x in samples]
+        embeddings = [Embedding.of(Similarity.of(_graph(x))(factor), most) for x in data.samples]
         values = np.unique(np.concatenate([e.values for e in embeddings]))
         cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
         curves = []
@@ -322,7 +313,7 @@ class CutLearning(Learning):
                 M = embedding.partition(K, self.problem.random_state)
                 known[K] = partition_loss(truth, M), region_rand(truth, M)
             curves.append(np.array([known[K] for K in counts_at]).T)
-        losses, agreement = np.average(curves, axis=0, weights=weights)
+        losses, agreement = np.average(curves, axis=0, weights=data.weights)
         return Calibration(cuts, losses, criterion=-agreement, smoothing=0)
 
 
@@ -337,14 +328,12 @@ class CutComparison(Comparison):
 
     problem: NormalizedCut
 
-    def baseline(
-        self, name: str, samples: Samples, truths: Sequence[Any], weights: Floats | None = None
-    ) -> Metric | None:
+    def baseline(self, name: str, data: Examples) -> Metric | None:
         """The paper's baseline "grid": one scale of appearance and one of position."""
         if name != "grid":
             return None
-        factor = self._best_scales(samples, truths, weights)
-        return self.problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
+        factor = self._best_scales(data)
+        return self.problem.learning.calibrate(factor, data).metric(factor)
 
     def baselines(self, data: Labelled) -> list[Baseline]:
         """Classifiers of nodes and pixels, if labels are names of regions that graphs share."""
@@ -398,12 +387,10 @@ class CutComparison(Comparison):
         }
 
     @single_threaded()
-    def _best_scales(
-        self, samples: Samples, truths: Sequence[Any], weights: Floats | None
-    ) -> Floats:
+    def _best_scales(self, data: Examples) -> Floats:
         """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
-        pairs = [(x, _node_labels(y, x)) for x, y in zip(samples, truths, strict=True)]
-        spatial = samples[0].side.spatial
+        pairs = list(zip(data.samples, _labels_of_nodes(data), strict=True))
+        spatial = data.samples[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
         best, least = np.eye(spatial.size), np.inf
         for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
@@ -412,7 +399,7 @@ class CutComparison(Comparison):
                 factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
                 metric, cut = Metric(factor, None), self.problem.partition
                 losses = [partition_loss(M, cut(x, metric, M.n_clusters)) for x, M in pairs]
-                if (mean := float(np.average(losses, weights=weights))) < least:
+                if (mean := float(np.average(losses, weights=data.weights))) < least:
                     best, least = factor, mean
         return best
 
@@ -436,19 +423,13 @@ class CutObjective(Objective):
         return regularizer.scaled(lam)
 
     def risk(
-        self,
-        samples: Samples,
-        truths: Sequence[Any],
-        regularizer: Regularizer,
-        constraints: Callable[[Any], list[Any]] | None = None,
-        weights: Floats | None = None,
+        self, data: Examples, regularizer: Regularizer, constraints: Constraints = None
     ) -> CutRisk:
         """The mean hinge loss of the graphs with more than one label, and Omega."""
         if constraints is not None:
             raise SettingsError("constraints are for convex objectives: normalized cuts take none")
-        weights = np.ones(len(samples)) if weights is None else weights
-        truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
-        graphs = [_graph(sample) for sample in samples]
+        truths, weights = _labels_of_nodes(data), data.weights
+        graphs = [_graph(sample) for sample in data.samples]
         kept = teaching(truths)
         kappa, normalized = self.problem.loss_weight, self.problem.objective_kind == "normalized"
         kind = NormalizedHinge if normalized else PlainHinge
@@ -462,11 +443,12 @@ class CutObjective(Objective):
         )
 
 
-def _node_labels(truth: Any, sample: Sample) -> NodeLabels:
-    """The true partition of a graph; one of the nodes alone where pixels are not labelled."""
-    if isinstance(truth, NodeLabels):
-        return truth
-    return NodeLabels.of_nodes(truth, sample.side.sizes)
+def _labels_of_nodes(data: Examples) -> list[NodeLabels]:
+    """The true partition of each graph; one of the nodes alone where pixels are not labelled."""
+    pairs: Any = zip(data.samples, data.truths, strict=True)
+    return [
+        y if isinstance(y, NodeLabels) else NodeLabels.of_nodes(y, x.side.sizes) for x, y in pairs
+    ]
 
 
 def _graph(sample: Sample) -> FeatureGraph:

@@ -21,6 +21,7 @@ from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import PluginError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
+from structsvm.partitions import Examples
 from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -192,8 +193,10 @@ def test_what_travels_in_a_round_does_not_depend_on_the_length(client, monkeypat
         recordings = relevant_changes(8, n_samples=T, n_features=40, random_state=0)
         problem = MetricObjective(partition, "diagonal", 40)
         risk = problem.risk(
-            [Sample(r.X / np.sqrt(40)) for r in recordings],
-            [partition.encode(r.y, Sample(r.X)) for r in recordings],
+            Examples(
+                [Sample(r.X / np.sqrt(40)) for r in recordings],
+                [partition.encode(r.y, Sample(r.X)) for r in recordings],
+            ),
             problem.regularizer(SquaredNorm(), 0.1),
         )
         traffic, seen = Traffic(monkeypatch), []

@@ -15,7 +15,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
 from structsvm.oracles.sequential import SHORT
-from structsvm.partitions import TraceObjective
+from structsvm.partitions import Examples, TraceObjective
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate, penalty_grid
 
@@ -209,12 +209,13 @@ def test_pca_is_not_fooled_by_few_clusters():
     X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
     truths, sample = [EquivalenceMatrix.from_labels(y)], Sample(X)
     problem = Clustering()
-    calibration = problem.learning.calibrate(np.eye(4), [sample], truths)
+    data = Examples([sample], truths)
+    calibration = problem.learning.calibrate(np.eye(4), data)
     assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
     metric = tuned_metrics.fit("pca", problem, [sample], truths)
-    one = problem.learning.calibrate(metric.factor[:, :1], [sample], truths)
+    one = problem.learning.calibrate(metric.factor[:, :1], data)
     assert metric.factor.shape[1] == 2
-    assert one.loss < problem.learning.calibrate(metric.factor, [sample], truths).loss
+    assert one.loss < problem.learning.calibrate(metric.factor, data).loss
 
 
 def test_lda_finds_the_directions_that_tell_clusters_apart():

@@ -11,6 +11,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import MasterError, SettingsError
 from structsvm.graphs.graph import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.partitions import Examples
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.regularizers import Custom, Separable, SquaredNorm
 from structsvm.solvers.base import Stopping
@@ -27,7 +28,7 @@ def random_risk(seed, objective="normalized", metric="full", oracle="relaxed", l
     samples = [Sample(0.4 * graph.X, graph) for graph in graphs]
     truths = [node_labels(y, graph) for y, graph in zip(labels, graphs, strict=True)]
     omega = SquaredNorm(lam, center=1.0)
-    return problem.learning.objective(metric, 3).risk(samples, truths, omega)
+    return problem.learning.objective(metric, 3).risk(Examples(samples, truths), omega)
 
 
 def objective(risk, w):

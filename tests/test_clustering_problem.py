@@ -10,6 +10,7 @@ from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
+from structsvm.partitions import Examples
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Stopping
@@ -28,7 +29,7 @@ class TestCertificates:
         X = rng.standard_normal((T, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[truth.labels]
         objective = problem.learning.objective("full", 2)
         omega = objective.regularizer(SquaredNorm(), 0.05)
-        return objective.risk([Sample(X)], [truth], omega), X, truth
+        return objective.risk(Examples([Sample(X)], [truth]), omega), X, truth
 
     def true_objective(self, risk, X, truth, w):
         """Omega plus the hinge, all partitions into as many clusters tried."""
@@ -63,7 +64,8 @@ class TestCertificates:
         bound = solution.certified_upper
         assert self.true_objective(risk, X, truth, solution.w) <= bound + 1e-9
         relaxed = Clustering(oracle="relaxed").learning.objective("full", 2)
-        relaxed_risk = relaxed.risk([Sample(X)], [truth], relaxed.regularizer(SquaredNorm(), 0.05))
+        data = Examples([Sample(X)], [truth])
+        relaxed_risk = relaxed.risk(data, relaxed.regularizer(SquaredNorm(), 0.05))
         (x,), (y,) = relaxed_risk.xs, relaxed_risk.ys
         answer = relaxed.separate(solution.w, x, y)
         gain = relaxed.joint_feature(x, answer.y) - relaxed.joint_feature(x, y)

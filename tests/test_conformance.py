@@ -232,11 +232,11 @@ OF_SEGMENTS = {
         "larger must be better",
     ),
     "has no unit": (
-        learning(unit=lambda self, samples, truths, weights=None: 0.0),
+        learning(unit=lambda self, data: 0.0),
         r"unit returned 0\.0.*: return None or a number > 0",
     ),
     "ignores weights": (
-        learning(unit=lambda self, xs, truths, w=None: float(sum(x.X.var() for x in xs))),
+        learning(unit=lambda self, data: float(sum(x.X.var() for x in data.samples))),
         "with that sample twice",
     ),
     "has another gram": (

@@ -17,6 +17,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import region_rand
+from structsvm.partitions import Examples
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
@@ -83,7 +84,8 @@ def test_the_threshold_is_the_best_there_is(graphs):
         cuts = [problem.partition(x, Metric(factor, threshold)) for x in samples]
         return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
 
-    found = problem.learning.calibrate(factor, samples, truths).metric(factor).price
+    calibration = problem.learning.calibrate(factor, Examples(samples, truths))
+    found = calibration.metric(factor).price
     assert agreement(found) >= max(agreement(t) for t in np.linspace(0.3, 1.0, 60)) - 1e-9
 
 

@@ -19,6 +19,7 @@ from structsvm.io import arrays_and_labels
 from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster, solved
 from structsvm.masters.newton import NewtonMaster
+from structsvm.partitions import Examples
 from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -443,8 +444,10 @@ def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():
     recordings = relevant_changes(20, n_samples=220, n_features=6, n_relevant=2, random_state=2)
     problem = MetricObjective(ChangePoint(), "full", 6)
     risk = problem.risk(
-        [Sample(r.X / np.sqrt(6)) for r in recordings],
-        [ChangePoint().encode(r.y, Sample(r.X)) for r in recordings],
+        Examples(
+            [Sample(r.X / np.sqrt(6)) for r in recordings],
+            [ChangePoint().encode(r.y, Sample(r.X)) for r in recordings],
+        ),
         problem.regularizer(SquaredNorm(), lam=1e-3),
     )
     for tol in (2e-2, 5e-3):

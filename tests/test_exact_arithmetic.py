@@ -17,6 +17,7 @@ from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet, chec
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.newton import master_from
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions import Examples
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
@@ -121,7 +122,7 @@ def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
         scale**4 if isinstance(regularizer, SquaredNorm) else scale**2
     )
     weighted = problem.regularizer(regularizer, lam)
-    risk = problem.risk([Sample(X) for X in Xs], truths, weighted)
+    risk = problem.risk(Examples([Sample(X) for X in Xs], truths), weighted)
     return risk, Exact(Xs, truths, weighted, risk.sample_weight)
 
 

@@ -30,7 +30,7 @@ from structsvm.cli import main
 from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions import EquivalenceMatrix, Metric, PartitionProblem
+from structsvm.partitions import EquivalenceMatrix, Examples, Metric, PartitionProblem
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
@@ -154,7 +154,7 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
     problem = Asymmetric()
     samples, _ = problem.read(Xs)
     truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
-    found = problem.learning.calibrate(np.eye(2), samples, truths)
+    found = problem.learning.calibrate(np.eye(2), Examples(samples, truths))
     for price, loss in zip(found.penalties, found.losses, strict=True):
         guesses = [problem.partition(x, Metric(np.eye(2), price)) for x in samples]
         losses = list(map(missed_changes_cost_most, truths, guesses))

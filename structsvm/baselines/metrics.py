@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Data, Sample, sum_of_each
+from structsvm.data.sample import sum_of_each
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import within_whitening
+from structsvm.partitions.learning import Examples, Samples, Truths, within_whitening
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
 from structsvm.support.progress import stage
 
 __all__ = ["NAMES", "fit"]
-
-Samples = Sequence[Sample]
-Arrays = Sequence[Data]
-Truths = Sequence[EquivalenceMatrix]
 
 
 def fit(
@@ -46,27 +42,21 @@ def fit(
     **settings
         Of the metric of that name: ``shrinkage`` of those in closed form.
     """
+    data = Examples(samples, truths, np.empty(0) if weights is None else weights)
     if name == "untrained":
-        return problem.learning.untrained(samples, truths, weights, **settings)
+        return problem.learning.untrained(data, **settings)
     if name == "pca":
-        return _pca(problem, samples, truths, weights)
+        return _pca(problem, data)
     if name in OWN:
-        factor = closed_form(name, problem, samples, truths, weights, **settings)
-        return problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
-    found = problem.comparison.baseline(name, samples, truths, weights)
+        factor = closed_form(name, problem, data, **settings)
+        return problem.learning.calibrate(factor, data).metric(factor)
+    found = problem.comparison.baseline(name, data)
     if found is None:
         raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
     return found
 
 
-def closed_form(
-    name: str,
-    problem: PartitionProblem,
-    samples: Samples,
-    truths: Truths,
-    weights: Floats | None = None,
-    **settings: Any,
-) -> Floats:
+def closed_form(name: str, problem: PartitionProblem, data: Examples, **settings: Any) -> Floats:
     """The factor of one of :data:`OWN`, (P, r), whose price is calibrated then."""
     traits = problem.traits
     if name == "olda" and not traits.contiguous:
@@ -74,50 +64,46 @@ def closed_form(
             f"olda compares neighbouring segments, and {traits.words.part}s of a "
             f"{traits.words.whole} have no neighbours: use lda"
         )
-    return OWN[name]([x.data for x in samples], truths, weights, **settings)
+    return OWN[name](data, **settings)
 
 
-def _pca(
-    problem: PartitionProblem, samples: Samples, truths: Truths, weights: Floats | None
-) -> Metric:
+def _pca(problem: PartitionProblem, data: Examples) -> Metric:
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best."""
-    arrays = [x.data for x in samples]
-    scatter = sum_of_each("measuring the samples", _scatter, arrays, weights=weights)
+    scatter = sum_of_each("measuring the samples", _scatter, data.arrays, data.weights)
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
     P = vectors.shape[0]
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
     found = [
-        (problem.learning.calibrate(vectors[:, :rank], samples, truths, weights), rank)
+        (problem.learning.calibrate(vectors[:, :rank], data), rank)
         for rank in stage("ranks of PCA", ranks)
     ]
     calibration, rank = min(found, key=lambda pair: pair[0].merit)
     return calibration.metric(vectors[:, :rank])
 
 
-def _rca(arrays: Arrays, truths: Truths, weights: Floats | None, shrinkage: float = 0.5) -> Floats:
+def _rca(data: Examples, shrinkage: float = 0.5) -> Floats:
     """Relevant component analysis: the inverse of the covariance within the true clusters."""
-    return within_whitening(arrays, truths, shrinkage, weights)
+    return within_whitening(data, shrinkage)
 
 
-def _lda(arrays: Arrays, truths: Truths, weights: Floats | None, shrinkage: float = 1e-3) -> Floats:
+def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
-    whitening = _rca(arrays, truths, weights, shrinkage)
-    between = sum_of_each("measuring the samples", _between, arrays, truths, weights=weights)
+    whitening, given = _rca(data, shrinkage), (data.arrays, data.weights, data.truths)
+    between = sum_of_each("measuring the samples", _between, *given)
     between = whitening @ between @ whitening
-    rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
+    rank = min(sum(M.n_clusters - 1 for M in data.truths), whitening.shape[0])
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
 
 
-def _olda(arrays: Arrays, truths: Truths, weights: Floats | None, shrinkage: float = 0.5) -> Floats:
+def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     """Ordinal linear discriminant analysis (McFee and Ellis, ICASSP 2014): ``B = C^-1 S C^-1``.
 
     S is the scatter between neighbouring segments, and C the covariance of RCA: less shrunk, B
     depends on directions in which few labels happen to vary little.
     """
-    whitening = _rca(arrays, truths, weights, shrinkage)
-    between = sum_of_each("measuring the samples", _of_changes, arrays, truths, weights=weights)
-    lengths = [X.shape[0] for X in arrays]
-    between /= sum(lengths) if weights is None else weights @ lengths
+    whitening, given = _rca(data, shrinkage), (data.arrays, data.weights, data.truths)
+    between = sum_of_each("measuring the samples", _of_changes, *given)
+    between /= data.weights @ [sample.n_samples for sample in data.samples]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
 
 

@@ -289,11 +289,10 @@ def sum_of_each(
     words: str,
     function: Callable[..., Any],
     Xs: Sequence[Data],
+    weights: Floats,
     *others: Sequence[Any],
-    weights: Floats | None = None,
 ) -> Floats:
     """The sum of ``function(X, ...)`` over arrays, weighted (N,); parameters of :func:`of_each`."""
-    weights = np.ones(len(Xs)) if weights is None else weights
     tasks = list(zip(Xs, weights.tolist(), *others, strict=True))
     return np.asarray(np.add.reduce(_in_batches(words, _sum_of_part, function, tasks)))
 

@@ -34,7 +34,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import spread
 from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
+from structsvm.partitions.learning import Examples, LearningUnits, Objective, within_whitening
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
@@ -113,7 +113,8 @@ class PartialRisk:
         changes = float(weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in first])
 
         def risk(labels: Sequence[Any]) -> Risk:
-            found = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
+            data = Examples(samples, labels, weights)
+            found = self.objective.risk(data, omega, self.settings.constraints)
             if isinstance(found, RegularizedRisk):
                 return replace(found, sample_weight=weights / changes)
             return found
@@ -182,7 +183,7 @@ def _learn_completing(
     if safeguarded is not None and not _beats_no_change(settings, data):
         why = "on held-out stretches, the metric of the others is worse than predicting no change"
         return _without_completing(safeguarded, data, why)
-    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
+    plain = data.problem.learning.untrained_factor(Examples(data.samples, (), data.weights))
     untrained = calibrate_known(plain, data).metric(plain)
     units = _units(settings, data, untrained) if alone is None else alone.units
     objective = data.problem.learning.objective(settings.metric, data.n_features)
@@ -277,14 +278,13 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
     """The units of learning where no stretch teaches anything by itself."""
     problem, parts = data.problem, data.parts
     if not problem.traits.convex:
-        return problem.learning.units(data.samples, [], untrained, None, data.weights)
+        return problem.learning.units(Examples(data.samples, (), data.weights), untrained, None)
     whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
-        stretches = [sample.data for sample in parts.samples]
-        whitening = within_whitening(stretches, parts.truths, settings.shrinkage, parts.weights)
+        whitening = within_whitening(parts.examples, settings.shrinkage)
         seen = data.made_by(LearningUnits(whitening))
     if len(parts) and not problem.traits.contiguous:
-        unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
+        unit = problem.learning.unit(seen.parts.examples)
     if unit is None:
         unit = calibrate_known(untrained.factor, seen).penalty
     return LearningUnits(whitening, unit)
@@ -390,7 +390,7 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     if not traits.convex and traits.given_k:
         return Calibration.of_counts(_count(problem, known) for known in labels)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
-        return problem.learning.calibrate(factor, *data.known_parts(problem.learning.part))
+        return problem.learning.calibrate(factor, data.known_parts(problem.learning.part))
     Zs = in_metric(samples, factor)
     scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)

@@ -306,10 +306,10 @@ class FitState:
     @classmethod
     def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
         """The objective, in the units in which the untrained metric is the identity."""
-        problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
+        problem, given = data.problem, data.examples
         if settings.closed_form is not None:
             raise SettingsError("a metric in closed form minimises no objective: learn another one")
-        gaps = [i for i, sample in enumerate(samples) if sample.has_gaps]
+        gaps = [i for i, sample in enumerate(data.samples) if sample.has_gaps]
         if settings.metric == "full" and gaps:
             raise DataError(
                 f"{problem.traits.words.whole} {gaps[0]} has missing values, and a full metric "
@@ -317,12 +317,12 @@ class FitState:
                 "ones"
             )
         if untrained is None:
-            untrained = problem.learning.untrained(samples, truths, weights)
-        units = problem.learning.units(samples, truths, untrained, settings.shrinkage, weights)
+            untrained = problem.learning.untrained(given)
+        units = problem.learning.units(given, untrained, settings.shrinkage)
         objective = problem.learning.objective(settings.metric, data.n_features)
         omega = objective.regularizer(settings.regularizer, settings.lam)
-        scaled = all_made_by(samples, units)
-        risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
+        scaled = replace(given, samples=all_made_by(data.samples, units))
+        risk = objective.risk(scaled, omega, settings.constraints)
         return cls(data, objective, untrained, units, risk)
 
     def result(
@@ -330,8 +330,7 @@ class FitState:
     ) -> FitResult:
         data, units = self.data, self.units
         factor = units.restore(usable_factor(self.objective, solution, settings))
-        given = factor, data.samples, data.truths, data.weights
-        task = partial(data.problem.learning.calibrate, *given)
+        task = partial(data.problem.learning.calibrate, factor, data.examples)
         price = self.objective.split(solution.w)[1]
         found = calibrated(task, price, units.unit, interrupts)
         return FitResult(found.metric(factor), found, solution, units, self.untrained, data.truths)
@@ -361,8 +360,7 @@ def learn(
 
 def in_closed_form(name: str, data: TrainingSet) -> FitResult:
     begun, problem = time.perf_counter(), data.problem
-    given = (data.samples, data.truths, data.weights)
-    factor = tuned_metrics.closed_form(name, problem, *given)
+    factor = tuned_metrics.closed_form(name, problem, data.examples)
     if not factor.any():
         words = problem.traits.words
         raise LearningError(
@@ -370,7 +368,7 @@ def in_closed_form(name: str, data: TrainingSet) -> FitResult:
             f"the labels, or use features in which the {words.part}s differ",
             Status.CLOSED_FORM,
         )
-    calibration = problem.learning.calibrate(factor, *given)
+    calibration = problem.learning.calibrate(factor, data.examples)
     solution = Solution(
         w=PSD(factor.shape[0]).from_metric(factor @ factor.T),
         lower=-math.inf,
@@ -383,7 +381,7 @@ def in_closed_form(name: str, data: TrainingSet) -> FitResult:
         seconds=time.perf_counter() - begun,
         bound="nothing",
     )
-    untrained = problem.learning.untrained(*given)
+    untrained = problem.learning.untrained(data.examples)
     metric, units = calibration.metric(factor), LearningUnits(None)
     return FitResult(metric, calibration, solution, units, untrained, data.truths)
 

@@ -53,6 +53,7 @@ from structsvm.learner.form import Form
 from structsvm.parallel import spread
 from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import Examples
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints
@@ -232,6 +233,11 @@ class TrainingSet:
         return truths
 
     @property
+    def examples(self) -> Examples:
+        """The samples, their partitions, which are all known, and their weights."""
+        return Examples(self.samples, self.truths, self.weights)
+
+    @property
     def asks(self) -> str | None:
         return (self.question or ROWS) if has_rows(self.problem, self.samples) else None
 
@@ -245,15 +251,15 @@ class TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.complete.all():
             return self
-        samples, truths, weights = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
-        labels = [Known.of(truth, self.problem.traits.contiguous) for truth in truths]
-        given = [truth.labels for truth in truths]
-        parts = replace(self, samples=samples, labels=labels, weights=weights, given=given)
-        return replace(parts, groups=None, called=None)
+        found = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
+        labels = [Known.of(truth, self.problem.traits.contiguous) for truth in found.truths]
+        given = [truth.labels for truth in found.truths]
+        parts = replace(self, samples=[*found.samples], labels=labels, given=given)
+        return replace(parts, weights=found.weights, groups=None, called=None)
 
     def known_parts(
         self, part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]]
-    ) -> tuple[list[Sample], list[EquivalenceMatrix], Floats]:
+    ) -> Examples:
         """These samples, made by ``part``, their partitions, and the weights of whom they are."""
         parts, owners = [], []
         for i, (sample, known) in enumerate(zip(self.samples, self.labels, strict=True)):
@@ -261,7 +267,8 @@ class TrainingSet:
                 whole = known.truth is not None
                 parts.append((sample, truth) if whole else part(sample, rows, truth))
                 owners.append(i)
-        return [x for x, _ in parts], [truth for _, truth in parts], self.weights[owners]
+        samples, truths = [x for x, _ in parts], [truth for _, truth in parts]
+        return Examples(samples, truths, self.weights[owners])
 
 
 def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:

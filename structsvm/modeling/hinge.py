@@ -142,7 +142,7 @@ def risk_and_weights(
         data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
         kind = "full" if weights[0].ndim == 2 else "diagonal"
         objective = problem.learning.objective(kind, data.n_features)
-        risk = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
+        risk = objective.risk(data.examples, SquaredNorm())
     else:
         risk = risk_of(StructuredSVM(problem), Xs, ys, sample_weight=sample_weight)
     if not isinstance(risk, RegularizedRisk):

@@ -8,6 +8,7 @@ from structsvm.partitions.equivalence import hausdorff as hausdorff
 from structsvm.partitions.equivalence import margin_f1 as margin_f1
 from structsvm.partitions.equivalence import partition_loss as partition_loss
 from structsvm.partitions.equivalence import rand_index as rand_index
+from structsvm.partitions.learning import Examples as Examples
 from structsvm.partitions.learning import LabelledSample as LabelledSample
 from structsvm.partitions.learning import Learning as Learning
 from structsvm.partitions.learning import MetricObjective as MetricObjective

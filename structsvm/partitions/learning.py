@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol
 
@@ -39,6 +39,34 @@ from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 Samples = Sequence[Sample]
 Truths = Sequence[EquivalenceMatrix]
 """The true partitions of as many samples."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Samples with their true partitions, and how much each counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import EquivalenceMatrix, Examples, Sample
+    >>> Examples([Sample(np.zeros((4, 2)))], [EquivalenceMatrix.from_breakpoints([2, 4])]).weights
+    array([1.])
+    """
+
+    samples: Samples
+    truths: Truths
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    """(N,): a weight of 2 counts as if the sample were there twice; 1 each if none are given."""
+
+    def __post_init__(self) -> None:
+        if not self.weights.size:
+            object.__setattr__(self, "weights", np.ones(len(self.samples)))
+
+    @property
+    def arrays(self) -> list[Data]:
+        """The features of each, (T, P), in memory or not."""
+        return [sample.data for sample in self.samples]
+
 
 Loss = Callable[[Projector, Projector], float]
 """Cost of predicting the second partition when the first is true: 0 if they are equal, and never
@@ -250,6 +278,9 @@ def loss_of(problem: Family, truth: Projector, guess: Projector) -> float:
 # ---- what is minimised over a metric: the structured SVM of a partition problem
 
 
+Constraints = Callable[[Any], list[Any]] | None
+"""What a user asks of the weight: constraints of cvxpy, given an expression of it."""
+
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
 
@@ -272,14 +303,9 @@ class Objective(Contract):
 
     @abstractmethod
     def risk(
-        self,
-        samples: Samples,
-        truths: Truths,
-        regularizer: Regularizer,
-        constraints: Callable[[Any], list[Any]] | None = None,
-        weights: Floats | None = None,
+        self, data: Examples, regularizer: Regularizer, constraints: Constraints = None
     ) -> Risk:
-        """The objective of labelled samples; ``weights`` (N,), None for all alike."""
+        """The objective of labelled samples."""
 
 
 @dataclass(frozen=True)
@@ -406,30 +432,25 @@ class MetricObjective(Objective, Problem):
         return weighted
 
     def risk(
-        self,
-        samples: Samples,
-        truths: Truths,
-        regularizer: Regularizer,
-        constraints: Callable[[Any], list[Any]] | None = None,
-        weights: Floats | None = None,
+        self, data: Examples, regularizer: Regularizer, constraints: Constraints = None
     ) -> RegularizedRisk:
         """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
 
         Where labels are completed to nothing but single clusters, that loss is 0 and the unit 1.
         """
-        weights, space = np.ones(len(truths)) if weights is None else weights, self.weight_space()
+        space = self.weight_space()
         null = np.zeros(space.dim)  # with a cluster priced as much as the loss rewards it
         if self.prices_clusters:
             null[-1] = self.partition.traits.kappa
-        changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths]) or 1.0
-        ready = zip(all_made_by(samples, _ready), truths, strict=True)
+        missed = [(y.n_clusters - 1) / y.n_samples for y in data.truths]
+        ready = zip(all_made_by(data.samples, _ready), data.truths, strict=True)
         labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
         return RegularizedRisk(
             problem=self,
             xs=labelled,
             ys=[x.truth for x in labelled],
             regularizer=regularizer,
-            sample_weight=weights / changes,
+            sample_weight=data.weights / (float(data.weights @ missed) or 1.0),
             null=null,
             constraints=constraints,
             start=space.identity(),
@@ -535,47 +556,37 @@ class Learning(Contract):
             )
 
     @promises(np.ndarray)
-    def untrained_factor(self, samples: Samples, weights: Floats | None = None) -> Floats:
-        """The metric without learning, ``L`` (P, r); the identity by default."""
-        return np.eye(samples[0].n_features)
+    def untrained_factor(self, data: Examples) -> Floats:
+        """The metric without learning, ``L`` (P, r), of samples alone; by default the identity."""
+        return np.eye(data.samples[0].n_features)
 
-    def untrained(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> Metric:
+    def untrained(self, data: Examples) -> Metric:
         """The metric without learning, with the price that suits the labels."""
-        factor = self.untrained_factor(samples, weights)
-        return self.calibrate(factor, samples, truths, weights).metric(factor)
+        factor = self.untrained_factor(data)
+        return self.calibrate(factor, data).metric(factor)
 
     @promises(
         lambda found: found is None or (is_number(found) and 0.0 < found < np.inf),
         "None or a number > 0",
     )
-    def unit(self, samples: Samples, truths: Truths, weights: Floats | None = None) -> float | None:
-        """The price in whose units learning sees the metric; None for the calibrated one.
-
-        A sample of weight 2 counts as if it were there twice; ``weights`` (N,), None for all alike.
-        """
+    def unit(self, data: Examples) -> float | None:
+        """The price in whose units learning sees the metric; None for the calibrated one."""
         return None
 
     @promises(LearningUnits)
-    def units(
-        self,
-        samples: Samples,
-        truths: Truths,
-        untrained: Metric,
-        shrinkage: float | None,
-        weights: Floats | None = None,
-    ) -> LearningUnits:
+    def units(self, data: Examples, untrained: Metric, shrinkage: float | None) -> LearningUnits:
         """The features that learning sees: whitened with a ``shrinkage`` perhaps, and scaled.
 
         ``untrained`` is the identity with its calibrated price.
         """
         whitening = None
         if shrinkage is not None:
-            whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = all_made_by(samples, LearningUnits(whitening))
-        unit = self.unit(samples, truths, weights)
+            whitening = within_whitening(data, shrinkage)
+            data = replace(data, samples=all_made_by(data.samples, LearningUnits(whitening)))
+        unit = self.unit(data)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
-            unit = self.calibrate(identity, samples, truths, weights).penalty
+            unit = self.calibrate(identity, data).penalty
         if unit is None:
             assert untrained.price is not None
             unit = untrained.price
@@ -587,29 +598,22 @@ class Learning(Contract):
         return MetricObjective(self.problem, metric, n_features)
 
     @promises(Calibration)
-    def calibrate(
-        self, factor: Floats, samples: Samples, truths: Truths, weights: Floats | None = None
-    ) -> Calibration:
+    def calibrate(self, factor: Floats, data: Examples) -> Calibration:
         """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
         problem, oracles = self.problem, []
-        for i, sample in enumerate(samples):
+        for i, sample in enumerate(data.samples):
             with asked(problem, "decoder", f"{problem.traits.words.whole} {i}"):
                 oracles.append(problem.decoder(sample))
         is_usual = problem.loss is partition_loss
         loss = partition_loss if is_usual else partial(loss_of, problem)
-        return calibrate(oracles, in_metric(samples, factor), truths, weights, loss)
+        return calibrate(oracles, in_metric(data.samples, factor), data.truths, data.weights, loss)
 
 
-def within_whitening(
-    Xs: Sequence[Data],
-    truths: Sequence[EquivalenceMatrix],
-    shrinkage: float,
-    weights: Floats | None = None,
-) -> Floats:
+def within_whitening(data: Examples, shrinkage: float) -> Floats:
     """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I."""
-    weights = np.ones(len(Xs)) if weights is None else weights
-    scatter = sum_of_each("measuring the clusters", _scatter_within, Xs, truths, weights=weights)
-    covariance = scatter / (weights @ [X.shape[0] for X in Xs])
+    given = data.arrays, data.weights, data.truths
+    scatter = sum_of_each("measuring the clusters", _scatter_within, *given)
+    covariance = scatter / (data.weights @ [sample.n_samples for sample in data.samples])
     P = covariance.shape[0]
     target = np.trace(covariance) / P * np.eye(P)
     values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * target)

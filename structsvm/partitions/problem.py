@@ -23,6 +23,7 @@ from structsvm.partitions.equivalence import (
 )
 from structsvm.partitions.learning import (
     NUMBERS,
+    Examples,
     Family,
     FeatureMap,
     LabelledSample,
@@ -191,9 +192,7 @@ class Comparison(Contract):
     problem: Family
 
     @hook
-    def baseline(
-        self, name: str, samples: Samples, truths: Truths, weights: Floats | None = None
-    ) -> Metric | None:
+    def baseline(self, name: str, data: Examples) -> Metric | None:
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
 

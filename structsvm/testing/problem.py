@@ -18,7 +18,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import SearchedSample
+from structsvm.partitions.learning import Examples, SearchedSample
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
 from structsvm.partitions.problem import PartitionProblem
@@ -278,9 +278,8 @@ class _Kit(Checked):
             replace(data.at(few), weights=np.array([2.0, 1.0])[: len(few)]),
             data.at([*few, 0]),
         ):
-            given = part.samples, part.truths, part.weights
-            metric = learning.untrained(*given)
-            found.append((metric.price, metric.n_clusters, learning.unit(*given)))
+            metric, unit = learning.untrained(part.examples), learning.unit(part.examples)
+            found.append((metric.price, metric.n_clusters, unit))
         names = ("the price", "the number of clusters", "the unit")
         for what, one, other in zip(names, *found, strict=True):
             self.require(
@@ -412,7 +411,7 @@ class _Kit(Checked):
             truth = family[int(self.rng.integers(len(family)))]
             x = items.with_features(scale * self.rng.standard_normal(items.X.shape))
             objective = self.plugin.learning.objective("diagonal", x.n_features)
-            risk: Any = objective.risk([x], [truth], SquaredNorm())
+            risk: Any = objective.risk(Examples([x], [truth]), SquaredNorm())
             made = "" if x.side is None else ", as at makes them of a sample"
             where = f"{truth.n_samples} items{made}, truth {truth.labels}"
             sample = Asked(risk.problem, self.name, where, x=risk.xs[0], y=risk.ys[0], number=0)
