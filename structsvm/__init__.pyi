@@ -21,4 +21,4 @@ from structsvm.problems.clustering import Clustering as Clustering
 from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut
 from structsvm.status import Solution as Solution
 from structsvm.status import Status as Status
-from structsvm.support.lazy import __version__ as __version__
+from structsvm.support.version import __version__ as __version__

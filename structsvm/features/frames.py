@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import RECORDINGS, Words, contents, joined
@@ -234,7 +233,7 @@ class FrameRecipe:
         code = code[code != UNKNOWN]
         classifier = clone(self.classifier)
         if np.unique(code).size == 1:  # most classifiers refuse a single state
-            classifier = DummyClassifier()
+            classifier = import_module("sklearn.dummy").DummyClassifier()
         try:
             with _threads_for(rows), without_warnings(UserWarning, beginning=FEW_ROWS):
                 classifier.fit(rows, code)

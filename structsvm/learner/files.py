@@ -36,7 +36,6 @@ from structsvm.problems.state_segmenter import StateSegmenter
 from structsvm.status import History, HistoryEntry, Solution, Status, SupportLabelling
 from structsvm.support.archive import Archive
 from structsvm.support.codec import Codec, Unstorable, Unstored
-from structsvm.support.lazy import __version__
 
 MODEL = Archive("model", 5, ModelFileError)
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
@@ -168,6 +167,8 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
         raise ModelFileError(
             f"{error}, which a model file cannot hold: use one of {sorted(ESTIMATORS)}"
         ) from error
+    from structsvm.support.version import __version__
+
     libraries = {"python": python_version(), "structsvm-partitioning": __version__}
     libraries |= {library: version(library) for library in LIBRARIES}
     MODEL.write(path, {"libraries": libraries, "learner": packed}, codec.arrays)

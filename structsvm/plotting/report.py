@@ -36,7 +36,7 @@ from structsvm.plotting.samples import as_file, cluster_names, overlay, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite
-from structsvm.support.lazy import __version__
+from structsvm.support.version import __version__
 
 ASSETS = (
     *("page.html", "page.css"),

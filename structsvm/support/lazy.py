@@ -1,4 +1,4 @@
-"""Names that are loaded on first use (PEP 562, SPEC 1), optional libraries, our own version."""
+"""Names that are loaded on first use (PEP 562, SPEC 1), and optional libraries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +49,3 @@ def require(module: str, extra: str, purpose: str) -> Any:
         raise MissingExtraError(
             f"{purpose} needs {library}: pip install 'structsvm-partitioning[{extra}]'"
         ) from error
-
-
-# ---- the version of the installed package
-
-
-try:
-    __version__ = version("structsvm-partitioning")
-except PackageNotFoundError:  # a bare checkout
-    __version__ = "0+unknown"
