@@ -71,6 +71,7 @@ BLOCKS_OF_A_SEGMENT = 50
 """Into how many blocks a typical segment is divided at most while weights are learned."""
 
 
+@dataclass(eq=False, repr=False)
 class StateSegmenter(NamedSegmenter):
     """Segments recordings and names the segments: classifiers, durations and changes, in one model.
 
@@ -137,29 +138,17 @@ classifiers of scikit-learn, optional
     ['rest', 'walk']
     """
 
-    def __init__(
-        self,
-        estimators: Sequence[Any] | None = None,
-        features: RecordingTransformer | None = None,
-        n_folds: int | None = None,
-        smoothing: float = 0.02,
-        standardize: str | None = "both",
-        changes: Mapping[Any, Sequence[Any]] | None = None,
-        order: Sequence[Any] | None = None,
-        min_length: int | Mapping[Any, int] | None = None,
-        max_length: int | Mapping[Any, int] | None = None,
-        lam: float = 30.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimators = estimators
-        self.features = features
-        self.n_folds = n_folds
-        self.smoothing = smoothing
-        self.standardize = standardize
-        self.changes, self.order = changes, order
-        self.min_length, self.max_length = min_length, max_length
-        self.lam = lam
-        self.random_state = random_state
+    estimators: Sequence[Any] | None = None
+    features: RecordingTransformer | None = None
+    n_folds: int | None = None
+    smoothing: float = 0.02
+    standardize: str | None = "both"
+    changes: Mapping[Any, Sequence[Any]] | None = None
+    order: Sequence[Any] | None = None
+    min_length: int | Mapping[Any, int] | None = None
+    max_length: int | Mapping[Any, int] | None = None
+    lam: float = 30.0
+    random_state: int | None = 0
 
     def _scored(self, Xs: Any, ys: Any, groups: Any) -> Scored:
         check_smoothing(self.smoothing)

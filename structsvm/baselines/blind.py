@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -128,11 +129,11 @@ def _at(shares: Floats, T: int) -> list[int]:
     return [*np.minimum(ends, T - n + order).tolist(), T]
 
 
+@dataclass(eq=False, repr=False)
 class OnePart(BaseEstimator):  # type: ignore[misc]
     """Everything in one part: no object in images, one cluster in tables; it may have a name."""
 
-    def __init__(self, name: Any = None) -> None:
-        self.name = name
+    name: Any = None
 
     def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
         self.classes_ = None if self.name is None else np.array([self.name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +35,7 @@ PIXELS = 4_000
 """Pixels of all images together that are learned from, about."""
 
 
+@dataclass(eq=False, repr=False)
 class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     """A classifier that names every node of graphs or images.
 
@@ -74,17 +76,11 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     takes_graphs = True
     """Rather than the features of their nodes."""
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        relative: bool = True,
-        n_folds: int = 5,
-        random_state: int | None = 0,
-        image: GraphOfImage | None = None,
-    ) -> None:
-        self.estimator, self.relative = estimator, relative
-        self.n_folds, self.random_state = n_folds, random_state
-        self.image = image
+    estimator: Any = None
+    relative: bool = True
+    n_folds: int = 5
+    random_state: int | None = 0
+    image: GraphOfImage | None = None
 
     def fit(self, Xs: Any, ys: Any, groups: Any = None) -> Self:
         """Learn the classifier, and choose the threshold of two regions.
@@ -205,6 +201,7 @@ KINDS = {"forest": "forest-classifier", "lda": "lda-classifier", "centroid": "ne
 """What baselines of each kind are called, in the order of preference."""
 
 
+@dataclass(eq=False, repr=False)
 class RowClassifier(BaseEstimator):  # type: ignore[misc]
     """A classifier that names the class of every row of a table.
 
@@ -232,8 +229,7 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
     ['b', 'a']
     """
 
-    def __init__(self, kind: str = "lda") -> None:
-        self.kind = kind
+    kind: str = "lda"
 
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
         """Learn from the rows of tables.

@@ -318,6 +318,7 @@ USUAL_PRICE = 3.0
 PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
+@dataclass(eq=False, repr=False)
 class FrameClassifier(NamedSegmenter):
     """A classifier that names every sample, with smoothed names.
 
@@ -364,20 +365,13 @@ class FrameClassifier(NamedSegmenter):
     ['rest', 'walk']
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        features: RecordingTransformer | None = None,
-        n_folds: int = 5,
-        prices: Sequence[float] | None = None,
-        smoothing: float = 0.02,
-        standardize: str | None = "both",
-        random_state: int | None = 0,
-    ) -> None:
-        self.estimator, self.features = estimator, features
-        self.n_folds, self.random_state = n_folds, random_state
-        self.prices, self.smoothing = prices, smoothing
-        self.standardize = standardize
+    estimator: Any = None
+    features: RecordingTransformer | None = None
+    n_folds: int = 5
+    prices: Sequence[float] | None = None
+    smoothing: float = 0.02
+    standardize: str | None = "both"
+    random_state: int | None = 0
 
     def _scored(self, Xs: Any, ys: Any, groups: Any) -> Scored:
         prices = np.asarray(PRICES if self.prices is None else self.prices, float)
