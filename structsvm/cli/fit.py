@@ -34,7 +34,7 @@ from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
-from structsvm.learner.fitting import Settings
+from structsvm.learner.fitting import Settings, named_problem
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
 from structsvm.learner.structured import risk_of
@@ -61,7 +61,7 @@ def run_fit(args: Namespace) -> int:
     _check_outputs(args)
     backend = "auto" if args.scheduler is None else "dask"
     learner = learner_of(args, n_jobs=args.jobs, backend=backend)
-    problem: PartitionProblem = learner.problem
+    problem: PartitionProblem = named_problem(learner.problem)
     if learner.metric != "closed-form" or assigned(args, "solver"):
         learner.set_params(solver=solver_of(args, problem))
     no_changes = args.rates and not problem.traits.contiguous
@@ -240,7 +240,7 @@ def run_compare(args: Namespace) -> int:
         check_output(args, args.output, FIGURES)
     learner = learner_of(args)
     stopping = replace(STOPPING, **assigned(args, "solver", vars(STOPPING), "compare"))
-    inputs = read(args, learner.problem)
+    inputs = read(args, named_problem(learner.problem))
     with inputs.named(), args.terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
         found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)

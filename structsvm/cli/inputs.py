@@ -33,6 +33,7 @@ from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.label_files import CHOSEN, read_regions
 from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
 from structsvm.learner.files import save
+from structsvm.learner.fitting import named_problem
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels import PartialLabels
@@ -140,7 +141,7 @@ def typed_problem(args: Namespace) -> PartitionProblem:
         learner = MetricLearner(cls(**own)).set_params(**others)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"problem {name}: {error}") from error
-    problem: PartitionProblem = learner.problem
+    problem: PartitionProblem = named_problem(learner.problem)
     return problem
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
 from typing import Any, Self, Unpack
 
@@ -76,6 +76,7 @@ def recording_tags(tags: Tags) -> Tags:
     return tags
 
 
+@dataclass(eq=False, repr=False)
 class MetricLearner(ProblemParameters):
     r"""Learn a Mahalanobis metric in which a partitioning algorithm finds the labelled partitions.
 
@@ -176,36 +177,24 @@ class MetricLearner(ProblemParameters):
     True
     """
 
-    baselines_: dict[str, Any]
-    classes_: NDArray[Any] | None
-    inputs_: Inputs
-    interrupted_: bool
+    problem: PartitionProblem | str | None = None
+    metric: str = "full"
+    regularizer: str | Regularizer = "squared"
+    lam: float | None = None
+    _: KW_ONLY
+    features: RecordingTransformer | None = None
+    standardize: str | None = "auto"
+    whiten: str | float | None = "auto"
+    solver: str | Solver = "auto"
+    constraints: Callable[[Any], list[Any]] | None = None
+    n_jobs: int | None = None
+    backend: str | Backend = "auto"
+    random_state: int | None = None
 
-    def __init__(
-        self,
-        problem: PartitionProblem | str | None = None,
-        metric: str = "full",
-        regularizer: str | Regularizer = "squared",
-        lam: float | None = None,
-        *,
-        features: RecordingTransformer | None = None,
-        standardize: str | None = "auto",
-        whiten: str | float | None = "auto",
-        solver: str | Solver = "auto",
-        constraints: Callable[[Any], list[Any]] | None = None,
-        n_jobs: int | None = None,
-        backend: str | Backend = "auto",
-        random_state: int | None = None,
-    ) -> None:
-        self.problem = problem
-        self.metric = metric
-        self.regularizer, self.lam = regularizer, lam
-        self.features = features
-        self.standardize, self.whiten = standardize, whiten
-        self.solver = solver
-        self.constraints = constraints
-        self.n_jobs, self.backend = n_jobs, backend
-        self.random_state = random_state
+    baselines_: dict[str, Any] = field(init=False)
+    classes_: NDArray[Any] | None = field(init=False)
+    inputs_: Inputs = field(init=False)
+    interrupted_: bool = field(init=False)
 
     # ---- learning
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import Any, Self
@@ -46,6 +46,7 @@ from structsvm.support.progress import stage
 from structsvm.support.tables import refuse_other_columns
 
 
+@dataclass(eq=False, repr=False)
 class StructuredSVM(ProblemParameters):
     r"""Learn the weights of a structured problem: classes, chains, trees, or anything else.
 
@@ -123,22 +124,14 @@ class StructuredSVM(ProblemParameters):
     'OPTIMAL'
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        lam: float = 0.01,
-        *,
-        regularizer: str | Regularizer = "squared",
-        constraints: Callable[[Any], list[Any]] | None = None,
-        solver: str | Solver = "auto",
-        n_jobs: int | None = None,
-        backend: str | Backend = "auto",
-    ) -> None:
-        self.problem = problem
-        self.lam = lam
-        self.regularizer, self.constraints = regularizer, constraints
-        self.solver = solver
-        self.n_jobs, self.backend = n_jobs, backend
+    problem: Problem
+    lam: float = 0.01
+    _: KW_ONLY
+    regularizer: str | Regularizer = "squared"
+    constraints: Callable[[Any], list[Any]] | None = None
+    solver: str | Solver = "auto"
+    n_jobs: int | None = None
+    backend: str | Backend = "auto"
 
     # ---- learning
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial, wraps
 from os import PathLike
 from typing import Any
@@ -88,6 +88,7 @@ def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
     return answered
 
 
+@dataclass(eq=False, repr=False)
 class MetricLearnerCV(ProblemParameters):
     """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
 
@@ -174,36 +175,22 @@ class MetricLearnerCV(ProblemParameters):
     ('diagonal', 0.1)
     """
 
-    def __init__(
-        self,
-        problem: PartitionProblem | None = None,
-        candidates: Sequence[str | Candidate] | None = None,
-        lams: Sequence[float] | None = None,
-        *,
-        cv: Any = None,
-        split: str | None = None,
-        choose_from: str = "metrics",
-        n_jobs: int | None = None,
-        max_seconds: float | None = None,
-        regularizer: str | Regularizer = "squared",
-        features: RecordingTransformer | None = None,
-        standardize: str | None = "auto",
-        whiten: str | float | None = "auto",
-        solver: str | Solver = "auto",
-        constraints: Callable[[Any], list[Any]] | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.problem = problem
-        self.candidates, self.lams = candidates, lams
-        self.cv, self.split = cv, split
-        self.choose_from = choose_from
-        self.n_jobs, self.max_seconds = n_jobs, max_seconds
-        self.regularizer = regularizer
-        self.features = features
-        self.standardize, self.whiten = standardize, whiten
-        self.solver = solver
-        self.constraints = constraints
-        self.random_state = random_state
+    problem: PartitionProblem | None = None
+    candidates: Sequence[str | Candidate] | None = None
+    lams: Sequence[float] | None = None
+    _: KW_ONLY
+    cv: Any = None
+    split: str | None = None
+    choose_from: str = "metrics"
+    n_jobs: int | None = None
+    max_seconds: float | None = None
+    regularizer: str | Regularizer = "squared"
+    features: RecordingTransformer | None = None
+    standardize: str | None = "auto"
+    whiten: str | float | None = "auto"
+    solver: str | Solver = "auto"
+    constraints: Callable[[Any], list[Any]] | None = None
+    random_state: int | None = None
 
     @learning_once()
     def fit(
