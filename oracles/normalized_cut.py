@@ -93,7 +93,6 @@ def constrained_cut(
     if len(groups) > K:
         raise OracleError(f"{len(groups)} groups of labelled nodes cannot be {K} clusters")
     free = embedding.partition(K, seed).labels
-    assert free is not None
     centres = np.array([coordinates[list(group)].mean(axis=0) for group in groups])
     distances = ((coordinates[:, None, :] - centres[None]) ** 2).sum(axis=2)
     labels = distances.argmin(axis=1)

@@ -383,7 +383,7 @@ class CutComparison(Comparison):
             "loss": partition_loss(truth, guess),
             "jaccard": jaccard_distance(truth, guess),
             "adjusted_rand": region_rand(truth, guess),
-            "disagreement": self.agreement(truth, truth) - self.agreement(truth, guess),
+            "disagreement": self.disagreement(truth, guess),
         }
 
     @single_threaded()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample, Words
-from structsvm.data.samples import asked_counts, label_values, numbered, unknown_labels
+from structsvm.data.samples import asked_counts
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
 from structsvm.errors import DataError, DataWarning, without_warnings
@@ -26,6 +26,7 @@ from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import SCORES, Evaluation, meanings_in_words, score_titles
 from structsvm.evaluation.verdict import MIN_UNITS, Verdict, baseline_in_words, baseline_title
 from structsvm.features.frames import read_names
+from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import as_list, is_picture, pixels_of
 from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form
@@ -477,26 +478,16 @@ def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
     """An image with its true parts and those of each metric."""
     found, sample, pixels = held_out.evaluation, held_out.evaluation.prepared[i], held_out.images[i]
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.images)), *SIDE))
-    decode, shape = held_out.learner.problem_.decode, list(pixels.shape[:2])
-    true = _label_map(found.labels[i], pixels.shape[:2])
-    if true is None:
-        true = decode(partition_of(found.truths[i]), sample)
+    decode, shape, truth = held_out.learner.problem_.decode, pixels.shape[:2], found.truths[i]
+    if isinstance(truth, NodeLabels) and truth.pixels is not None:
+        true: NDArray[Any] = truth.pixels.reshape(shape)
+    else:
+        true = decode(partition_of(truth), sample)
     # One map at a time: those of a photograph are large.
     cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
     for name, guesses in found.guesses.items():
         cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
-    return {"T": int(np.prod(shape)), "size": shape, "cuts": cuts}
-
-
-def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
-    """Labels of pixels, of any kind, as 0, 1, ..., -1 where none is known, (H, W)."""
-    if np.shape(labels) != shape:
-        return None
-    values = label_values(labels)
-    known = ~unknown_labels(values)
-    parts = np.full(shape, -1)
-    parts[known] = numbered(values[known], "labels")[1]
-    return parts
+    return {"T": int(np.prod(shape)), "size": list(shape), "cuts": cuts}
 
 
 def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
