@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from structsvm.data.samples import full_labels
 from structsvm.errors import DataError
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""
@@ -525,9 +525,3 @@ def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Ints:
     names[alone] = guess.n_clusters + np.arange(alone.sum())
     renamed: Ints = names[truth.labels]
     return renamed
-
-
-def misplaced(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Bools:
-    """Samples that are not in the predicted cluster their true cluster goes with, (T,)."""
-    wrong: Bools = guess.labels != matched_labels(truth, guess)
-    return wrong

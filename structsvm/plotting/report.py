@@ -31,9 +31,8 @@ from structsvm.graphs.images import as_list, is_picture, pixels_of
 from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.equivalence import matched_labels
 from structsvm.plotting import words
-from structsvm.plotting.samples import as_file, cluster_names, overlay, traces
+from structsvm.plotting.samples import as_file, clusters_in_directions, overlay, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite
@@ -456,22 +455,16 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
 
 def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
-    learner, found = held_out.learner, held_out.evaluation
-    sample, T = found.prepared[i], found.prepared[i].n_samples
-    truth, guess = partition_of(found.truths[i]), found.guesses["learned"][i]
-    true, directions = matched_labels(truth, guess), words.heaviest_directions(learner, 2)[1]
-    places = np.column_stack([sample.X @ directions.T, np.zeros(T)])[:, :2].round(4)
-    wrong = guess.labels != true
+    found, sample = held_out.evaluation, held_out.evaluation.prepared[i]
+    truth, guess, T = partition_of(found.truths[i]), found.guesses["learned"][i], sample.n_samples
+    about = (sample, guess, truth, found.labels[i])
+    _, places, true, names = clusters_in_directions(held_out.learner, *about)
+    wrong = np.asarray(guess.labels != true)
     numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
     drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
-    pairs = zip(places[drawn].tolist(), numbers[drawn].tolist(), strict=True)
-    labels = learner.problem_.learning.item_labels(found.labels[i], sample)
-    return {
-        "T": T,
-        "points": [[*place, *own] for place, own in pairs],
-        "misplaced": int(wrong.sum()),
-        "names": cluster_names(guess, truth, labels),
-    }
+    pairs = zip(places[drawn].round(4).tolist(), numbers[drawn].tolist(), strict=True)
+    points = [[*place, *own] for place, own in pairs]
+    return {"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names}
 
 
 def _image(held_out: HeldOut, i: int) -> dict[str, Any]:

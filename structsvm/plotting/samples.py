@@ -21,11 +21,11 @@ from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pix
 from structsvm.learner.columns import column_names, partition_of, words_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in
-from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels, misplaced
+from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
 from structsvm.plotting import style
 from structsvm.plotting.style import OKABE_ITO, new_axes
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_below
 from structsvm.support.lazy import require
 
@@ -342,30 +342,23 @@ def plot_clusters(
     truths = None if y is None else encode(learner, [sample], [y])
     truth = None if truths is None else partition_of(truths[0])
     found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
-    names, directions = heaviest_directions(learner, 2)
-    values = sample.X @ directions.T
-    points = values.T if len(names) > 1 else np.vstack([values.T, np.zeros(len(values))])
+    sides, points, matched, titles = clusters_in_directions(learner, sample, found, truth, y)
 
     ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
-    labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
-    titles = cluster_names(found, truth, labels)
     colors, dots = style.mark_colors(), []
     for k in range(found.n_clusters):
         color, marker = colors[k % len(colors)], style.MARKERS[(k + k // 8) % len(style.MARKERS)]
         look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
-        x, height = points[:, found.labels == k]
-        dots.append(ax.scatter(x, height, s=18, **look))
+        dots.append(ax.scatter(*points[found.labels == k].T, s=18, **look))
     title = counted(found.n_clusters, learner.problem_.traits.words.part)
     if truth is not None:
-        wrong = misplaced(truth, found)
-        ink = style.text_color()
-        x, height = points[:, wrong]
-        ax.scatter(x, height, s=60, facecolors="none", edgecolors=ink, linewidths=0.8)
+        wrong = np.asarray(found.labels != matched)
+        rings: dict[str, Any] = {"edgecolors": style.text_color(), "linewidths": 0.8}
+        ax.scatter(*points[wrong].T, s=60, facecolors="none", **rings)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
-    sides = [*style.written(names, style.LONGEST), ""]
-    ax.set(xlabel=sides[0], ylabel=sides[1])
-    listed = _listed(titles[: found.n_clusters], found, truth)
+    ax.set(**dict(zip(("xlabel", "ylabel"), style.written(sides, style.LONGEST), strict=False)))
+    listed = _listed(titles[: found.n_clusters], matched)
     ax.legend(
         [dots[k] for k in listed],
         list(map(style.legend_text, style.shortened((titles[k] for k in listed), NAME_IN_LEGEND))),
@@ -378,25 +371,28 @@ def plot_clusters(
     return ax
 
 
-def _listed(
-    titles: Sequence[str], found: EquivalenceMatrix, truth: EquivalenceMatrix | None
-) -> list[int]:
+def _listed(titles: Sequence[str], matched: Ints) -> list[int]:
     """The clusters that a legend names: those that true ones go with first, numbers by size."""
-    goes = set() if truth is None else set(matched_labels(truth, found).tolist())
     words = [title.rstrip("0123456789") for title in titles]
     numbers = [int(title[len(word) :] or 0) for title, word in zip(titles, words, strict=True)]
+    goes = set(matched.tolist())
     order = sorted(range(len(titles)), key=lambda k: (k not in goes, words[k], numbers[k]))
     return order[:LEGEND]
 
 
-def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
+def clusters_in_directions(
+    learner: MetricLearner, sample: Sample, found: EquivalenceMatrix, truth: Any, y: Any
+) -> tuple[list[str], Floats, Ints, list[str]]:
+    """Directions, each item's place in two (T, 2) and true cluster's match (T,), and names."""
+    sides, directions = heaviest_directions(learner, 2)
+    places = np.column_stack([sample.X @ directions.T, np.zeros(found.n_samples)])[:, :2]
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
-    labels = np.asarray(y, dtype=object)
-    if truth is not None and labels.shape == matched.shape:
+    labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
+    if truth is not None and np.shape(labels) == matched.shape:
         for k, first in zip(*np.unique(matched, return_index=True), strict=True):
-            names[k] = str(labels[first])
-    return names
+            names[k] = str(np.asarray(labels, dtype=object)[first])
+    return sides, places, matched, names
 
 
 # ---- what is drawn of a sample
