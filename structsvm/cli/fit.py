@@ -10,15 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from structsvm.cli.inputs import (
     InputData,
     assigned,
-    file_options,
     learner_of,
     read,
-    refuse_foreign_options,
     refuse_if,
     solver_of,
     takes_images,
@@ -30,8 +26,7 @@ from structsvm.cli.usage import FIGURES
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.evaluation.compare import STOPPING, compare_on
 from structsvm.evaluation.evaluate import margin_rates
-from structsvm.io.files import RecordingFiles, find_recordings
-from structsvm.io.recording import Recording
+from structsvm.io.files import find_recordings
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
 from structsvm.learner.fitting import Settings, named_problem
@@ -44,7 +39,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.metric import plot_gaps
 from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
 from structsvm.solvers.checkpoint import read_state
-from structsvm.support.checks import counted
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
 
@@ -68,12 +62,10 @@ def run_fit(args: Namespace) -> int:
     refuse_if(no_changes, f"--rates is for changes of recordings, not for {args.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
     later = _is_read_later(args, problem)
+    some = args.regions is not None or "chunk_column" in typed_files(args)
     with _cluster(args):
-        if later:
-            return _learn(learner, _files(args, problem))
-        some = args.regions is not None or "chunk_column" in typed_files(args)
-        inputs = read(args, problem, need_labels=not some, blanks=True)
-        return _learn(learner, inputs.labelled_in_part())
+        inputs = read(args, problem, need_labels=not some, blanks=not later, later=later)
+        return _learn(learner, inputs if later else inputs.labelled_in_part())
 
 
 def _check_outputs(args: Namespace) -> None:
@@ -124,19 +116,6 @@ def _cluster(args: Namespace) -> Any:
     except (OSError, ValueError, TypeError) as error:
         unanswered = f"--scheduler {args.scheduler}: no scheduler answers ({error})"
         raise SettingsError(unanswered) from error
-
-
-def _files(args: Namespace, problem: PartitionProblem) -> InputData:
-    """The labelled files that ``args.paths`` name, none of which is read here."""
-    refuse_foreign_options(args, problem)
-    options = file_options(args, {}, in_order=problem.traits.contiguous)
-    files = RecordingFiles(args.paths, **vars(options))
-    args.terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
-    items = [
-        Recording(name, np.empty((0, 0)), None, (), source=str(path))
-        for name, path in zip(files.found.names, files.found.files, strict=True)
-    ]
-    return InputData(args, items, problem, (), files)
 
 
 # ---- learning

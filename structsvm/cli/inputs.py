@@ -466,8 +466,9 @@ def read_layers(
     need_labels: bool = True,
     blanks: bool = False,
     learner: MetricLearner | None = None,
+    later: bool = False,
 ) -> dict[str, InputData]:
-    """Read the files of a command with the options of a learner, if there is one.
+    """Read the files of a command with the options of a learner, or only name what is read later.
 
     Layers of labels have the same arrays, and the recordings in which they were looked for.
     """
@@ -485,6 +486,12 @@ def read_layers(
     options = file_options(args, learned, in_order=in_order, **asked)
     measured = columns_of(features) if options.window not in (None, 1) else features
     options = replace(options, wanted=measured)
+    if later:
+        reader = RecordingFiles(args.paths, **vars(options))
+        args.terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
+        named = zip(reader.found.names, reader.found.files, strict=True)
+        bare = [Recording(name, np.empty((0, 0)), None, (), str(path)) for name, path in named]
+        return {"": InputData(args, bare, problem, (), reader)}
     files = find_recordings(args.paths, labels=args.labels)
     if files.skipped:
         args.terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
