@@ -55,17 +55,17 @@ class TestWhatIsRead:
             npz(tmp_path / name)
         text(tmp_path / "index.csv", "file\na\n")
         (tmp_path / "raw").mkdir()
-        found = find_recordings(tmp_path)
-        assert found.names == ("a", "b", "c")
-        assert [path.name for path in found.skipped] == ["index.csv"]
+        found, skipped = find_recordings(tmp_path)
+        assert [*found.values()] == ["a", "b", "c"]
+        assert [path.name for path in skipped] == ["index.csv"]
 
     def test_names_are_as_long_as_they_must_be(self, tmp_path):
         for folder in ("anna", "ben"):
             (tmp_path / folder).mkdir()
             npz(tmp_path / folder / "walk.npz")
         files = [tmp_path / "anna" / "walk.npz", tmp_path / "ben" / "walk.npz"]
-        assert find_recordings(files).names == ("anna/walk", "ben/walk")
-        assert find_recordings([files[0], tmp_path / "anna"]).names == ("walk",)
+        assert [*find_recordings(files)[0].values()] == ["anna/walk", "ben/walk"]
+        assert [*find_recordings([files[0], tmp_path / "anna"])[0].values()] == ["walk"]
 
     def test_subfolders_are_read_but_for_what_lies_beside_recordings(self, tmp_path):
         """Same names are told apart by folders; an output folder of the product is no input."""
@@ -81,16 +81,13 @@ class TestWhatIsRead:
         (tmp_path / "empty").mkdir()
         (tmp_path / "ann" / "loop").symlink_to(tmp_path, target_is_directory=True)
         (tmp_path / "linked").symlink_to(tmp_path / "ben", target_is_directory=True)
-        found = find_recordings(tmp_path)
-        assert list(found.names) == recordings
-        skipped = {"labels", "images", "loop", "index.csv", "model.structsvm"}
-        assert {path.name for path in found.skipped} == skipped | {
-            "walk_segments.csv",
-            "ReadMe.txt",
-        }
-        several = find_recordings([tmp_path / "ben", tmp_path / "ann" / "1" / "walk.csv"])
-        assert several.names == ("ben/walk", "ann/1/walk")
-        assert find_recordings(tmp_path / "ben", labels=tmp_path).names == ("walk",)
+        found, skipped = find_recordings(tmp_path)
+        assert [*found.values()] == recordings
+        others = {"labels", "images", "loop", "index.csv", "model.structsvm"}
+        assert {path.name for path in skipped} == others | {"walk_segments.csv", "ReadMe.txt"}
+        several, _ = find_recordings([tmp_path / "ben", tmp_path / "ann" / "1" / "walk.csv"])
+        assert [*several.values()] == ["ben/walk", "ann/1/walk"]
+        assert [*find_recordings(tmp_path / "ben", labels=tmp_path)[0].values()] == ["walk"]
         npz(tmp_path / "ben" / "walk.npz")
         assert "ben/walk.npz has the name of another file" in complaint(tmp_path)
 

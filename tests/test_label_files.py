@@ -312,8 +312,8 @@ class TestWhose:
     def test_labels_beside_recordings_are_no_recordings(self, tmp_path):
         (tmp_path / "ann.mkv").touch()
         table = written(tmp_path / "ann.csv", "change\n2\n")
-        assert find_recordings(tmp_path, labels=table).names == ("ann",)
-        assert find_recordings(tmp_path, labels=tmp_path).files == (tmp_path / "ann.mkv",)
+        for labels in (table, tmp_path):
+            assert find_recordings(tmp_path, labels=labels)[0] == {tmp_path / "ann.mkv": "ann"}
 
 
 WALK = [Interval(0.0, 2.5, "rest"), Interval(2.5, 4.0, "walk"), Interval(6.0, 7.5, "rest")]

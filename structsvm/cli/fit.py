@@ -103,7 +103,7 @@ def _is_read_later(args: Namespace, problem: PartitionProblem) -> bool:
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
         return False
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return sum(path.stat().st_size for path in find_recordings(args.paths).files) > memory
+    return sum(path.stat().st_size for path in find_recordings(args.paths)[0]) > memory
 
 
 def _cluster(args: Namespace) -> Any:

@@ -8,7 +8,7 @@ import re
 import shlex
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -24,7 +24,6 @@ from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import unlabelled
 from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
-from structsvm.evaluation.evaluate import Averaged
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
@@ -49,8 +48,8 @@ COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands give themselves."""
 OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of their own
-FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS]
-FILES += [*OF_LABELS, "lazy"]
+OPTIONS = [one.name for one in fields(FileOptions)]
+FILES = [*(name for name in OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not remembered."""
@@ -189,14 +188,6 @@ def typed_files(args: Namespace) -> dict[str, Any]:
     return {name: value for name, value in typed.items() if value is not None}
 
 
-def file_options(args: Namespace, learned: Mapping[str, Any], **asked: Any) -> FileOptions:
-    """How files are read, as typed or else as the model has learned; of the latter none must be."""
-    typed, known = typed_files(args), {one.name for one in fields(FileOptions)}
-    given = {name: value for name, value in {**learned, **typed}.items() if name in known}
-    optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
-    return FileOptions(**given, **asked, optional=frozenset(optional))
-
-
 def as_typed(text: str, args: Namespace) -> str:
     """Replace parameters in a message of the library by options of the command.
 
@@ -277,11 +268,9 @@ class InputData:
         """Let partitions of windows be scored by the samples that were averaged."""
         if self.window == 1:
             return list(samples)
-        return [
-            replace(x, side=Averaged(item.fine.y, np.diff(item.edges), item.fine.time))
-            for x, item in zip(samples, self.items, strict=True)
-            if item.fine is not None
-        ]
+        fine = [replace(one.fine or one, X=(one.fine or one).X[:, :0]) for one in self.items]
+        known = zip(samples, self.items, fine, strict=True)  # what workers receive is small
+        return [replace(x, side=replace(one, X=x.X[:, :0], fine=of)) for x, one, of in known]
 
     @property
     def times(self) -> list[TimeAxis | None]:
@@ -483,33 +472,35 @@ def read_layers(
     apart, in_order = args.labels is not None, problem.traits.contiguous
     asked = {"need_labels": need_labels and not apart, "blanks": blanks or apart}
     learned = getattr(learner, "columns_", {})
-    options = file_options(args, learned, in_order=in_order, **asked)
+    typed = typed_files(args)
+    given = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
+    optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
+    options = FileOptions(**given, **asked, in_order=in_order, optional=frozenset(optional))
     measured = columns_of(features) if options.window not in (None, 1) else features
     options = replace(options, wanted=measured)
     if later:
         reader = RecordingFiles(args.paths, **vars(options))
         args.terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
-        named = zip(reader.found.names, reader.found.files, strict=True)
-        bare = [Recording(name, np.empty((0, 0)), None, (), str(path)) for name, path in named]
+        bare = [Recording(name, np.empty((0, 0)), None, (), path) for path, name in reader.files]
         return {"": InputData(args, bare, problem, (), reader)}
-    files = find_recordings(args.paths, labels=args.labels)
-    if files.skipped:
-        args.terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
-    with args.terminal.working(f"reading {counted(len(files.files), 'file')}"):
+    files, skipped = find_recordings(args.paths, labels=args.labels)
+    if skipped:
+        args.terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
+    with args.terminal.working(f"reading {counted(len(files), 'file')}"):
         recordings = read_files(files, options)
     for note in formats_in_words(recordings):
         args.terminal.note(note)
     layers = {"": recordings}
     if apart:
-        given = {k: v for k, v in {**learned, **typed_files(args)}.items() if k in OF_LABELS}
-        about: Any = {"blanks": blanks, **given}
+        about: Any = {k: v for k, v in {**learned, **typed}.items() if k in OF_LABELS}
+        about["blanks"] = blanks
         if args.command == "try":
             layers = layers_of(recordings, args.labels, **about)
         else:
             layers = {"": with_labels(recordings, args.labels, **about)}
     # Samples are left as they are where something that was typed counts them.
     counts = [assigned(args, "problem"), *(getattr(args, k, None) for k in ("context", "regions"))]
-    counting = "window" in typed_files(args) or any(counts)
+    counting = "window" in typed or any(counts)
     labels_matter, steps = need_labels or blanks, getattr(learner, "steps_", {})
     found = {}
     for name, some in layers.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from structsvm.errors import DataError, DataWarning, LearningError, SettingsErro
 from structsvm.evaluation.scores import Evaluation, confusions_of
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
 from structsvm.evaluation.verdict import LEARNED
+from structsvm.io.recording import Recording
 from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.columns import column_names, warn_of_columns, words_of
 from structsvm.learner.form import Form
@@ -29,7 +30,7 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.partial_labels import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import BLIND, MarginRates, boundary_margins, hits, names_states
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.progress import stage
 
@@ -38,15 +39,6 @@ __all__ = ["evaluate"]
 Partitions = dict[str, list[EquivalenceMatrix]]
 States = dict[str, list[NDArray[Any]]]
 """By each metric or baseline that names states, the names of the items of each sample."""
-
-
-class Averaged(NamedTuple):
-    """What the items of a sample are windows of: partitions of these are scored by its samples."""
-
-    y: Any
-    sizes: Ints
-    """How many samples are in each window, (T,)."""
-    time: TimeAxis | None = None
 
 
 def evaluate(
@@ -156,11 +148,12 @@ def evaluate(
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
     shown |= {"measured": measured, "prepared": samples, "labels": labels, "times": axes}
     numbers = contents([sample.data for sample in samples])
-    if spans := [sample.side for sample in measured if isinstance(sample.side, Averaged)]:
-        samples = [Sample(np.empty((int(span.sizes.sum()), 0))) for span in spans]
-        labels, axes = [span.y for span in spans], [span.time for span in spans]
-        truths, guesses = encode(learner, samples, labels), _by_sample(guesses, spans)
-        states = _by_sample(states, spans)
+    if averaged := [sample.side for sample in measured if isinstance(sample.side, Recording)]:
+        fine = [one.fine or one for one in averaged]  # partitions of windows are scored by samples
+        samples = [Sample(one.X[:, :0]) for one in fine]
+        labels, axes = [one.y for one in fine], [one.time for one in fine]
+        truths, guesses = encode(learner, samples, labels), _by_sample(guesses, averaged)
+        states = _by_sample(states, averaged)
     return Evaluation.of(
         problem,
         names,
@@ -179,14 +172,14 @@ def evaluate(
     )
 
 
-def _by_sample(found: Mapping[str, Sequence[Any]], spans: Sequence[Averaged]) -> dict[str, Any]:
+def _by_sample(found: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]) -> dict[str, Any]:
     """Partitions, or names, of windows as those of the samples that were averaged."""
 
-    def spread(each: Any, span: Averaged) -> Any:
-        labels = np.repeat(getattr(each, "labels", each), span.sizes)
+    def spread(each: Any, whole: Recording) -> Any:
+        labels = np.repeat(getattr(each, "labels", each), np.diff(whole.edges))
         return EquivalenceMatrix.from_labels(labels) if hasattr(each, "labels") else labels
 
-    return {name: list(map(spread, each, spans)) for name, each in found.items()}
+    return {name: list(map(spread, each, wholes)) for name, each in found.items()}
 
 
 def _found_by_all(

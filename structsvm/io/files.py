@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
@@ -177,14 +177,6 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
 # ---- files and folders
 
 
-@dataclass(frozen=True)
-class Found:
-    files: tuple[Path, ...]
-    names: tuple[str, ...]
-    """Paths below the folder that was given, or that all have in common, without suffix."""
-    skipped: tuple[Path, ...]  # other files beside them, such as predictions
-
-
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     """Read recordings from files and folders.
 
@@ -227,14 +219,13 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     >>> [(recording.name, recording.X.shape) for recording in recordings]
     [('anna', (3, 1)), ('ben', (3, 1))]
     """
-    found, given = find_recordings(paths), FileOptions(**options)
-    return cleaned(read_files(found, given), given)
+    (files, _), given = find_recordings(paths), FileOptions(**options)
+    return cleaned(read_files(files, given), given)
 
 
-def read_files(found: Found, options: FileOptions = USUAL) -> list[Recording]:
-    files = list(zip(found.files, found.names, strict=True))
+def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recording]:
     recordings = []
-    for path, name in stage("files", files):
+    for path, name in stage("files", [*files.items()]):
         several = read_file(path, options, name=name)
         if len(several) > 1 < len(files):
             several = [replace(one, name=f"{name}/{one.name}") for one in several]
@@ -256,8 +247,13 @@ def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     ]
 
 
-def find_recordings(paths: Paths, *, labels: str | PathLike[str] | None = None) -> Found:
-    """List the files that :func:`read_recordings` reads, and those that it skips."""
+def find_recordings(
+    paths: Paths, *, labels: str | PathLike[str] | None = None
+) -> tuple[dict[Path, str], list[Path]]:
+    """List the files that :func:`read_recordings` reads, with names, and those that it skips.
+
+    Names are paths below the folder that was given, or that all have in common, without suffix.
+    """
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
@@ -276,9 +272,8 @@ def find_recordings(paths: Paths, *, labels: str | PathLike[str] | None = None) 
     bare = [path.with_name(stem_of(path)) for path in called]
     depth = len(shared(folders))
     names = ["/".join(p.parts[depth:]) for p in (bare if len({*bare}) == len(bare) else called)]
-    return Found(
-        tuple(files.values()), tuple(spelled(printable(name)) for name in names), tuple(skipped)
-    )
+    names = [spelled(printable(name)) for name in names]
+    return dict(zip(files.values(), names, strict=True)), skipped
 
 
 def shared(folders: Iterable[Path]) -> tuple[str, ...]:
@@ -395,19 +390,18 @@ class RecordingFiles:
     """
 
     def __init__(self, paths: Paths, **options: Any) -> None:
-        found, self._options = find_recordings(paths), FileOptions(**options)
-        files = tuple(Path(os.path.abspath(path)) for path in found.files)  # of any process
-        self.found = replace(found, files=files)
+        found, self._options = find_recordings(paths)[0], FileOptions(**options)
+        self.files = [(os.path.abspath(path), name) for path, name in found.items()]
+        """The path of each, which is the same in any process, and its name."""
 
     def __len__(self) -> int:
-        return len(self.found.files)
+        return len(self.files)
 
     def __getitem__(self, i: int) -> Recording:
-        path, name = self.found.files[i], self.found.names[i]
-        recordings = read_file(path, self._options, name=name)
+        (path, name), options = self.files[i], self._options
+        recordings = read_file(path, options, name=name)
         if len(recordings) > 1:
             raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
-        options = self._options
         whole = completed(read_labels_as(recordings, options.labels_are), options)
         (recording,) = in_windows(whole, options.window)
         return recording

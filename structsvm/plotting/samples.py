@@ -428,9 +428,6 @@ def check_drawable(
     return sample, learner.inputs_([sample])[0]
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 TINT = 0.35  # share of the colour of a part in what is seen of it
 STRIP = 256  # rows that are coloured at a time
 MOST_PIXELS = 4_000_000

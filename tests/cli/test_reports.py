@@ -293,9 +293,9 @@ def images(tmp_path):
 
 def test_tables_of_segments_are_no_recordings(run, recordings):
     assert run("predict m.structsvm", recordings, "-o", recordings)[0] == 0
-    found = find_recordings(recordings)
-    assert found.names == ("p0", "p1")
-    assert [path.name for path in found.skipped] == ["p0_segments.csv", "p1_segments.csv"]
+    found, skipped = find_recordings(recordings)
+    assert [*found.values()] == ["p0", "p1"]
+    assert [path.name for path in skipped] == ["p0_segments.csv", "p1_segments.csv"]
     code, out, err = run("predict m.structsvm", recordings)
     assert (code, len(out.splitlines())) == (0, 2)
     assert "skipped: p0_segments.csv, p1_segments.csv" in err
