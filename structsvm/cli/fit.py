@@ -37,7 +37,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.metric import plot_gaps
-from structsvm.plotting.words import QUESTIONS, described, training_in_words, words_of_training
+from structsvm.plotting.words import QUESTIONS, described, training_in_words
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
@@ -150,8 +150,7 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
         terminal.note(f"{words.wholes(left_out)} without any label left out")
     if learner.alternated_ is not None:
         terminal.note(learner.alternated_.summary)
-    learned = training_in_words(learner.training_data_, words_of_training(learner))
-    terminal.note(f"learned from {learned}")
+    terminal.note(f"learned from {training_in_words(learner)}")
     if learner.question_ in QUESTIONS:
         terminal.note(QUESTIONS[learner.question_])
     terminal.note(

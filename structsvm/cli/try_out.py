@@ -55,7 +55,7 @@ from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import BLIND
 from structsvm.plotting.report import HeldOut, page_of
-from structsvm.plotting.words import training_in_words, words_of_training
+from structsvm.plotting.words import training_in_words
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.support.archive import write_atomically
@@ -371,8 +371,7 @@ def _learn_from_all(whole: Part, split: str | None, learner: MetricLearner) -> N
         learner.fit(data, baselines=known[1:])
     with Interrupts():
         inputs.save(learner, path)
-    called = words_of_training(learner)
     args.terminal.note(
-        f"learned from {training_in_words(learner.training_data_, called)}; saved in {path}; "
+        f"learned from {training_in_words(learner)}; saved in {path}; "
         "nothing was held out, so that what it gains over the chosen model is not known"
     )

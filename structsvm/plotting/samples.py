@@ -106,10 +106,7 @@ def plot_segmentation(
     True
     """
     refuse_below(1, "n_traces", n_traces)
-    measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
-    truths = None if y is None else encode(learner, [sample], [y])
-    truth = None if truths is None else truths[0]
-    K = asked_counts(n_clusters, truths)
+    measured, sample, truth, K = _drawable(learner, X, y, n_clusters, in_order=True)
     names, values = traces(learner, measured, sample, n_traces)
     strips, marks = _strips(learner, sample, truth, y, K), style.state_marks(learner)
     if times is None:
@@ -338,10 +335,8 @@ def plot_clusters(
     >>> axes.has_data()
     True
     """
-    _, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
-    truths = None if y is None else encode(learner, [sample], [y])
-    truth = None if truths is None else partition_of(truths[0])
-    found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
+    _, sample, truth, K = _drawable(learner, X, y, n_clusters, in_order=False)
+    (found,) = learner.predict_partitions([sample], K)
     sides, points, matched, titles = clusters_in_directions(learner, sample, found, truth, y)
 
     ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
@@ -412,10 +407,10 @@ def traces(
     return names, values
 
 
-def check_drawable(
-    learner: MetricLearner, X: Any, picture: str, *, in_order: bool
-) -> tuple[Sample, Sample]:
-    """The sample as measured and as the metric sees it, if the picture can be drawn of it."""
+def _drawable(
+    learner: MetricLearner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
+) -> tuple[Sample, Sample, EquivalenceMatrix | None, Counts]:
+    """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
     (sample,) = as_measured(learner, [X])
     traits, other = learner.problem_.traits, ""
     if words_of(learner.problem_, [sample]) is IMAGES:
@@ -424,8 +419,12 @@ def check_drawable(
         one, part = traits.words.whole, traits.words.part
         other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
     if other:
+        picture = "plot_segmentation" if in_order else "plot_clusters"
         raise SettingsError(f"{picture} does not draw {other}")
-    return sample, learner.inputs_([sample])[0]
+    seen = learner.inputs_([sample])
+    truths = None if y is None else encode(learner, seen, [y])
+    truth = None if truths is None else partition_of(truths[0])
+    return sample, seen[0], truth, asked_counts(n_clusters, truths)
 
 
 TINT = 0.35  # share of the colour of a part in what is seen of it

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Words
+from structsvm.data.sample import GRAPHS, IMAGES, Words
 from structsvm.errors import PluginError
 from structsvm.learner.columns import (
     column_names,
@@ -20,7 +20,6 @@ from structsvm.learner.columns import (
     scaled_factor,
 )
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.training_set import TrainingSummary
 from structsvm.partitions.plugins import problem_name
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -221,7 +220,7 @@ def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
         "spectrum": spectrum_in_words(learner),
         "states": some_of(plain.get("states", ()), LISTED),
         f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
-        "learned on": training_in_words(learner.training_data_, words),
+        "learned on": training_in_words(learner, words),
         "baselines": ", ".join(learner.baselines_),
         "question": QUESTIONS.get(learner.question_, ""),
         "solver": solver,
@@ -230,8 +229,9 @@ def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
     return {called: fact for called, fact in found.items() if fact}
 
 
-def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
+def training_in_words(learner: MetricLearner, words: Words | None = None) -> str:
     """Describe the training data: recordings with segments, or tables with clusters."""
+    data, words = learner.training_data_, words or words_of_training(learner)
 
     def span(values: tuple[int, ...], noun: str) -> str:
         low, high = min(values), max(values)
