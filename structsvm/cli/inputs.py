@@ -189,10 +189,7 @@ def typed_files(args: Namespace) -> dict[str, Any]:
 
 
 def as_typed(text: str, args: Namespace) -> str:
-    """Replace parameters in a message of the library by options of the command.
-
-    What another command has is called after that command.
-    """
+    """Replace parameters in a message of the library by options of this command, or another."""
     command, own = args.command, getattr(args, "problem", None)
     lead = "" if command in ("fit", "compare") else "fit "
     options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}

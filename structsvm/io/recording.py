@@ -314,13 +314,7 @@ class FileOptions:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
     def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
-        """Choose among the columns without a role.
-
-        Raises
-        ------
-        DataError
-            If a column that is named is not there.
-        """
+        """Choose among the columns without a role; refuse names of columns that are not there."""
         known = set(there)
         for option in ("features", "ignore", "categories"):
             if strangers := [name for name in getattr(self, option) if name not in known]:

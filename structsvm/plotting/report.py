@@ -366,10 +366,7 @@ LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: fine
 
 
 def pictures_of(held_out: HeldOut) -> dict[str, Any]:
-    """Plain values: the script that draws, what it can show, named states, and each sample.
-
-    Segments of a recording, pictures of an image, and points for anything else.
-    """
+    """Plain values: the script that draws, what it can show, named states, and each sample."""
     views, marks, part = list[tuple[str, str]](), list[dict[str, Any]](), f"{held_out.words.part}s"
     draw: Callable[..., dict[str, Any]]
     if held_out.images:

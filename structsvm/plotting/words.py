@@ -96,9 +96,7 @@ def eigenvalues(learner: MetricLearner) -> Floats:
 
 
 def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
-    """Return names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the
-    rank.
-    """
+    """Names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the rank."""
     check_is_fitted(learner)
     directions, names = learner.metric_.factor.T, learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
