@@ -467,12 +467,12 @@ def read_layers(
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
-    asked = {"need_labels": need_labels and not apart, "blanks": blanks or apart}
     learned = getattr(learner, "columns_", {})
     typed = typed_files(args)
     given = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
+    given |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
     optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
-    options = FileOptions(**given, **asked, in_order=in_order, optional=frozenset(optional))
+    options = FileOptions(**given, in_order=in_order, optional=frozenset(optional))
     measured = columns_of(features) if options.window not in (None, 1) else features
     options = replace(options, wanted=measured)
     if later:

@@ -344,12 +344,14 @@ def plot_clusters(
     for k in range(found.n_clusters):
         color, marker = colors[k % len(colors)], style.MARKERS[(k + k // 8) % len(style.MARKERS)]
         look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
-        dots.append(ax.scatter(*points[found.labels == k].T, s=18, **look))
+        x, height = points[found.labels == k].T
+        dots.append(ax.scatter(x, height, s=18, **look))
     title = counted(found.n_clusters, learner.problem_.traits.words.part)
     if truth is not None:
         wrong = np.asarray(found.labels != matched)
         rings: dict[str, Any] = {"edgecolors": style.text_color(), "linewidths": 0.8}
-        ax.scatter(*points[wrong].T, s=60, facecolors="none", **rings)
+        x, height = points[wrong].T
+        ax.scatter(x, height, s=60, facecolors="none", **rings)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set(**dict(zip(("xlabel", "ylabel"), style.written(sides, style.LONGEST), strict=False)))
@@ -384,9 +386,10 @@ def clusters_in_directions(
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
     labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
-    if truth is not None and np.shape(labels) == matched.shape:
+    labels = np.asarray(labels, dtype=object)
+    if truth is not None and labels.shape == matched.shape:
         for k, first in zip(*np.unique(matched, return_index=True), strict=True):
-            names[k] = str(np.asarray(labels, dtype=object)[first])
+            names[k] = str(labels[first])
     return sides, places, matched, names
 
 
