@@ -28,12 +28,7 @@ from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.data.sample import all_made_by
 from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
-from structsvm.learner.completing import (
-    PartialRisk,
-    alternate,
-    calibrate_known,
-    complete_labels,
-)
+from structsvm.learner.completing import calibrate_known, complete_in_rounds, complete_labels
 from structsvm.learner.fitting import FitState, Settings
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs, TrainingSet
@@ -131,21 +126,19 @@ def from_principal_components(trial: Trial) -> Metric:
     units = FitState.of(settings, data.parts).units
     objective = PROBLEM.learning.objective("diagonal", data.n_features)
     seen = replace(data, samples=all_made_by(data.samples, units))
-    task = PartialRisk(settings, objective, seen)
-    first = complete_labels(principal_components(task), seen)
+    first = complete_labels(principal_components(seen), seen)
     w = objective.weight_space().identity()
-    risk_of = task.risk_from(first)
-    found = alternate(task.complete, risk_of, settings.solver.solve, first, w, max_rounds=10)
-    factor = units.restore(metric_factor(task.objective.split(found.solution.w)[0]))
+    found = complete_in_rounds(settings, objective, seen, w, max_rounds=10, first=first)
+    factor = units.restore(metric_factor(objective.split(found.solution.w)[0]))
     return calibrate_known(factor, data).metric(factor)
 
 
-def principal_components(task: PartialRisk) -> Metric:
+def principal_components(data: TrainingSet) -> Metric:
     """As many (1, 2, 4, ...) as agree best with what is known."""
-    centred = [x.X - x.X.mean(axis=0) for x in task.data.samples]
+    centred = [x.X - x.X.mean(axis=0) for x in data.samples]
     vectors = np.linalg.eigh(sum(X.T @ X for X in centred))[1][:, ::-1]
     factors = [vectors[:, : 2**k] for k in range(len(vectors).bit_length())]
-    found = [calibrate_known(L, task.data) for L in factors]
+    found = [calibrate_known(L, data) for L in factors]
     best = int(np.argmin([calibration.merit for calibration in found]))
     return found[best].metric(factors[best])
 

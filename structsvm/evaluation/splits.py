@@ -261,7 +261,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold whole clusters out, equally many at a time, in several draws of folds."""
-    words, names = data.problem.traits.words, data.names_of_items
+    words, names = data.problem.traits.words, list(map(names_of_labels, data.given))
     number = {name: k for k, name in enumerate(dict.fromkeys(chain(*names)))}
     labels, K = [np.array([number[name] for name in own]) for own in names], len(number)
     if K < FEWEST_CLUSTERS:

@@ -246,13 +246,11 @@ def labels_by(
     It is given the samples, or what they were made of, ``Xs``.
     """
     sizes, words = [sample.n_samples for sample in samples], problem.traits.words
-    counts = cluster_counts(n_clusters, sizes, words)
-    asked = None if n_clusters is None else [K for K in counts if K is not None]
+    counts: Any = cluster_counts(n_clusters, sizes, words)
+    asked = () if n_clusters is None else (counts,)
     method = "predict_states" if names_states(baseline) else "predict"
-    if Xs is None:
-        found = ask(baseline, method, samples, asked)
-    else:
-        found = getattr(baseline, method)(Xs, *([] if asked is None else [asked]))
+    own = Xs is not None
+    found = getattr(baseline, method)(Xs, *asked) if own else ask(baseline, method, samples, *asked)
     labels = [label_values(y) for y in found]
     pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in samples]
     shapes = zip(labels, sizes, pictures, strict=False)

@@ -87,41 +87,6 @@ class Alternation:
         refuse_below(0, "max_rounds", self.max_rounds)
 
 
-@dataclass(frozen=True, eq=False)
-class PartialRisk:
-    """Learning a metric from partial labels: the labels to complete, the risk once they are."""
-
-    settings: Settings
-    objective: Objective
-    data: TrainingSet
-    """In the units of learning."""
-
-    def complete(self, w: Floats) -> list[EquivalenceMatrix]:
-        B, beta = self.objective.split(w)
-        data, factor = self.data, metric_factor(B)
-        convex = data.problem.traits.convex
-        metric = Metric(factor, beta) if convex else calibrate_known(factor, data).metric(factor)
-        return complete_labels(metric, data)
-
-    def risk_from(self, first: Sequence[EquivalenceMatrix]) -> Callable[[Sequence[Any]], Risk]:
-        """The risk of completed labels, divided by the changes of the first completions.
-
-        So completing does not change its scale.
-        """
-        samples, weights = self.data.samples, self.data.weights
-        omega = self.objective.regularizer(self.settings.regularizer, self.settings.lam)
-        changes = float(weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in first])
-
-        def risk(labels: Sequence[Any]) -> Risk:
-            data = Examples(samples, labels, weights)
-            found = self.objective.risk(data, omega, self.settings.constraints)
-            if isinstance(found, RegularizedRisk):
-                return replace(found, sample_weight=weights / changes)
-            return found
-
-        return risk
-
-
 def check_labels(data: TrainingSet) -> bool:
     """Whether labels are partial; those that never say that anything changes are refused."""
     if len(data) and data.complete.all():
@@ -187,11 +152,9 @@ def _learn_completing(
     untrained = calibrate_known(plain, data).metric(plain)
     units = _units(settings, data, untrained) if alone is None else alone.units
     objective = data.problem.learning.objective(settings.metric, data.n_features)
-    task = PartialRisk(settings, objective, data.made_by(units))
     w = objective.weight_space().identity() if alone is None else alone.solution.w
-    labels = task.complete(w)
-    solve = partial(settings.solver.solve, callback=callback, backend=settings.backend)
-    found = alternate(task.complete, task.risk_from(labels), solve, labels, w, how.max_rounds)
+    seen = data.made_by(units)
+    found = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
     solution, (B, price) = found.solution, objective.split(found.solution.w)
     is_whole = solution.status is not Status.INTERRUPTED
     is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
@@ -202,6 +165,40 @@ def _learn_completing(
     calibration = calibrated(known, price, units.unit, interrupts)
     metric = calibration.metric(factor)
     return FitResult(metric, calibration, solution, units, untrained, found.labels, found)
+
+
+def complete_in_rounds(
+    settings: Settings,
+    objective: Objective,
+    data: TrainingSet,
+    w: Floats,
+    max_rounds: int,
+    callback: Callback | None = None,
+    first: list[EquivalenceMatrix] | None = None,
+) -> Alternated:
+    """Learn from samples in the units of learning; labels are completed from ``w`` on, or given."""
+    problem, weights = data.problem, data.weights
+    omega = objective.regularizer(settings.regularizer, settings.lam)
+
+    def complete(w: Floats) -> list[EquivalenceMatrix]:
+        B, beta = objective.split(w)
+        factor, convex = metric_factor(B), problem.traits.convex
+        metric = Metric(factor, beta) if convex else calibrate_known(factor, data).metric(factor)
+        return complete_labels(metric, data)
+
+    labels = complete(w) if first is None else first
+    changes = float(weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in labels])
+
+    def risk_of(labels: Sequence[Any]) -> Risk:
+        """Divided by the changes of the first completions: completing does not change its scale."""
+        examples = Examples(data.samples, labels, weights)
+        found = objective.risk(examples, omega, settings.constraints)
+        if isinstance(found, RegularizedRisk):
+            return replace(found, sample_weight=weights / changes)
+        return found
+
+    solve = partial(settings.solver.solve, callback=callback, backend=settings.backend)
+    return alternate(complete, risk_of, solve, labels, w, max_rounds)
 
 
 def _refuse_untaken(data: TrainingSet) -> None:

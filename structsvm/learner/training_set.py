@@ -242,11 +242,6 @@ class TrainingSet:
         return (self.question or ROWS) if has_rows(self.problem, self.samples) else None
 
     @property
-    def names_of_items(self) -> list[list[str]]:
-        """The label of each item of fully labelled samples as it was given, as text."""
-        return [names_of_labels(y) for y in self.given]
-
-    @property
     def parts(self) -> TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.complete.all():
@@ -566,7 +561,7 @@ class TrainingSummary:
         digests = [row for X in arrays for row in _digests(X)] if is_table else []
         different = sorted(set(digests))
         many_alike = len(different) < (1 - MANY) * len(digests)
-        clusters = data.names_of_items if is_table and data.complete.all() else []
+        clusters = data.given if is_table and data.complete.all() else []
         states: Counter[Any] = Counter()
         if named:  # an item may have none
             for names in read_names(data.item_labels, sizes, traits.words.whole) or []:
@@ -575,7 +570,7 @@ class TrainingSummary:
             n_samples=tuple(sizes),
             n_clusters=tuple(truth.n_clusters for truth in truths),
             fingerprints=tuple(spread("", _fingerprint, arrays, None)),
-            clusters=tuple(sorted({name for each in clusters for name in each})),
+            clusters=tuple(sorted({name for y in clusters for name in names_of_labels(y)})),
             ends=tuple(tuple(M.breakpoints) for M in truths) if traits.contiguous else (),
             commonest=max(states, key=states.__getitem__, default=None),
             rows=() if many_alike else tuple(different[:KEPT]),
