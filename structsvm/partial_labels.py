@@ -359,12 +359,12 @@ class Known:
     constraint: Constraint
     truth: EquivalenceMatrix | None
     """The partition itself, if that is known."""
-    contiguous: bool
+    contiguous: bool = False
+    """Where the partition is not known: whether it is a segmentation."""
 
     @classmethod
-    def of(cls, truth: EquivalenceMatrix, contiguous: bool) -> Known:
-        constraint = Constraint(n_clusters=truth.n_clusters)
-        return cls(truth.n_samples, constraint, truth, contiguous)
+    def of(cls, truth: EquivalenceMatrix) -> Known:
+        return cls(truth.n_samples, Constraint(n_clusters=truth.n_clusters), truth)
 
     @property
     def part(self) -> tuple[list[Ints], list[EquivalenceMatrix]]:
@@ -457,7 +457,7 @@ def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
             right = f"an EquivalenceMatrix of {traits.words.items(T)}"
             right += ", such as EquivalenceMatrix.from_labels(labels)"
             raise_wrong(problem, "encode", M, right)
-        return Known.of(M, traits.contiguous)  # type: ignore[arg-type]
+        return Known.of(M)  # type: ignore[arg-type]
     if traits.given_k and constraint.n_clusters is None and not constraint.says_nothing:
         named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
         if named < 2:

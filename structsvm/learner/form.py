@@ -32,9 +32,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows
 
-KNOWN = "what is known"
-"""What messages call the rule ``known=``."""
-
 Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner")
 
@@ -158,14 +155,15 @@ class Form:
             return [None] * n
         return [getattr(x, "index", None) if is_frame(x) else None for x in held]
 
-    def labels(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
-        """Labels in the order of samples and rows, of all or ``some``; else of the recordings."""
-        if ys is None and not some and any(one.y is not None for one in self.recorded):
+    def labels(self, ys: Any, *, known: bool = False) -> Any:
+        """Labels in the order of samples and rows, of all, or what is ``known`` of some."""
+        called = "what is known" if known else "labels"
+        if ys is None and not known and any(one.y is not None for one in self.recorded):
             ys = [one.y for one in self.recorded]
             missing = [one.name for one in self.recorded if one.y is None]
             refuse(DataError, (missing, f"recordings have no labels: {some_of(missing)}"))
             return ys
-        ys = self.in_order(ys, called, some=some)
+        ys = self.in_order(ys, called, some=known)
         if not self.rows:
             return each_in_order(ys, self.samples, self._called)
         single = is_single(ys)
@@ -182,7 +180,7 @@ class Form:
                 found.append(replace(y, labels=rows.labels(y.labels, self._called(i))))
             else:
                 found.append(rows.labels(y, self._called(i)))
-        if not some:
+        if not known:
             warn_about_marks(found)
         return found
 
@@ -223,7 +221,7 @@ def same_form(
     def answered(self: Owner, X: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
         if "known" in kwargs:
-            kwargs["known"] = form.labels(kwargs["known"], KNOWN, some=True)
+            kwargs["known"] = form.labels(kwargs["known"], known=True)
         return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

@@ -32,7 +32,7 @@ from structsvm.learner.fitting import (
     Settings,
     learn,
 )
-from structsvm.learner.form import KNOWN, Form, same_form
+from structsvm.learner.form import Form, same_form
 from structsvm.learner.steps import (
     Rules,
     decode_with,
@@ -410,7 +410,7 @@ class MetricLearner(ProblemParameters):
                 f"predict_states names each {words.item}"
             )
         if "known" in rules:
-            rules["known"] = form.labels(rules["known"], KNOWN, some=True)
+            rules["known"] = form.labels(rules["known"], known=True)
         samples = prepare(self, form.samples)
         if margins:
             tables = margin_tables(self, samples, n_clusters, rules, tolerance)

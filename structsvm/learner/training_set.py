@@ -160,7 +160,7 @@ class TrainingSet:
                 continue
             assert truth is not None
             part = EquivalenceMatrix.from_labels(truth.labels[rows])
-            samples[k], labels[k] = samples[k].at(rows), Known.of(part, labels[k].contiguous)
+            samples[k], labels[k] = samples[k].at(rows), Known.of(part)
             given[k] = label_values(given[k])[rows]
         return replace(whole, samples=samples, labels=labels, given=given)
 
@@ -247,9 +247,8 @@ class TrainingSet:
         if self.complete.all():
             return self
         found = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
-        labels = [Known.of(truth, self.problem.traits.contiguous) for truth in found.truths]
-        given = [truth.labels for truth in found.truths]
-        parts = replace(self, samples=[*found.samples], labels=labels, given=given)
+        labels, given = map(Known.of, found.truths), [truth.labels for truth in found.truths]
+        parts = replace(self, samples=[*found.samples], labels=[*labels], given=given)
         return replace(parts, weights=found.weights, groups=None, called=None)
 
     def known_parts(
