@@ -120,16 +120,13 @@ class Settings:
             constraints=parameters["constraints"],
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
         )
-        center: Any = getattr(regularizer, "center", 0.0)
-        settings.check(len(center) if np.size(center) > 1 else 1, 1)
+        # What does not suit any data is refused before they are read.
+        center = np.asarray(getattr(regularizer, "center", 0.0))
+        objective = problem.learning.objective(metric, len(np.atleast_1d(center)))
+        omega = objective.regularizer(regularizer, settings.lam)
+        of_any = (settings.constraints, 1, traits.convex)
+        settings.solver.check(Outline(objective.weight_space(), omega, *of_any))
         return settings
-
-    def check(self, n_features: int, n_samples: int) -> None:
-        """Refuse a solver that does not suit the objective of so many features and samples."""
-        objective = self.problem.learning.objective(self.metric, n_features)
-        space, omega = objective.weight_space(), objective.regularizer(self.regularizer, self.lam)
-        convex = self.problem.traits.convex
-        self.solver.check(Outline(space, omega, self.constraints, n_samples, convex))
 
 
 def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:

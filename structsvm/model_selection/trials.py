@@ -442,7 +442,6 @@ def _try_path(
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
         train.problem.learning.check(train.truths)
-        path[0].check(train.n_features, len(train))
         state = FitState.of(path[0], train, untrained)
         memory = Memory() if train.problem.traits.convex else None
         for settings in stage("lam", path):
