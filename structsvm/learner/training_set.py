@@ -247,8 +247,8 @@ class TrainingSet:
         if self.complete.all():
             return self
         found = self.known_parts(lambda x, rows, truth: (x.at(rows), truth))
-        labels, given = map(Known.of, found.truths), [truth.labels for truth in found.truths]
-        parts = replace(self, samples=[*found.samples], labels=[*labels], given=given)
+        labels = [Known.of(truth) for truth in found.truths]
+        parts = replace(self, samples=[*found.samples], labels=labels, given=found.truths)
         return replace(parts, weights=found.weights, groups=None, called=None)
 
     def known_parts(
