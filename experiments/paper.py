@@ -1,4 +1,4 @@
-"""Every experiment of the paper, one after another, and docs/paper.md with what came of it.
+"""Every experiment of the paper, one after another, and docs/results.md with what came of it.
 
     make paper              # everything; Ctrl-C, and later the same again to go on
     make paper QUICK=1      # small versions of all, in .cache/paper-quick, in minutes
@@ -197,7 +197,7 @@ def main(
     if quick:
         shutil.rmtree(docs, ignore_errors=True)
         (docs / "paper").mkdir(parents=True)
-        shutil.copy(ROOT / "docs" / "paper.md", docs)
+        shutil.copy(ROOT / "docs" / "results.md", docs)
     logs = docs / "logs" if quick else ROOT / ".cache" / "paper"
     if fresh:
         shutil.rmtree(logs, ignore_errors=True)
@@ -215,7 +215,7 @@ def main(
             failed.append(part)
     page = [sys.executable, FOLDER / "_page.py", book.path]
     subprocess.run(page, cwd=ROOT, check=True, env=_environment(docs))
-    say(f"the page is {docs / 'paper.md'}")
+    say(f"the page is {docs / 'results.md'}")
     for part in failed:
         say(f"failed: {part.shown}; see {_log(logs, part)}")
     return 1 if failed else 0
