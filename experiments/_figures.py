@@ -89,7 +89,7 @@ def text(value: Any) -> str:
 
 
 def _made(origin: Origin) -> str:
-    return f"*Commit {', '.join(origin['commits'])}; {origin['date']}.*"
+    return f"*`{origin['command']}`, commit {', '.join(origin['commits'])}; {origin['date']}.*"
 
 
 def write_again(page: Path, folder: Path = PAPER) -> None:
