@@ -141,7 +141,7 @@ def _select(
 #     X = Q Xc,   U_i = Q Uc,   T A = Q (Xc B Xc^T - c Uc Uc^T + d I) Q^T + d (I - Q Q^T),
 #
 # so that Xc (m, P) and Uc (m, K), computed once per data set, replace X and U_i in every later
-# call, and no vector of length T is formed (docs/oracles-clustering.md).
+# call, and no vector of length T is formed (docs/oracles.md).
 #
 # The basis is Q = [W, Q_w]. The columns of W span [1, U_i] and the first is 1 / sqrt(T), so that
 # row 0 of Xc is sqrt(T) times the mean and all other rows are free of it: the variant that keeps
