@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from structsvm.cli.inputs import (
-    InputData,
-    assigned,
-    read_for,
-    refuse_if,
-    takes_images,
-)
+from structsvm.cli.inputs import InputData, assigned, read_for, refuse_if, takes_images
 from structsvm.cli.predict import check_output
 from structsvm.data.sample import Sample, contents, joined
 from structsvm.errors import DataError, printable

@@ -16,13 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import (
-    InputData,
-    assigned,
-    read_for,
-    refuse_if,
-    takes_images,
-)
+from structsvm.cli.inputs import InputData, assigned, read_for, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts

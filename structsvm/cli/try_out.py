@@ -28,12 +28,7 @@ from structsvm.cli.evaluate import (
     split_of,
     warn_of_copies,
 )
-from structsvm.cli.inputs import (
-    InputData,
-    as_typed,
-    read_layers,
-    typed_problem,
-)
+from structsvm.cli.inputs import InputData, as_typed, read_layers, typed_problem
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.errors import (
     DataError,
@@ -233,8 +228,6 @@ class Answer:
     search: MetricLearnerCV | None
     """None for the first answer."""
     verdict: Verdict
-    source: str
-    """Where the verdict comes from."""
     used: str | None
     """The baseline that predicted; None for the metric."""
     advice: str
@@ -260,7 +253,7 @@ class Answer:
                 learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
             )
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
-            verdict, source = _verdict(search, judged, way, test.question)
+            verdict = _verdict(search, judged, way, test.question)
             page = page_of(held_out, f"{called(inputs.args.paths)}: what was learned", verdict)
             best = None if search is None else search.best_candidate_
             advice, baseline = verdict.next_step(set(learner.baselines_), best)
@@ -282,7 +275,7 @@ class Answer:
         if baseline in BLIND:
             command = f"structsvm diagnose {model} LABELLED"
         advice = f"{verdict.answer} {advice}\n  {command}"
-        return cls(held_out, search, verdict, source, used, advice)
+        return cls(held_out, search, verdict, used, advice)
 
     def in_short(self, seconds: float) -> str:
         scores = self.held_out.evaluation.scores
@@ -313,7 +306,7 @@ class Answer:
             "best": None if search is None else search.best_candidate_,
             "untried": untried,
             "verdict": self.verdict.to_dict(),
-            "verdict_from": self.source,
+            "verdict_from": "cross-validation" if self.verdict.cross_validated else "held out",
             "findings": self.held_out.diagnosis.to_dict()["findings"],
             "predicted_with": self.used or LEARNED,
             **written,
@@ -337,23 +330,21 @@ class Answer:
         terminal.note(self.advice)
 
 
-def _verdict(
-    search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str = ""
-) -> tuple[Verdict, str]:
+def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str) -> Verdict:
     """The verdict by what was held out, or by cross-validation if that alone supports one."""
     held_out = replace(held_out, question=question or held_out.question)
     if search is None:
-        return held_out, "held out"
+        return held_out
     whole = search.split not in (ROWS, CLUSTERS)
     if held_out.is_supported or question or not search.verdict_.is_supported:
         notes = [] if held_out.is_supported or not whole else ["wanted"]
         held_out = replace(held_out, naming=search.verdict_.naming)
-        return held_out.with_notes(notes, enough=ENOUGH), "held out"
+        return held_out.with_notes(notes, enough=ENOUGH)
     verdict, gain = replace(search.verdict_, way=way), held_out.untrained
     notes = ["cross-validated" if whole else "of parts"]
     if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
         notes.append("other way")
-    return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
+    return verdict.with_notes(notes, contrast=gain.told)
 
 
 def _learn_from_all(whole: Part, split: str | None, learner: MetricLearner) -> None:

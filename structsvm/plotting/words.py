@@ -13,12 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, IMAGES, Words
 from structsvm.errors import PluginError
-from structsvm.learner.columns import (
-    column_names,
-    heaviest_features,
-    price_ratio,
-    scaled_factor,
-)
+from structsvm.learner.columns import column_names, heaviest_features, price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.plugins import problem_name
 from structsvm.status import Status

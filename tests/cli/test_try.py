@@ -182,33 +182,35 @@ def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options,
     assert not (tmp_path / "out").exists()
 
 
-def judged(**gains):
+def judged(cross_validated=False, **gains):
     """The verdict by these gains over each baseline."""
     units = np.arange(gains["untrained"].size)
     losses = {LEARNED: np.ones(units.size)} | {name: 1 + gain for name, gain in gains.items()}
-    return Verdict.of(losses, units, units, {"boundary-boosting"})
+    others = {"boundary-boosting"}
+    return Verdict.of(losses, units, units, others, cross_validated=cross_validated)
 
 
 @pytest.mark.parametrize(("gain", "is_said"), [(-0.3, True), (0.3, False)])
 def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, is_said):
     """Of three recordings above whose scores "Learning pays" stood, without a word on them."""
     ours = np.linspace(1.0, 2.0, 6)
-    chosen = judged(untrained=0.2 + ours / 9)
+    chosen = judged(cross_validated=True, untrained=0.2 + ours / 9)
     few = judged(untrained=np.full(3, gain))
     learner = SimpleNamespace(problem_=ChangePoint())
     search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
-    verdict, source = _verdict(search, few, "structsvm predict m NEW --baseline")
-    assert source == "cross-validation"
+    verdict = _verdict(search, few, "structsvm predict m NEW --baseline", "")
+    assert verdict.cross_validated
     assert verdict.answer.startswith("Learning pays")
     note = "The few held-out data point the other way: there the loss of the "
     assert (f"{note}learned metric is 0.3 higher than that of the" in str(verdict)) == is_said
 
 
 def test_within_one_recording_nothing_supports_a_verdict():
-    chosen = judged(untrained=np.linspace(1.0, 2.0, 6))
+    chosen = judged(cross_validated=True, untrained=np.linspace(1.0, 2.0, 6))
     search = SimpleNamespace(split=None, verdict_=chosen)
-    verdict, source = _verdict(search, judged(untrained=np.ones(1)), "", "Who knows?")
-    assert (source, verdict.is_supported) == ("held out", False)
+    verdict = _verdict(search, judged(untrained=np.ones(1)), "", "Who knows?")
+    assert not verdict.cross_validated
+    assert not verdict.is_supported
     assert str(verdict).endswith("Who knows?")
 
 
