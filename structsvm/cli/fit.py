@@ -7,6 +7,7 @@ import os
 from argparse import Namespace
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +168,7 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
 def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> bool:
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
     args, terminal = inputs.args, inputs.args.terminal
-
-    def keep(learned: MetricLearner) -> None:
-        inputs.save(learned, args.output)
-
+    keep = partial(inputs.save, path=args.output)
     baselines = None if args.baselines == "none" else args.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = inputs.named() if training.complete.all() else nullcontext()
