@@ -125,9 +125,9 @@ def _try_layer(inputs: InputData, end: float) -> None:
     model, is_chosen = args.output / MODEL, _is_chosen(args)
     inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
-        groups = inputs.groups()
-        about: dict[str, Any] = {"feature_names": inputs.features, "called": inputs.names}
-        data = TrainingSet.of(problem, inputs.Xs, inputs.ys, groups=groups, **about)
+        about = (inputs.Xs, inputs.ys, inputs.features)
+        data = TrainingSet.of(problem, *about, groups=inputs.groups())
+        data = replace(data, called=inputs.names)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.parts.truths)
     whole, split = Part(inputs, data), split_of(inputs)
