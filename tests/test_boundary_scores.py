@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import refused
 
 from structsvm import MetricLearner, PartialLabels, evaluate
 from structsvm.baselines import BoundaryClassifier

@@ -11,6 +11,7 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 from enumerated import Listed, column, listed_risk
 from recording_cases import recordings_of_four_segments as recordings
 
@@ -152,17 +153,14 @@ class TestRefusals:
         CuttingPlane(Stopping(1e-4, 3)).solve(risk_of(), resume=tmp_path / "run.npz")
         return tmp_path / "run.npz"
 
-    @pytest.mark.parametrize(
-        ("changes", "what"),
-        [
-            ({"sample_weight": np.full(12, 0.1)}, "sample weights"),
-            ({"regularizer": SquaredNorm(0.06)}, "regularizer"),
-            ({"ys": [1] * 12}, "labels"),
-            ({"xs": risk_of(seed=7).xs}, "recordings"),
-            ({"constraints": lambda B: [B >= 0]}, "constraints"),
-        ],
+    @cases(
+        ({"sample_weight": np.full(12, 0.1)}, "sample weights"),
+        ({"regularizer": SquaredNorm(0.06)}, "regularizer"),
+        ({"ys": [1] * 12}, "labels"),
+        ({"xs": risk_of(seed=7).xs}, "recordings"),
+        ({"constraints": lambda B: [B >= 0]}, "constraints"),
     )
-    def test_other_data_or_settings(self, changes, what, file):
+    def test_other_data_or_settings(self, file, changes, what):
         with pytest.raises(CheckpointError, match=f"a checkpoint with other {what}: give the same"):
             CuttingPlane().solve(replace(risk_of(), **changes), resume=file)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import cases
 from tables import table
 
 from structsvm import (
@@ -62,9 +63,7 @@ def test_tables_have_rca_and_graphs_none():
             MetricLearner(problem, metric="closed-form").fit(XS, YS)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("lam", 0.1), ("solver", "frank-wolfe"), ("whiten", 0.5)]
-)
+@cases(("lam", 0.1), ("solver", "frank-wolfe"), ("whiten", 0.5))
 def test_what_would_do_nothing_is_refused(name, value):
     with pytest.raises(SettingsError, match=f"{name} does nothing"):
         MetricLearner(metric="closed-form", **{name: value}).fit(XS, YS)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import refused
 from sklearn.metrics import adjusted_rand_score
 from tables import table
 

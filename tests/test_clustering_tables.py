@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
@@ -58,21 +59,16 @@ class TestRealTables:
 
         return read
 
-    @pytest.mark.parametrize(
-        ("load_table", "same_rows", "held_out"), [(load_iris, 0.30, 0.45), (load_wine, 0.07, 0.45)]
-    )
+    @cases((load_iris, 0.30, 0.45), (load_wine, 0.07, 0.45))
     def test_tables_of_scikit_learn(self, load_table, same_rows, held_out):
         X, y = load_table(return_X_y=True)
         assert same_rows_loss(X, y, Clustering()) <= same_rows
         assert held_out_losses(X, y, Clustering()).mean() <= held_out
 
-    @pytest.mark.parametrize(
-        ("name", "oracle", "same_rows", "held_out"),
-        [
-            ("balance_scale", "auto", 2.45, 2.72),
-            ("ionosphere", "auto", 0.80, 1.10),
-            ("ionosphere", "rounded", 0.75, 1.10),
-        ],
+    @cases(
+        ("balance_scale", "auto", 2.45, 2.72),
+        ("ionosphere", "auto", 0.80, 1.10),
+        ("ionosphere", "rounded", 0.75, 1.10),
     )
     @pytest.mark.filterwarnings("ignore:constant in every table")
     def test_tables_in_files(self, read, name, oracle, same_rows, held_out):

@@ -9,6 +9,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from cases import cases
 from wrong_plugins import Classes, Segments, recordings
 
 from structsvm import ChangePoint, NormalizedCut
@@ -129,24 +130,21 @@ class Shared(Oracle):
         return EXACT.maximize(self.scratch["objective"], constraint)
 
 
-@pytest.mark.parametrize(
-    ("oracle", "complaint"),
-    [
-        (Altered("overstates"), r"return objective\.value\(y\)"),
-        (Altered("bounds_below"), "is below value"),
-        (Altered("forgets_boundaries"), "breaks its constraint"),
-        (Altered("forgets_k"), "breaks its constraint"),
-        (Altered("forgets_the_loss"), "fix the search, or declare"),
-        (Altered("guesses"), r"compare with objective\.truth"),
-        (Altered("writes"), "modified its input .*copy before writing"),
-        (Altered("relaxes"), r"declare Quality\.RELAXATION"),
-        (Altered("remembers"), "store settings only"),
-        (Altered("fails"), "ZeroDivisionError: no luck"),
-        (Altered("says_nothing"), r"maximize returned None .*: return Argmax\(y, value"),
-        (Shared(), "in threads"),
-        (mutant(SequentialOracle, takes=frozenset({"luck"}))(), r"takes holds \['luck'\]"),
-        ("an oracle", "is no Oracle"),
-    ],
+@cases(
+    (Altered("overstates"), r"return objective\.value\(y\)"),
+    (Altered("bounds_below"), "is below value"),
+    (Altered("forgets_boundaries"), "breaks its constraint"),
+    (Altered("forgets_k"), "breaks its constraint"),
+    (Altered("forgets_the_loss"), "fix the search, or declare"),
+    (Altered("guesses"), r"compare with objective\.truth"),
+    (Altered("writes"), "modified its input .*copy before writing"),
+    (Altered("relaxes"), r"declare Quality\.RELAXATION"),
+    (Altered("remembers"), "store settings only"),
+    (Altered("fails"), "ZeroDivisionError: no luck"),
+    (Altered("says_nothing"), r"maximize returned None .*: return Argmax\(y, value"),
+    (Shared(), "in threads"),
+    (mutant(SequentialOracle, takes=frozenset({"luck"}))(), r"takes holds \['luck'\]"),
+    ("an oracle", "is no Oracle"),
     ids=str,
 )
 def test_a_wrong_oracle_is_named(oracle, complaint):
@@ -289,10 +287,7 @@ def test_a_family_with_a_scale_is_compared_on_the_samples_given():
     caught("refused|which is in the family", check_problem, Dwell(9), *recordings(2))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [(Clustering, r"give an instance .* such as Clustering\(\)"), ("a problem", "is no Problem")],
-)
+@cases((Clustering, r"give an instance .* such as Clustering\(\)"), ("a problem", "is no Problem"))
 def test_what_is_no_problem_is_named(wrong, complaint):
     caught(complaint, check_problem, wrong, *recordings(2))
 
@@ -358,10 +353,8 @@ def test_a_wrong_problem_that_is_not_convex_is_named(mutation):
     caught(complaint, check_problem, mutant(NormalizedCut, **definitions)(), *graphs())
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"cluster_count": "unknown"}, {"objective_kind": "plain"}, {"oracle": "rounded"}],
-    ids=str,
+@cases(
+    {}, {"cluster_count": "unknown"}, {"objective_kind": "plain"}, {"oracle": "rounded"}, ids=str
 )
 def test_normalized_cuts_pass(settings):
     assert str(check_problem(NormalizedCut(**settings), *graphs())) == "every check passed"
@@ -501,21 +494,18 @@ def root(self, w, space):
     return float(np.sqrt(SquaredNorm(self.weight).value(w, space)))
 
 
-@pytest.mark.parametrize(
-    ("definitions", "complaint"),
-    [
-        ({"value": root}, "scaled.2..value|not convex"),
-        ({"value": lambda self, w, space: np.nan}, "return a finite float"),
-        ({"scaled": lambda self, factor: self}, "return twice as much"),
-        ({"floor": lambda self, space: 1.0}, "is below floor"),
-        ({"as_cvxpy": lambda self, B, w, space: cp.sum_squares(w)}, "where value is"),
-        (
-            {"as_quadratic": lambda self, space: SquaredNorm(3.0).as_quadratic(space)},
-            "as_quadratic differs from value",
-        ),
-        ({"minimum": lambda self, slope, space, upper: 0.5}, "it has to be a lower bound"),
-        ({"max_scale": lambda self, slope, space: 2.0}, "a number from 0 to 1"),
-    ],
+@cases(
+    ({"value": root}, "scaled.2..value|not convex"),
+    ({"value": lambda self, w, space: np.nan}, "return a finite float"),
+    ({"scaled": lambda self, factor: self}, "return twice as much"),
+    ({"floor": lambda self, space: 1.0}, "is below floor"),
+    ({"as_cvxpy": lambda self, B, w, space: cp.sum_squares(w)}, "where value is"),
+    (
+        {"as_quadratic": lambda self, space: SquaredNorm(3.0).as_quadratic(space)},
+        "as_quadratic differs from value",
+    ),
+    ({"minimum": lambda self, slope, space, upper: 0.5}, "it has to be a lower bound"),
+    ({"max_scale": lambda self, slope, space: 2.0}, "a number from 0 to 1"),
 )
 def test_a_wrong_regularizer_is_named(definitions, complaint):
     caught(complaint, check_regularizer, mutant(SquaredNorm, **definitions)())
@@ -533,17 +523,14 @@ def overwritten(answer, cuts):
     return answer
 
 
-@pytest.mark.parametrize(
-    ("alter", "complaint"),
-    [
-        (lambda a, _: replace(a, w=a.w + 0.5), "the minimum is"),
-        (lambda a, _: replace(a, w=a.w[:1]), "shapes are"),
-        (lambda a, _: replace(a, w=a.w - 1.0, is_projected=True), "outside"),
-        (lambda a, _: replace(a, multipliers=-a.multipliers - 0.1), "multipliers are not negative"),
-        (lambda a, _: replace(a, multipliers=0.0 * a.multipliers), "its multipliers prove"),
-        (lambda a, _: replace(a, bound=(100.0, "hope")), "it claims the lower bound"),
-        (overwritten, "it writes to the cuts"),
-    ],
+@cases(
+    (lambda a, _: replace(a, w=a.w + 0.5), "the minimum is"),
+    (lambda a, _: replace(a, w=a.w[:1]), "shapes are"),
+    (lambda a, _: replace(a, w=a.w - 1.0, is_projected=True), "outside"),
+    (lambda a, _: replace(a, multipliers=-a.multipliers - 0.1), "multipliers are not negative"),
+    (lambda a, _: replace(a, multipliers=0.0 * a.multipliers), "its multipliers prove"),
+    (lambda a, _: replace(a, bound=(100.0, "hope")), "it claims the lower bound"),
+    (overwritten, "it writes to the cuts"),
 )
 def test_a_wrong_master_is_named(alter, complaint):
     check_master(NewtonMaster())
@@ -557,18 +544,15 @@ def solved(alter):
     return mutant(CuttingPlane, solve=solve)()
 
 
-@pytest.mark.parametrize(
-    ("alter", "complaint"),
-    [
-        (lambda s: replace(s, lower=s.upper + 1.0), "lower is .*, the minimum is"),
-        (
-            lambda s: replace(s, upper=0.9 * s.upper, lower=0.0),
-            "upper is .*, the objective at the weight is",
-        ),
-        (lambda s: replace(s, w=10.0 * s.w), "the objective at the weight is"),
-        (lambda s: replace(s, lower=s.lower - 10.0), "the status is OPTIMAL with a gap"),
-        (lambda s: replace(s, history=History(s.history.entries[::-1])), "bounds of the history"),
-    ],
+@cases(
+    (lambda s: replace(s, lower=s.upper + 1.0), "lower is .*, the minimum is"),
+    (
+        lambda s: replace(s, upper=0.9 * s.upper, lower=0.0),
+        "upper is .*, the objective at the weight is",
+    ),
+    (lambda s: replace(s, w=10.0 * s.w), "the objective at the weight is"),
+    (lambda s: replace(s, lower=s.lower - 10.0), "the status is OPTIMAL with a gap"),
+    (lambda s: replace(s, history=History(s.history.entries[::-1])), "bounds of the history"),
 )
 def test_a_wrong_solver_is_named(alter, complaint):
     caught(complaint, check_solver, solved(alter))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import cases
 from sequential_cases import Case, random_case, segment_scores, segmentations
 
 from structsvm.errors import OracleError
@@ -50,9 +51,7 @@ def answer_or_reason(oracle: SequentialOracle, case: Case) -> Argmax | str:
         return str(error)
 
 
-@pytest.mark.parametrize(
-    ("oracle", "n"), [(PRUNED, 3_000), (PLAIN, 1_000)], ids=["pruned", "plain"]
-)
+@cases((PRUNED, 3_000), (PLAIN, 1_000), ids=["pruned", "plain"])
 def test_reaches_the_maximum_over_the_segmentations_that_agree(
     oracle: SequentialOracle, n: int
 ) -> None:

@@ -5,9 +5,9 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from cases import cases, refused
 from cut_cases import planted
 from enumerated import column
-from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner, NormalizedCut, evaluate
@@ -157,19 +157,16 @@ def test_bad_input_is_named(rng, painter, pictures):
         painter.predict(graphs)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"metric": "round"}, "metric must be one of"),
-        ({"lam": 0.0}, "lam must be > 0, got 0"),
-        ({"lam": "auto"}, "lam must be > 0, got 'auto'"),
-        (
-            {"solver": "adam"},
-            r"solver must be a Solver or one of .*quasi-newton.*cccp.* got 'adam'",
-        ),
-        ({"solver": CuttingPlane()}, "CuttingPlane is for convex objectives.*use QuasiNewton"),
-        ({"constraints": lambda B: []}, "normalized cuts take none"),
-    ],
+@cases(
+    ({"metric": "round"}, "metric must be one of"),
+    ({"lam": 0.0}, "lam must be > 0, got 0"),
+    ({"lam": "auto"}, "lam must be > 0, got 'auto'"),
+    (
+        {"solver": "adam"},
+        r"solver must be a Solver or one of .*quasi-newton.*cccp.* got 'adam'",
+    ),
+    ({"solver": CuttingPlane()}, "CuttingPlane is for convex objectives.*use QuasiNewton"),
+    ({"constraints": lambda B: []}, "normalized cuts take none"),
 )
 def test_settings_are_checked(rng, settings, message):
     graphs, labels = planted(rng, n=2)

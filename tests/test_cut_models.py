@@ -7,9 +7,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cases import refused
 from cut_cases import planted
 from PIL import Image
-from refusals import refused
 
 from structsvm import MetricLearner, NormalizedCut
 from structsvm.baselines import metrics as tuned_metrics

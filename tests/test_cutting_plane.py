@@ -8,6 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 from enumerated import Listed, column, listed_risk, optimum
 from noisy_master import Noisy
 
@@ -154,12 +155,9 @@ class TestOracles:
         with pytest.raises(OracleError, match=r"sample 1: .* value nan"):
             CuttingPlane().solve(risk)
 
-    @pytest.mark.parametrize(
-        ("quality", "status", "basis"),
-        [
-            (Quality.HEURISTIC, Status.HEURISTIC, "heuristic oracle"),
-            (Quality.RELAXATION, Status.RELAXED, "certified, for the relaxation"),
-        ],
+    @cases(
+        (Quality.HEURISTIC, Status.HEURISTIC, "heuristic oracle"),
+        (Quality.RELAXATION, Status.RELAXED, "certified, for the relaxation"),
     )
     def test_what_is_not_exact_is_reported_so(self, quality, status, basis):
         def inexact(w, x, y, answer):
@@ -208,15 +206,12 @@ class TestOracles:
         assert best + 0.25 <= solution.upper * (1 + 1e-6)
         assert solution.status is Status.STALLED
 
-    @pytest.mark.parametrize(
-        "solver",
-        [
-            CuttingPlane(),
-            CuttingPlane(slack="one"),
-            BlockFrankWolfe(),
-            BlockFrankWolfe(cached_planes=0),
-            ProjectedSubgradient(),
-        ],
+    @cases(
+        CuttingPlane(),
+        CuttingPlane(slack="one"),
+        BlockFrankWolfe(),
+        BlockFrankWolfe(cached_planes=0),
+        ProjectedSubgradient(),
         ids=["n slacks", "one slack", "frank-wolfe", "frank-wolfe without a cache", "subgradient"],
     )
     def test_one_that_forgets_after_the_first_round_is_believed_by_no_solver(self, solver):

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from refusals import refused
+from cases import refused
 from sklearn.base import clone
 
 from structsvm import (

@@ -1,7 +1,7 @@
 """Recordings that are made rather than measured, and digits."""
 
 import numpy as np
-from refusals import refused
+from cases import refused
 from sklearn.datasets import load_digits
 
 from structsvm.datasets import digits_recordings, relevant_changes

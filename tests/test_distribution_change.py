@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm import ChangePoint, MetricLearner
 from structsvm.data.sample import Sample
@@ -82,13 +83,10 @@ def test_each_recording_has_its_own_scale() -> None:
         np.testing.assert_array_equal(features, psi.reshape(len(X), -1))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (HermiteMoments(0), "from 1 to 50"),
-        (HermiteMoments(2.5), "from 1 to 50"),
-        ("moments", "features must be a transformer of structsvm.features or None"),
-    ],
+@cases(
+    (HermiteMoments(0), "from 1 to 50"),
+    (HermiteMoments(2.5), "from 1 to 50"),
+    ("moments", "features must be a transformer of structsvm.features or None"),
 )
 def test_refuses_other_settings(given, message) -> None:
     Xs, ys = recordings("variance", 2, 3)

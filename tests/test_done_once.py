@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import cases
 from cut_cases import planted
 from recording_cases import NAMES, recordings, recordings_of_states
 from sklearn.base import clone
@@ -134,9 +135,7 @@ def test_other_labels_samples_or_settings_are_learned_anew(fits):
         assert len(fits) == 4
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings"), [(FrameClassifier, {"features": Lags()}), (BoundaryClassifier, {})]
-)
+@cases((FrameClassifier, {"features": Lags()}), (BoundaryClassifier, {}))
 def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind, settings):
     made = counted(monkeypatch, Lags, "transform", lambda self, Xs: list(Xs))
     Xs, ys = labelled(6)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import cases
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
@@ -149,12 +150,9 @@ class TestBaselines:
         assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
         assert "the classifier" in found.verdict.contrasts
 
-    @pytest.mark.parametrize(
-        ("baselines", "message"),
-        [
-            ({"untrained": None}, "'untrained' is there already"),
-            ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "labels of other shapes"),
-        ],
+    @cases(
+        ({"untrained": None}, "'untrained' is there already"),
+        ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "labels of other shapes"),
     )
     def test_what_cannot_be_scored_is_refused(self, named, baselines, message):
         learner, _, Xs, ys = named

@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import refused
 
 from structsvm.errors import OracleError
 from structsvm.oracles.exhaustive import ExhaustiveOracle, all_partitions, all_segmentations

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import cases
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -181,28 +182,25 @@ def test_a_constant_column_has_no_spread_no_slope_and_no_change(value):
     assert not found.any()
 
 
-@pytest.mark.parametrize(
-    ("transformer", "message"),
-    [
-        (Lags(()), r"lags must be different whole numbers, got \(\)"),
-        (Lags((0, 0)), "lags must be different whole numbers"),
-        (MovingStatistics((0,)), "windows must be different whole numbers of 1 or more"),
-        (MovingStatistics((1,)), "a window of 1 sample has no spread"),
-        (MovingStatistics(statistics=("median",)), "statistics must be some of .*'median'"),
-        (Columns(which=(0, 2)), r"which names column 2, and there are 0\.\.1"),
-        (Columns(which=(-1,)), "which must be different whole numbers of 0 or more"),
-        (HermiteMoments(0), "n_moments must be from 1 to 50"),
-        (Union(), "stages of Union must be one or more"),
-        (Chain(("a", Lags()), ("a", Lags())), "must be one or more, which differ"),
-        (Chain(("a__b", Lags())), "no double underscore"),
-        (Union(Lags), r"stage 'lags' must be an instance of a transformer .* such as Lags\(\)"),
-        (Union(StandardScaler()), r"or Rows\(...\) around one of scikit-learn"),
-        (Rows(Lags()), "one of recordings is used without Rows"),
-        (Rows(LinearDiscriminantAnalysis()), "needs labels.*use StateScores"),
-    ],
+@cases(
+    (Lags(()), r"lags must be different whole numbers, got \(\)"),
+    (Lags((0, 0)), "lags must be different whole numbers"),
+    (MovingStatistics((0,)), "windows must be different whole numbers of 1 or more"),
+    (MovingStatistics((1,)), "a window of 1 sample has no spread"),
+    (MovingStatistics(statistics=("median",)), "statistics must be some of .*'median'"),
+    (Columns(which=(0, 2)), r"which names column 2, and there are 0\.\.1"),
+    (Columns(which=(-1,)), "which must be different whole numbers of 0 or more"),
+    (HermiteMoments(0), "n_moments must be from 1 to 50"),
+    (Union(), "stages of Union must be one or more"),
+    (Chain(("a", Lags()), ("a", Lags())), "must be one or more, which differ"),
+    (Chain(("a__b", Lags())), "no double underscore"),
+    (Union(Lags), r"stage 'lags' must be an instance of a transformer .* such as Lags\(\)"),
+    (Union(StandardScaler()), r"or Rows\(...\) around one of scikit-learn"),
+    (Rows(Lags()), "one of recordings is used without Rows"),
+    (Rows(LinearDiscriminantAnalysis()), "needs labels.*use StateScores"),
     ids=lambda x: repr(x)[:40],
 )
-def test_settings_are_checked_when_fitted(transformer, message, recordings):
+def test_settings_are_checked_when_fitted(recordings, transformer, message):
     with pytest.raises(SettingsError, match=message):
         transformer.fit(recordings)
     with pytest.raises(SettingsError, match=message):
@@ -227,22 +225,19 @@ class Careless(RecordingTransformer):
         return np.array(["x"], dtype=object)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda Xs: Xs[1:], "stage 'careless' returned features of 2 of 3 recordings"),
-        (lambda Xs: [X[1:] for X in Xs], "recording 0 has 30 samples, and stage 'careless'"),
-        (lambda Xs: [X[:, 0] for X in Xs], r"features of shape \(30,\)"),
-        (
-            lambda Xs: [X[:, : 1 + (len(X) > 9)] for X in Xs],
-            r"recording 2 .* \(7, 1\), not \(7, 2\)",
-        ),
-        (lambda Xs: [np.log(np.sign(X) * 0) for X in Xs], "recording 0: stage 'careless' returned"),
-    ],
+@cases(
+    (lambda Xs: Xs[1:], "stage 'careless' returned features of 2 of 3 recordings"),
+    (lambda Xs: [X[1:] for X in Xs], "recording 0 has 30 samples, and stage 'careless'"),
+    (lambda Xs: [X[:, 0] for X in Xs], r"features of shape \(30,\)"),
+    (
+        lambda Xs: [X[:, : 1 + (len(X) > 9)] for X in Xs],
+        r"recording 2 .* \(7, 1\), not \(7, 2\)",
+    ),
+    (lambda Xs: [np.log(np.sign(X) * 0) for X in Xs], "recording 0: stage 'careless' returned"),
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
 @pytest.mark.parametrize("composition", [Union, Chain])
-def test_features_that_cannot_be_used_are_refused_by_name(composition, make, message, recordings):
+def test_features_that_cannot_be_used_are_refused_by_name(composition, recordings, make, message):
     with pytest.raises(DataError, match=message):
         composition(Careless(make), Columns()).fit_transform(recordings)
 

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 from structsvm.data.reading import count_marks
 from structsvm.errors import DataError, DataWarning, SettingsError
@@ -93,32 +94,26 @@ class TestWhatIsRead:
 
 
 class TestWhatIsWritten:
-    @pytest.mark.parametrize(
-        "y",
-        [
-            np.array(["rest", "walk"] * 3, dtype=object),
-            np.array([0, 1] * 3, dtype=object),
-            pd.Series(["rest", "walk"] * 3, dtype="category"),
-            pd.Series(["rest", "walk"] * 3, dtype="string"),
-        ],
+    @cases(
+        np.array(["rest", "walk"] * 3, dtype=object),
+        np.array([0, 1] * 3, dtype=object),
+        pd.Series(["rest", "walk"] * 3, dtype="category"),
+        pd.Series(["rest", "walk"] * 3, dtype="string"),
         ids=["names", "numbers", "categories", "texts"],
     )
-    def test_labels_that_are_objects_are_read_again(self, y, tmp_path):
+    def test_labels_that_are_objects_are_read_again(self, tmp_path, y):
         write_recording(Recording("one", X, y, ("a", "b")), tmp_path / "one.npz")
         found = read_recording(tmp_path / "one.npz")
         assert found.y.tolist() == y.tolist()
         np.testing.assert_array_equal(found.X, X)
 
-    @pytest.mark.parametrize(
-        ("y", "complaint"),
-        [
-            (np.array(["rest", None] * 3, dtype=object), "label of sample 1 is missing"),
-            (np.array([0.0, np.nan] * 3), "label of sample 1 is missing"),
-            (np.ma.array([0, 1] * 3, mask=[0, 1] * 3), "label of sample 1 is masked"),
-            (np.array(["rest", -1] * 3, dtype=object), "labels of kind int and str"),
-        ],
+    @cases(
+        (np.array(["rest", None] * 3, dtype=object), "label of sample 1 is missing"),
+        (np.array([0.0, np.nan] * 3), "label of sample 1 is missing"),
+        (np.ma.array([0, 1] * 3, mask=[0, 1] * 3), "label of sample 1 is masked"),
+        (np.array(["rest", -1] * 3, dtype=object), "labels of kind int and str"),
     )
-    def test_labels_that_cannot_be_read_again_are_not_written(self, y, complaint, tmp_path):
+    def test_labels_that_cannot_be_read_again_are_not_written(self, tmp_path, y, complaint):
         with pytest.raises(DataError, match=f"one: .*{complaint}"):
             write_recording(Recording("one", X, y, ("a", "b")), tmp_path / "one.npz")
         assert not (tmp_path / "one.npz").exists()
@@ -132,22 +127,19 @@ class TestWhatIsWritten:
 
 
 class TestBadArchives:
-    @pytest.mark.parametrize(
-        ("arrays", "message"),
-        [
-            (
-                {"X": X[:, 0]},
-                r"expected numbers 'X' \(T, P\), .*, got float64 values of shape \(6,\)",
-            ),
-            ({"X": X[:0]}, r"values of shape \(0, 2\)"),
-            ({"X": np.array([["1", "2"]] * 6)}, "got <U1 values"),
-            ({"X": np.where(X == 9, np.nan, X)}, "a missing value in row 1, column 'b'"),
-            ({"X": np.where(X == 16, -np.inf, X)}, "-inf in row 2, column 'a'"),
-            ({"y": Y[:5]}, r"y has shape \(5,\), X has 6 rows"),
-            ({"y": np.where(Y == 1, np.nan, Y)}, "the label of row 3 is nan"),
-            ({"features": ["a", "b", "c"]}, "3 names in 'features', X has 2 columns"),
-            ({"features": ["a", "a"]}, "features need different names, repeated: 'a'"),
-        ],
+    @cases(
+        (
+            {"X": X[:, 0]},
+            r"expected numbers 'X' \(T, P\), .*, got float64 values of shape \(6,\)",
+        ),
+        ({"X": X[:0]}, r"values of shape \(0, 2\)"),
+        ({"X": np.array([["1", "2"]] * 6)}, "got <U1 values"),
+        ({"X": np.where(X == 9, np.nan, X)}, "a missing value in row 1, column 'b'"),
+        ({"X": np.where(X == 16, -np.inf, X)}, "-inf in row 2, column 'a'"),
+        ({"y": Y[:5]}, r"y has shape \(5,\), X has 6 rows"),
+        ({"y": np.where(Y == 1, np.nan, Y)}, "the label of row 3 is nan"),
+        ({"features": ["a", "b", "c"]}, "3 names in 'features', X has 2 columns"),
+        ({"features": ["a", "a"]}, "features need different names, repeated: 'a'"),
     )
     def test_arrays_that_do_not_fit(self, tmp_path, arrays, message):
         with pytest.raises(DataError, match=message) as caught:
@@ -397,16 +389,13 @@ class TestMarks:
             (found,) = read_labels_as([self.labelled(y)], "states", ask=True)
             assert found.y.tolist() == list(y)
 
-    @pytest.mark.parametrize(
-        "y",
-        [
-            np.repeat([0, 1, 0], [30, 2, 68]),
-            np.tile([0, 1], 50),
-            np.repeat([0, 1], 50),
-            np.zeros(100, dtype=int),
-            np.where(marks == 1, 2, 0),
-            np.where(marks == 1, "odd", "even"),
-        ],
+    @cases(
+        np.repeat([0, 1, 0], [30, 2, 68]),
+        np.tile([0, 1], 50),
+        np.repeat([0, 1], 50),
+        np.zeros(100, dtype=int),
+        np.where(marks == 1, 2, 0),
+        np.where(marks == 1, "odd", "even"),
     )
     def test_states_are_not(self, y):
         assert not count_marks([self.labelled(y).y])

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import refused
 from recording_cases import ENDS, NAMES
 from recording_cases import recordings_of_states as recordings
-from refusals import refused
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from spy import Spy
 

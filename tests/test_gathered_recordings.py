@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from cases import cases
 from recording_cases import OnDemand, same_bits
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -101,13 +102,10 @@ def test_partial_labels_are_learned_from():
 # ---- folds and choices
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"cv": 2, "random_state": 4},
-        {"cv": GroupKFold(3)},
-        {"standardize": "training"},
-    ],
+@cases(
+    {"cv": 2, "random_state": 4},
+    {"cv": GroupKFold(3)},
+    {"standardize": "training"},
     ids=["shuffled", "splitter", "standardized"],
 )
 def test_folds_choice_and_verdict_are_those_in_memory(settings):
@@ -148,9 +146,7 @@ def test_features_and_classifiers_are_chosen_from():
 class TestMoreThanFits:
     """Whole recordings are drawn, and whoever learns says of how many."""
 
-    @pytest.mark.parametrize(
-        ("count", "drawn"), [(3, [1, 1, 1]), (6, [2, 2, 2]), (9, [4, 3, 2]), (24, [19, 3, 2])]
-    )
+    @cases((3, [1, 1, 1]), (6, [2, 2, 2]), (9, [4, 3, 2]), (24, [19, 3, 2]))
     def test_they_are_drawn_evenly_from_the_groups(self, count, drawn):
         groups = [*"a" * 19, *"bbb", *"cc"]
         data = read_later(CHANGES * 4, groups, XS * 4)

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from refusals import refused
+from cases import cases, refused
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import (
@@ -171,14 +171,11 @@ def test_superpixels_and_pixels_of_an_image():
     assert pixels.n_edges == 23 * 30 + 24 * 29
 
 
-@pytest.mark.parametrize(
-    ("image", "names"),
-    [
-        (np.ones((8, 9)), ("L", "x", "y")),
-        (np.ones((8, 9, 1), dtype=bool), ("L", "x", "y")),
-        (np.full((8, 9, 4), 99, dtype=np.uint8), ("L", "a", "b", "x", "y")),
-        (np.ones((8, 9, 2)), ("channel0", "channel1", "x", "y")),
-    ],
+@cases(
+    (np.ones((8, 9)), ("L", "x", "y")),
+    (np.ones((8, 9, 1), dtype=bool), ("L", "x", "y")),
+    (np.full((8, 9, 4), 99, dtype=np.uint8), ("L", "a", "b", "x", "y")),
+    (np.ones((8, 9, 2)), ("channel0", "channel1", "x", "y")),
 )
 def test_channels(image, names):
     settings = GraphOfImage(nodes="pixels", features="colour+position")
@@ -274,14 +271,11 @@ def test_a_number_below_the_one_for_missing_is_a_label():
     assert codes.tolist() == [0, -1, 1]
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([1, 2], "give one label to each"),
-        ({0: 1}, "the label of node 1 is -1"),
-        ([0.0, np.nan, 1, 1], "the label of node 1 is nan"),
-        (np.array([0, "a", "b", 1], dtype=object), "do not compare"),
-    ],
+@cases(
+    ([1, 2], "give one label to each"),
+    ({0: 1}, "the label of node 1 is -1"),
+    ([0.0, np.nan, 1, 1], "the label of node 1 is nan"),
+    (np.array([0, "a", "b", 1], dtype=object), "do not compare"),
 )
 def test_labels_that_do_not_fit(y, message):
     with pytest.raises(DataError, match=message):

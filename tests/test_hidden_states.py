@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm import ChangePoint, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier
@@ -105,13 +106,10 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     assert found.best_estimator_.baselines_["frame-logistic"].classes_.tolist() == sorted(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ("breakpoints", "change points have none"),
-        ("two", "2 states: split='states' needs at least 3"),
-        ("numbered", "change points have none"),
-    ],
+@cases(
+    ("breakpoints", "change points have none"),
+    ("two", "2 states: split='states' needs at least 3"),
+    ("numbered", "change points have none"),
 )
 def test_labels_without_enough_names_are_refused(labels, message):
     Xs, ys = recordings()

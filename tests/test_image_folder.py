@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import cases
 from PIL import Image, ImageFilter
 
 from structsvm.errors import DataError, DataWarning
@@ -117,15 +118,12 @@ def test_what_cannot_be_read_names_the_file(folder, tmp_path):
     broken("mask/b.npy", b"no array", r"b.npy: cannot be read as an array")
 
 
-@pytest.mark.parametrize(
-    ("paths", "masks", "message"),
-    [
-        ("nowhere", None, "nowhere: no such file"),
-        ("img/b.png", "nowhere", "nowhere: no such folder"),
-        ("mask/a.npy", None, "no images|, or no images"),
-        ("empty", None, "no images|, or no images"),
-        ("img/b.png", None, "no folder of masks was given"),
-    ],
+@cases(
+    ("nowhere", None, "nowhere: no such file"),
+    ("img/b.png", "nowhere", "nowhere: no such folder"),
+    ("mask/a.npy", None, "no images|, or no images"),
+    ("empty", None, "no images|, or no images"),
+    ("img/b.png", None, "no folder of masks was given"),
 )
 def test_paths_that_lead_nowhere(folder, monkeypatch, paths, masks, message):
     monkeypatch.chdir(folder)
@@ -186,11 +184,7 @@ def objects(n):
     return mask
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [objects(20), np.array(THREE), np.uint8(100 * (X // 30))],
-    ids=["small", "three", "four"],
-)
+@cases(objects(20), np.array(THREE), np.uint8(100 * (X // 30)), ids=["small", "three", "four"])
 def test_maps_of_classes_are_left_as_they_are(tmp_path, mask):
     Image.fromarray(mask).save(tmp_path / "mask.png")
     assert np.array_equal(label_map_of(tmp_path / "mask.png"), mask)

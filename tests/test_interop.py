@@ -10,6 +10,7 @@ import pytest
 import ruptures as rpt
 import sklearn
 import xarray
+from cases import cases
 from metric_learn.base_metric import MahalanobisMixin
 from skchange.utils.segmentation import changepoints_to_labels
 from skimage import graph as region_graph
@@ -93,13 +94,10 @@ class TestRuptures:
         assert [detector.fit_predict(Xs[0][:, 0])] == learner.predict_breakpoints([Xs[0]])
         assert detector.fit_predict(Xs[0][:1]) == [1]
 
-    @pytest.mark.parametrize(
-        ("problem", "gap"),
-        [
-            (ChangePoint(min_length=7), False),
-            (ChangePoint(max_length=25), False),
-            (ChangePoint(missing="mask"), True),
-        ],
+    @cases(
+        (ChangePoint(min_length=7), False),
+        (ChangePoint(max_length=25), False),
+        (ChangePoint(missing="mask"), True),
         ids=["shortest", "longest", "masked"],
     )
     def test_rules_that_ruptures_does_not_know_are_not_left_out(self, problem, gap):
@@ -138,10 +136,7 @@ class TestRuptures:
 
 
 class TestScikitLearn:
-    @pytest.mark.parametrize(
-        ("kind", "frame", "values"),
-        [("pandas", pd.DataFrame, "to_numpy"), ("polars", pl.DataFrame, "to_numpy")],
-    )
+    @cases(("pandas", pd.DataFrame, "to_numpy"), ("polars", pl.DataFrame, "to_numpy"))
     def test_set_output(self, learner, kind, frame, values):
         plain = learner.transform(NEW)
         asked = pickle.loads(pickle.dumps(learner)).set_output(transform=kind)

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm import MetricLearner, MetricLearnerCV, Region, load, save
 from structsvm.oracles import SequentialOracle
@@ -97,15 +98,12 @@ class TestBlocks:
 
 
 class TestPieces:
-    @pytest.mark.parametrize(
-        ("constraint", "pruning"),
-        [
-            (Constraint(), True),
-            (Constraint(), False),
-            (Constraint(n_clusters=4), False),
-            (Constraint(regions=(Region(10, 30, 2),)), True),
-            (Constraint(regions=(Region(10, 30, 2),), n_clusters=5), True),
-        ],
+    @cases(
+        (Constraint(), True),
+        (Constraint(), False),
+        (Constraint(n_clusters=4), False),
+        (Constraint(regions=(Region(10, 30, 2),)), True),
+        (Constraint(regions=(Region(10, 30, 2),), n_clusters=5), True),
     )
     def test_the_answer_does_not_depend_on_them(self, monkeypatch, constraint, pruning):
         rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import cases, refused
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, PartialLabels
@@ -45,17 +45,14 @@ class Plain(Oracle):
         return SequentialOracle().maximize(objective)
 
 
-@pytest.mark.parametrize(
-    ("constraint", "complaint"),
-    [
-        (Constraint(n_clusters=2), "it has 3 clusters where exactly 2 are asked for"),
-        (Constraint(forced=(2,)), "it has no boundary at 2, where one is forced"),
-        (Constraint(forbidden=(8,)), "it has a boundary at 8, where none may be"),
-        (Constraint(regions=(Region(2, 7, 0),)), r"1 changes in the region 2\.\.7 with no change"),
-        (Constraint(regions=(Region(5, 8, 1, True),)), r"0 changes .* with at least 1 change"),
-        (Constraint(together=((0, 1, 5),)), "separates samples of .*, which are to be together"),
-        (Constraint(apart=((4, 5),)), "puts samples 4 and 5 together, which are to be apart"),
-    ],
+@cases(
+    (Constraint(n_clusters=2), "it has 3 clusters where exactly 2 are asked for"),
+    (Constraint(forced=(2,)), "it has no boundary at 2, where one is forced"),
+    (Constraint(forbidden=(8,)), "it has a boundary at 8, where none may be"),
+    (Constraint(regions=(Region(2, 7, 0),)), r"1 changes in the region 2\.\.7 with no change"),
+    (Constraint(regions=(Region(5, 8, 1, True),)), r"0 changes .* with at least 1 change"),
+    (Constraint(together=((0, 1, 5),)), "separates samples of .*, which are to be together"),
+    (Constraint(apart=((4, 5),)), "puts samples 4 and 5 together, which are to be apart"),
 )
 def test_an_answer_that_breaks_its_constraint_names_the_oracle(
     constraint: Constraint, complaint: str
@@ -72,18 +69,15 @@ class Answering(Oracle):
         return self.answer(SequentialOracle().maximize(objective))
 
 
-@pytest.mark.parametrize(
-    ("answer", "complaint"),
-    [
-        (lambda a: a.y, r"returned an EquivalenceMatrix: return Argmax\(y, value, upper_bound"),
-        (lambda a: replace(a, y=a.y.labels), "an Argmax of an array of int64 .*EquivalenceMatrix"),
-        (lambda a: replace(a, quality="exact"), "'exact' .a str.: return .*a Quality"),
-        (lambda a: replace(a, value=np.nan), "the value nan"),
-        (
-            lambda a: replace(a, y=EquivalenceMatrix.from_breakpoints([3])),
-            "answered for 3 samples, the objective has 12",
-        ),
-    ],
+@cases(
+    (lambda a: a.y, r"returned an EquivalenceMatrix: return Argmax\(y, value, upper_bound"),
+    (lambda a: replace(a, y=a.y.labels), "an Argmax of an array of int64 .*EquivalenceMatrix"),
+    (lambda a: replace(a, quality="exact"), "'exact' .a str.: return .*a Quality"),
+    (lambda a: replace(a, value=np.nan), "the value nan"),
+    (
+        lambda a: replace(a, y=EquivalenceMatrix.from_breakpoints([3])),
+        "answered for 3 samples, the objective has 12",
+    ),
 )
 def test_what_is_no_answer_is_named(answer: Any, complaint: str) -> None:
     with pytest.raises(PluginError, match=rf"Answering\.maximize .*{complaint}"):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import (
@@ -216,14 +217,11 @@ def test_subtitles(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("walk.txt", "2.0\t2.0\twalk\n4.0\t4.0\trest\n"),
-        ("walk.csv", "start,end,label\n2,2,walk\n4,4,rest\n"),
-        ("walk.csv", "onset,duration,trial_type\n2,0,go\n4,0,stop\n"),
-        ("walk.csv", "change\n2\n4\n"),
-    ],
+@cases(
+    ("walk.txt", "2.0\t2.0\twalk\n4.0\t4.0\trest\n"),
+    ("walk.csv", "start,end,label\n2,2,walk\n4,4,rest\n"),
+    ("walk.csv", "onset,duration,trial_type\n2,0,go\n4,0,stop\n"),
+    ("walk.csv", "change\n2\n4\n"),
 )
 def test_points_alone_are_changes(tmp_path, name, text):
     (tmp_path / name).write_text(text)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import cases, refused
 from pyarrow import parquet
-from refusals import refused
 
 from structsvm import DataError, MetricLearner
 from structsvm.errors import DataWarning, SettingsError
@@ -91,14 +91,11 @@ def test_numbers_that_no_float_tells_apart(tmp_path):
         read_recording(tmp_path / "hashes.parquet", blanks=True)
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        np.array([0.0, 0.0, np.nan, np.nan, 1.0, -1.0]),
-        pd.Series([0, 0, None, None, 1, -1], dtype="Int64"),
-        np.array([0, 0, None, np.nan, 1, -1], dtype=object),
-        [0, 0, pd.NA, "  ", 1, -1],
-    ],
+@cases(
+    np.array([0.0, 0.0, np.nan, np.nan, 1.0, -1.0]),
+    pd.Series([0, 0, None, None, 1, -1], dtype="Int64"),
+    np.array([0, 0, None, np.nan, 1, -1], dtype=object),
+    [0, 0, pd.NA, "  ", 1, -1],
     ids=["NaN", "NA", "objects", "blank"],
 )
 def test_what_has_no_label_is_in_no_interval(y):
@@ -130,15 +127,12 @@ def test_a_name_is_the_same_state_in_every_file_wherever_labels_are_blank(tmp_pa
     assert np.mean(found == names[y]) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        ([7, 7, None, 9], [7, 7, -1, 9]),
-        ([7.5, 7.5, None, 9.0], [7.5, 7.5, -1.0, 9.0]),
-        (pd.array([2**60 + 1, 2**60, None, 1], dtype="Int64"), [2**60 + 1, 2**60, -1, 1]),
-        ([True, True, None, False], [True, True, -1, False]),
-        (["a", "a", None, "b"], ["a", "a", -1, "b"]),
-    ],
+@cases(
+    ([7, 7, None, 9], [7, 7, -1, 9]),
+    ([7.5, 7.5, None, 9.0], [7.5, 7.5, -1.0, 9.0]),
+    (pd.array([2**60 + 1, 2**60, None, 1], dtype="Int64"), [2**60 + 1, 2**60, -1, 1]),
+    ([True, True, None, False], [True, True, -1, False]),
+    (["a", "a", None, "b"], ["a", "a", -1, "b"]),
     ids=["numbers", "decimals", "large", "truths", "names"],
 )
 def test_labels_beside_a_blank_stay_what_they_are(labels, expected):
@@ -173,29 +167,23 @@ class TestIndex:
         found = learner.predict([X], known=[known.iloc[shuffled]])[0]
         assert np.flatnonzero(np.diff(found))[:2].tolist() == [19, 39]
 
-    @pytest.mark.parametrize(
-        ("rows", "labels"),
-        [
-            (DAYS, range(60)),
-            (range(60), DAYS[::-1]),
-            (range(100, 160), range(60)),
-            ([7] * 60, [7] * 60),
-            (DAYS, DAYS.tz_convert("UTC")),
-        ],
+    @cases(
+        (DAYS, range(60)),
+        (range(60), DAYS[::-1]),
+        (range(100, 160), range(60)),
+        ([7] * 60, [7] * 60),
+        (DAYS, DAYS.tz_convert("UTC")),
     )
     def test_by_the_order_where_an_index_says_nothing(self, rows, labels):
         y = pd.Series(self.Y, index=labels)
         learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [y, self.Y])
         assert encode(learner, [self.frame(rows)], [y])[0].breakpoints == [20, 40, 60]
 
-    @pytest.mark.parametrize(
-        ("rows", "labels"),
-        [
-            (DAYS, DAYS + pd.Timedelta("1D")),
-            (DAYS, DAYS.tz_localize(None)),
-            (range(100, 160), range(50, 110)),
-            (range(60), range(59, -1, -1)),
-        ],
+    @cases(
+        (DAYS, DAYS + pd.Timedelta("1D")),
+        (DAYS, DAYS.tz_localize(None)),
+        (range(100, 160), range(50, 110)),
+        (range(60), range(59, -1, -1)),
     )
     def test_refused_where_they_do_not_match(self, rows, labels):
         y, message = (
@@ -262,19 +250,16 @@ def written(path, header, rows=EVENTS, **kwargs):
     return path
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "evento inicio fim",
-        "Ereignis Anfang Ende",
-        "événement début fin",
-        "comportamiento|Inicio (s)|Fin (s)",
-        "attività inizio fine",
-        "behaviour start_time stop_time",
-        "event_type|Onset [sec]|Offset [sec]",
-        "Verhalten Startzeit Endzeit",
-        "activity tStart tEnd",
-    ],
+@cases(
+    "evento inicio fim",
+    "Ereignis Anfang Ende",
+    "événement début fin",
+    "comportamiento|Inicio (s)|Fin (s)",
+    "attività inizio fine",
+    "behaviour start_time stop_time",
+    "event_type|Onset [sec]|Offset [sec]",
+    "Verhalten Startzeit Endzeit",
+    "activity tStart tEnd",
 )
 def test_columns_in_the_usual_languages(tmp_path, header):
     header = header.split("|") if "|" in header else header.split()
@@ -282,13 +267,10 @@ def test_columns_in_the_usual_languages(tmp_path, header):
     assert found == {"cow": [Interval(start, end, label) for label, start, end in EVENTS]}
 
 
-@pytest.mark.parametrize(
-    ("header", "factor"),
-    [
-        (["label", "start_ms", "end_ms"], 1000.0),
-        (["label", "start_frame", "end_frame"], 10.0),
-        (["state", "start (min)", "end (min)"], 1 / 60),
-    ],
+@cases(
+    (["label", "start_ms", "end_ms"], 1000.0),
+    (["label", "start_frame", "end_frame"], 10.0),
+    (["state", "start (min)", "end (min)"], 1 / 60),
 )
 def test_the_name_of_a_column_tells_its_unit(tmp_path, header, factor):
     rows = [(label, start * factor, end * factor) for label, start, end in EVENTS]
@@ -307,9 +289,7 @@ DAY = pd.Timestamp("2024-05-01 08:00")
 DATES = (DAY + pd.to_timedelta(SECONDS, unit="s")).to_numpy()
 
 
-@pytest.mark.parametrize(
-    "times", [SECONDS, DATES, 1714550400 + SECONDS, (1714550400 + SECONDS) * 1000]
-)
+@cases(SECONDS, DATES, 1714550400 + SECONDS, (1714550400 + SECONDS) * 1000)
 def test_seconds_since_the_start_whatever_the_recording_counts(tmp_path, times):
     table = written(tmp_path / "cow.csv", ["label", "onset", "offset"])
     assert with_labels([cow(times)], table)[0].y.tolist() == LABELS

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases, refused
 from recording_cases import recordings
-from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
@@ -147,10 +147,8 @@ def test_some_constant_features_are_a_warning_that_names_them(data):
 
 
 @pytest.mark.parametrize("solver", ["frank-wolfe", "subgradient", BlockFrankWolfe()])
-@pytest.mark.parametrize(
-    "settings", [{"regularizer": Trace()}, {"constraints": lambda b: [b[0] == b[1]]}]
-)
-def test_an_illegal_pair_is_refused_before_work_starts(solver, settings, data, monkeypatch):
+@cases({"regularizer": Trace()}, {"constraints": lambda b: [b[0] == b[1]]})
+def test_an_illegal_pair_is_refused_before_work_starts(solver, data, monkeypatch, settings):
     def work(*args):
         raise AssertionError("work has started")
 

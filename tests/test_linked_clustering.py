@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import refused
 
 from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.errors import DataError, LearningError, OracleError

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import ruptures.metrics as rpt
+from cases import cases, refused
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refused
 from sklearn.metrics import adjusted_rand_score, rand_score
 from strategies import examples, label_vectors, segmentations
 
@@ -50,17 +50,14 @@ def segments(*ends):
     return EquivalenceMatrix.from_breakpoints(ends)
 
 
-@pytest.mark.parametrize(
-    ("truth", "guess", "margin", "expected"),
-    [
-        (segments(10), segments(10), 0, 1.0),
-        (segments(5, 10), segments(5, 10), 0, 1.0),
-        (segments(5, 10), segments(6, 10), 0, 0.0),
-        (segments(5, 10), segments(6, 10), 1, 1.0),
-        (segments(5, 20), segments(4, 6, 20), 1, 2 / 3),  # one true change, two near it
-        (segments(4, 8, 20), segments(6, 7, 20), 2, 1.0),  # a nearest match alone would lose one
-        (segments(20), segments(10, 20), 5, 0.0),
-    ],
+@cases(
+    (segments(10), segments(10), 0, 1.0),
+    (segments(5, 10), segments(5, 10), 0, 1.0),
+    (segments(5, 10), segments(6, 10), 0, 0.0),
+    (segments(5, 10), segments(6, 10), 1, 1.0),
+    (segments(5, 20), segments(4, 6, 20), 1, 2 / 3),  # one true change, two near it
+    (segments(4, 8, 20), segments(6, 7, 20), 2, 1.0),  # a nearest match alone would lose one
+    (segments(20), segments(10, 20), 5, 0.0),
 )
 def test_margin_f1(truth, guess, margin, expected):
     assert margin_f1(truth, guess, margin) == pytest.approx(expected)
@@ -254,10 +251,7 @@ def test_breakpoints_round_trip_and_refuse_what_is_not_contiguous():
         EquivalenceMatrix.from_labels([0, 1, 0]).breakpoints  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("breakpoints", "message"),
-    [([], "non-empty"), ([3, 2], "increasing"), ([0, 3], "positive"), ([1.5, 3], "integers")],
-)
+@cases(([], "non-empty"), ([3, 2], "increasing"), ([0, 3], "positive"), ([1.5, 3], "integers"))
 def test_bad_breakpoints_are_refused(breakpoints, message):
     with pytest.raises(DataError, match=message):
         EquivalenceMatrix.from_breakpoints(breakpoints)

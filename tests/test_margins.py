@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from sklearn.datasets import load_iris, make_blobs
 from wrong_plugins import Segments
 
@@ -83,12 +84,9 @@ class Halved(Segments):
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")  # of the halved ones
-@pytest.mark.parametrize(
-    ("problem", "complaint"),
-    [
-        (Counted(), "which Counted and OnlyCounts do not find"),
-        (Halved(), "which Halved and SequentialOracle do not find"),
-    ],
+@cases(
+    (Counted(), "which Counted and OnlyCounts do not find"),
+    (Halved(), "which Halved and SequentialOracle do not find"),
 )
 def test_margins_are_refused_where_other_segmentations_cannot_be_asked_for(problem, complaint):
     Xs, ys = steps(np.random.default_rng(1), n=3)
@@ -189,34 +187,31 @@ class TestRules:
         assert one[0] != one[1]
         assert np.array_equal(two, learner.predict([X], 3)[0])
 
-    @pytest.mark.parametrize(
-        ("rules", "error", "message"),
-        [
-            ({"min_lenght": 3}, TypeError, "no keyword 'min_lenght'"),
-            ({"min_length": 0}, SettingsError, "min_length must be an integer >= 1, got 0"),
-            ({"known": [None, None]}, DataError, "recording 0: 2 labels for 60 samples"),
-            (
-                {"known": [PartialLabels(must_link=[(0, 1)])]},
-                DataError,
-                "recording 0: links and chunks are labels of",
-            ),
-            (
-                {"min_length": 30, "n_clusters": 4},
-                OracleError,
-                r"recording 0: no segmentation into 4 segments of 60 samples has only "
-                r"segments that min_length=30 allows: allow more",
-            ),
-            (
-                {"max_length": 10, "known": PartialLabels(regions=[(0, 60, 0)])},
-                OracleError,
-                r"max_length=10 allows, with changes where they are known to be",
-            ),
-            (
-                {"known": PartialLabels(n_clusters=3), "n_clusters": 4},
-                DataError,
-                "recording 0: it is known to have 3 segments, but n_clusters=4: leave out one of",
-            ),
-        ],
+    @cases(
+        ({"min_lenght": 3}, TypeError, "no keyword 'min_lenght'"),
+        ({"min_length": 0}, SettingsError, "min_length must be an integer >= 1, got 0"),
+        ({"known": [None, None]}, DataError, "recording 0: 2 labels for 60 samples"),
+        (
+            {"known": [PartialLabels(must_link=[(0, 1)])]},
+            DataError,
+            "recording 0: links and chunks are labels of",
+        ),
+        (
+            {"min_length": 30, "n_clusters": 4},
+            OracleError,
+            r"recording 0: no segmentation into 4 segments of 60 samples has only "
+            r"segments that min_length=30 allows: allow more",
+        ),
+        (
+            {"max_length": 10, "known": PartialLabels(regions=[(0, 60, 0)])},
+            OracleError,
+            r"max_length=10 allows, with changes where they are known to be",
+        ),
+        (
+            {"known": PartialLabels(n_clusters=3), "n_clusters": 4},
+            DataError,
+            "recording 0: it is known to have 3 segments, but n_clusters=4: leave out one of",
+        ),
     )
     def test_what_cannot_be_kept_is_refused_by_name(self, learned, rules, error, message):
         learner, Xs, _ = learned

@@ -9,6 +9,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 from enumerated import listed_risk
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
@@ -109,16 +110,13 @@ def test_the_fast_masters_answers_are_optimal(case, size):
     assert_optimal(risk, cuts, answer, 1e-7)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "full-squared",
-        "diagonal-squared",
-        "priced-full",
-        "full-trace",
-        "priced-full-trace",
-        "diagonal-trace",
-    ],
+@cases(
+    "full-squared",
+    "diagonal-squared",
+    "priced-full",
+    "full-trace",
+    "priced-full-trace",
+    "diagonal-trace",
 )
 def test_masters_agree_with_a_proximal_term(case):
     """With one, a trace is strongly convex as it is, and takes no proximal iterations."""
@@ -314,14 +312,11 @@ class TestFailures:
         with pytest.raises(SettingsError, match="not convex"), warnings.catch_warnings():
             solved(NewtonMaster(), risk, WorkingSet(1, 3), Request())
 
-    @pytest.mark.parametrize(
-        ("w", "alpha", "message"),
-        [
-            (np.full(3, np.nan), np.zeros(1), "no finite weight"),
-            (np.array([1.0, np.inf, 0]), np.zeros(1), "no finite weight"),
-            (np.zeros(2), np.zeros(1), r"shapes \(2,\) and \(1,\) for 3 weights and 1 cuts"),
-            (np.zeros(3), np.zeros(2), "for 3 weights and 1 cuts"),
-        ],
+    @cases(
+        (np.full(3, np.nan), np.zeros(1), "no finite weight"),
+        (np.array([1.0, np.inf, 0]), np.zeros(1), "no finite weight"),
+        (np.zeros(2), np.zeros(1), r"shapes \(2,\) and \(1,\) for 3 weights and 1 cuts"),
+        (np.zeros(3), np.zeros(2), "for 3 weights and 1 cuts"),
     )
     def test_an_answer_that_is_none_is_refused(self, w, alpha, message):
         risk, cuts = listed_risk(PSD(2), SquaredNorm()), WorkingSet(1, 3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refused
+from cases import refused
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit

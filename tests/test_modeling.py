@@ -7,7 +7,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
-from refusals import refused
+from cases import cases, refused
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, MasterError, OracleError, PluginError, SettingsError
@@ -108,9 +108,7 @@ def test_an_oracle_may_take_several_variables_of_any_shape():
     assert value == pytest.approx(cp.Problem(full, [X <= 2]).solve(solver=cp.CLARABEL), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "attributes", [{"PSD": True}, {"symmetric": True}, {"nonneg": True}, {"diag": True}], ids=str
-)
+@cases({"PSD": True}, {"symmetric": True}, {"nonneg": True}, {"diag": True}, ids=str)
 def test_variables_with_attributes_keep_them(attributes):
     rng = np.random.default_rng(8)
     slopes, levels = rng.normal(size=(30, 3, 3)), rng.normal(size=30)

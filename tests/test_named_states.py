@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from sklearn.decomposition import PCA
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
@@ -54,15 +55,12 @@ class TestPrediction:
             assert set(names[row["start"] : row["end"]]) == {row["state"]}
         assert json.loads(json.dumps(table)) == table
 
-    @pytest.mark.parametrize(
-        "features",
-        [
-            Union(StateScores("logistic"), Lags()),
-            Union(("a", StateScores("logistic")), ("b", StateScores("logistic", lags=(0,)))),
-            Chain(Lags((-1, 0)), StateScores("logistic")),
-            Chain(Union(Lags(), StateScores("logistic")), Rows(PCA(3))),
-            Chain(StateScores("logistic"), Lags((-2, 0, 2))),
-        ],
+    @cases(
+        Union(StateScores("logistic"), Lags()),
+        Union(("a", StateScores("logistic")), ("b", StateScores("logistic", lags=(0,)))),
+        Chain(Lags((-1, 0)), StateScores("logistic")),
+        Chain(Union(Lags(), StateScores("logistic")), Rows(PCA(3))),
+        Chain(StateScores("logistic"), Lags((-2, 0, 2))),
         ids=["union", "two of them", "after lags", "before PCA", "before lags"],
     )
     def test_states_are_known_wherever_the_scores_are(self, features):
@@ -189,22 +187,19 @@ CODES = {"rest": 3, "walk": 7, "turn": 11}
 
 
 class TestForms:
-    @pytest.mark.parametrize(
-        "rename",
-        [
-            lambda y: y,
-            lambda y: list(y),
-            lambda y: pd.Series(y, dtype="category"),
-            lambda y: pd.Series(y, dtype="string"),
-            lambda y: np.array([CODES[name] for name in y], dtype=np.uint8),
-            lambda y: [float(CODES[n]) if t % 2 else CODES[n] for t, n in enumerate(y)],
-        ],
+    @cases(
+        lambda y: y,
+        lambda y: list(y),
+        lambda y: pd.Series(y, dtype="category"),
+        lambda y: pd.Series(y, dtype="string"),
+        lambda y: np.array([CODES[name] for name in y], dtype=np.uint8),
+        lambda y: [float(CODES[n]) if t % 2 else CODES[n] for t, n in enumerate(y)],
         ids=[
             *("text", "list", "categorical series", "string series"),
             *("bytes", "integers and floats"),
         ],
     )
-    def test_names_come_in_any_form(self, rename, held_out):
+    def test_names_come_in_any_form(self, held_out, rename):
         Xs, ys = recordings(NAMES, 4), [rename(NAMES)] * 4
         learner = MetricLearner(metric="diagonal", features=scored()).fit(Xs, ys)
         (found,) = learner.predict_states(held_out[0][:1])

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import cases, refused
 from sequential_cases import segmentations
 from sklearn.exceptions import ConvergenceWarning
 
@@ -93,25 +93,22 @@ def test_says_exactly_which_segmentations_agree() -> None:
     assert answered > 1_000
 
 
-@pytest.mark.parametrize(
-    ("labels", "named"),
-    [
-        (PartialLabels(regions=[(0, 6, 0), (2, 5, 1)]), ("0..6 with no", "2..5 with 1 change")),
-        (PartialLabels(regions=[(0, 9, 1), (2, 5, 2)]), ("0..9 with 1", "2..5 with 2")),
-        (
-            PartialLabels([0, 0, 0, 1, 1, 1, -1, -1, -1, -1], regions=[(1, 6, 0)]),
-            ("1..6 with no changes", "samples 2 and 3, which differ"),
-        ),
-        (
-            PartialLabels([0, 0, 0, 0, -1, -1, -1, -1, -1, -1], regions=[(0, 4, "1+")]),
-            ("0..4 with at least 1", "samples 0..3, which leave room for 0"),
-        ),
-        (
-            PartialLabels([0, -1, -1, 1, -1, -1, -1, -1, -1, -1], n_clusters=1),
-            ("n_clusters=1", "samples 0 and 3, which have different labels"),
-        ),
-        (PartialLabels(regions=[(3, 8, 2)], n_clusters=2), ("3..8 with 2", "n_clusters=2")),
-    ],
+@cases(
+    (PartialLabels(regions=[(0, 6, 0), (2, 5, 1)]), ("0..6 with no", "2..5 with 1 change")),
+    (PartialLabels(regions=[(0, 9, 1), (2, 5, 2)]), ("0..9 with 1", "2..5 with 2")),
+    (
+        PartialLabels([0, 0, 0, 1, 1, 1, -1, -1, -1, -1], regions=[(1, 6, 0)]),
+        ("1..6 with no changes", "samples 2 and 3, which differ"),
+    ),
+    (
+        PartialLabels([0, 0, 0, 0, -1, -1, -1, -1, -1, -1], regions=[(0, 4, "1+")]),
+        ("0..4 with at least 1", "samples 0..3, which leave room for 0"),
+    ),
+    (
+        PartialLabels([0, -1, -1, 1, -1, -1, -1, -1, -1, -1], n_clusters=1),
+        ("n_clusters=1", "samples 0 and 3, which have different labels"),
+    ),
+    (PartialLabels(regions=[(3, 8, 2)], n_clusters=2), ("3..8 with 2", "n_clusters=2")),
 )
 def test_names_the_two_that_clash(labels: PartialLabels, named: tuple[str, str]) -> None:
     with pytest.raises(DataError, match="contradict each other") as caught:
@@ -121,23 +118,20 @@ def test_names_the_two_that_clash(labels: PartialLabels, named: tuple[str, str])
     assert message.count(" and ") - sum(name.count(" and ") for name in named) == 1
 
 
-@pytest.mark.parametrize(
-    ("labels", "named"),
-    [
-        (
-            PartialLabels(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]),
-            ("cannot-link (0, 2)", "rows 0, 1, 2 are together"),
-        ),
-        (
-            PartialLabels([0, 1, -1, -1], must_link=[(0, 1)]),
-            ("rows 0 and 1", "rows 0, 1 are together"),
-        ),
-        (
-            PartialLabels(chunks=[5, -1, 5, 2], cannot_link=[(2, 0)]),
-            ("cannot-link (2, 0)", "rows 0, 2 are together"),
-        ),
-        (PartialLabels(["a", "b", "c", None], n_clusters=2), ("n_clusters=2", "3 clusters")),
-    ],
+@cases(
+    (
+        PartialLabels(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]),
+        ("cannot-link (0, 2)", "rows 0, 1, 2 are together"),
+    ),
+    (
+        PartialLabels([0, 1, -1, -1], must_link=[(0, 1)]),
+        ("rows 0 and 1", "rows 0, 1 are together"),
+    ),
+    (
+        PartialLabels(chunks=[5, -1, 5, 2], cannot_link=[(2, 0)]),
+        ("cannot-link (2, 0)", "rows 0, 2 are together"),
+    ),
+    (PartialLabels(["a", "b", "c", None], n_clusters=2), ("n_clusters=2", "3 clusters")),
 )
 def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...]) -> None:
     with pytest.raises(DataError, match="contradict each other") as caught:
@@ -315,14 +309,11 @@ def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) 
     assert 79 / 9 / 1.5 < found < 79 / 9 * 1.5
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([-1, -1, 2, 2, 2, -1], "no label says that anything changes"),
-        (PartialLabels(regions=[(0, 6, 0)]), "no label says that anything changes"),
-        (PartialLabels([0, 1, -1, -1, -1, -1], n_clusters=1), "recording 0: .*contradict"),
-        (PartialLabels(must_link=[(0, 1)]), "recording 0: .*labels of clusterings"),
-    ],
+@cases(
+    ([-1, -1, 2, 2, 2, -1], "no label says that anything changes"),
+    (PartialLabels(regions=[(0, 6, 0)]), "no label says that anything changes"),
+    (PartialLabels([0, 1, -1, -1, -1, -1], n_clusters=1), "recording 0: .*contradict"),
+    (PartialLabels(must_link=[(0, 1)]), "recording 0: .*labels of clusterings"),
 )
 def test_labels_that_teach_nothing_are_refused(labels, message) -> None:
     X = np.random.default_rng(0).standard_normal((6, 2))

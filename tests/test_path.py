@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from cases import cases
 from enumerated import Relaxed, listed_risk
 from recording_cases import recordings_of_two_kinds as recordings
 
@@ -33,15 +34,12 @@ def path(risk, regularizer=None):
     return [replace(risk, regularizer=risk.problem.regularizer(regularizer, lam)) for lam in LAMS]
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        CuttingPlane(STOPPING),
-        CuttingPlane(STOPPING, slack="one"),
-        BlockFrankWolfe(Stopping(tol=1e-2, max_iter=2000)),
-    ],
+@cases(
+    CuttingPlane(STOPPING),
+    CuttingPlane(STOPPING, slack="one"),
+    BlockFrankWolfe(Stopping(tol=1e-2, max_iter=2000)),
 )
-def test_certified_like_runs_without_memory_with_fewer_calls(solver, risk):
+def test_certified_like_runs_without_memory_with_fewer_calls(risk, solver):
     memory, calls = Memory(), []
     for step in path(risk):
         warm, cold = solver.solve(step, memory=memory), solver.solve(step)
@@ -168,13 +166,10 @@ def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
     assert solution.lower - 1e-6 <= value <= solution.upper + 1e-6
 
 
-@pytest.mark.parametrize(
-    ("slack", "seed", "lams"),
-    [
-        ("n", 21, (0.02, 0.1)),
-        ("n", 46, (8.0, 2.0, 0.5, 0.1, 0.02)),
-        ("one", 54, (8.0, 2.0, 0.5, 0.1, 0.02)),
-    ],
+@cases(
+    ("n", 21, (0.02, 0.1)),
+    ("n", 46, (8.0, 2.0, 0.5, 0.1, 0.02)),
+    ("one", 54, (8.0, 2.0, 0.5, 0.1, 0.02)),
 )
 def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_runs(slack, seed, lams):
     """Their oracles gave exact answers only, and a lower bound above the minimum was certified."""

@@ -14,6 +14,7 @@ from enum import Enum
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -79,22 +80,19 @@ def header_with(path, **changes):
 
 
 class TestRoundTrip:
-    @pytest.mark.parametrize(
-        "settings",
-        [
-            {},
-            {"metric": "full", "standardize": "training"},
-            {"standardize": None, "regularizer": "trace", "lam": np.float64(0.05)},
-            {"regularizer": SquaredNorm(center=1.0), "solver": CuttingPlane(slack="one")},
-            {"regularizer": SquaredNorm(2.0, center=np.arange(6.0))},
-            {"problem": ChangePoint(segment_count="known", kappa=0.5)},
-            {"problem": ChangePoint(penalty="fixed"), "random_state": 3},
-            {"metric": "full", "features": Union(Lags(), HermiteMoments())},
-            {"backend": Threads(n_jobs=2)},
-            {"solver": CuttingPlane(Stopping(0.05, 50), damping=0.5, master=CvxpyMaster("SCS"))},
-            {"solver": BlockFrankWolfe(Stopping(0.05, 300), random_state=4)},
-            {"solver": ProjectedSubgradient(Stopping(0.2, 300))},
-        ],
+    @cases(
+        {},
+        {"metric": "full", "standardize": "training"},
+        {"standardize": None, "regularizer": "trace", "lam": np.float64(0.05)},
+        {"regularizer": SquaredNorm(center=1.0), "solver": CuttingPlane(slack="one")},
+        {"regularizer": SquaredNorm(2.0, center=np.arange(6.0))},
+        {"problem": ChangePoint(segment_count="known", kappa=0.5)},
+        {"problem": ChangePoint(penalty="fixed"), "random_state": 3},
+        {"metric": "full", "features": Union(Lags(), HermiteMoments())},
+        {"backend": Threads(n_jobs=2)},
+        {"solver": CuttingPlane(Stopping(0.05, 50), damping=0.5, master=CvxpyMaster("SCS"))},
+        {"solver": BlockFrankWolfe(Stopping(0.05, 300), random_state=4)},
+        {"solver": ProjectedSubgradient(Stopping(0.2, 300))},
         ids=repr,
     )
     def test_predicts_the_same(self, tmp_path, settings):
@@ -147,9 +145,7 @@ def bounded(B):
 
 
 class TestWhatCannotBeStored:
-    @pytest.mark.parametrize(
-        ("name", "value"), [("regularizer", Custom(ridge)), ("constraints", bounded)]
-    )
+    @cases(("regularizer", Custom(ridge)), ("constraints", bounded))
     def test_functions_are_described_and_refused_on_learning(self, tmp_path, name, value):
         save(fitted(**{name: value}), tmp_path / "m")
         after = load(tmp_path / "m")
@@ -227,9 +223,7 @@ class TestBadFiles:
         rewrite(model, header=None)
         assert "not a structsvm model" in complaint(model)
 
-    @pytest.mark.parametrize(
-        ("version", "way"), [(6, "update structsvm-partitioning"), (1, "learn again with this")]
-    )
+    @cases((6, "update structsvm-partitioning"), (1, "learn again with this"))
     def test_another_format(self, model, version, way):
         rewrite(model, header=header_with(model, version=version))
         message = complaint(model)
@@ -241,20 +235,17 @@ class TestBadFiles:
             rewrite(model, header=np.frombuffer(content, dtype=np.uint8))
             assert "damaged, or not a structsvm model" in complaint(model)
 
-    @pytest.mark.parametrize(
-        ("name", "value", "message"),
-        [
-            ("problem_", {"is": "problem os", "of": {}}, "no problem is called 'os'"),
-            (
-                "problem_",
-                {"is": "problem change-point", "of": {"spam": 1}, "as": 99},
-                "no model of format 5",
-            ),
-            ("regularizer", {"is": "Popen", "of": {"args": "ls"}}, "KeyError"),
-            ("regularizer", {"is": "sklearn os.system", "of": {}}, "KeyError"),
-            ("baselines_", {"is": "subprocess.Popen", "of": {"args": "ls"}}, "KeyError"),
-            ("metric_", {"is": "Metric", "from": {}}, "KeyError"),
-        ],
+    @cases(
+        ("problem_", {"is": "problem os", "of": {}}, "no problem is called 'os'"),
+        (
+            "problem_",
+            {"is": "problem change-point", "of": {"spam": 1}, "as": 99},
+            "no model of format 5",
+        ),
+        ("regularizer", {"is": "Popen", "of": {"args": "ls"}}, "KeyError"),
+        ("regularizer", {"is": "sklearn os.system", "of": {}}, "KeyError"),
+        ("baselines_", {"is": "subprocess.Popen", "of": {"args": "ls"}}, "KeyError"),
+        ("metric_", {"is": "Metric", "from": {}}, "KeyError"),
     )
     def test_a_class_that_is_not_trusted_is_refused_and_nothing_runs(
         self, model, monkeypatch, name, value, message
@@ -360,16 +351,13 @@ def test_values_come_back_with_their_types(value):
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.arange(6.0).reshape(2, 3),
-        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-        np.zeros((0, 4)),
-        np.array(3.5),
-        np.array([True, False]),
-        np.array([1, 2], dtype=np.int8),
-    ],
+@cases(
+    np.arange(6.0).reshape(2, 3),
+    np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    np.zeros((0, 4)),
+    np.array(3.5),
+    np.array([True, False]),
+    np.array([1, 2], dtype=np.int8),
 )
 def test_arrays_keep_shape_type_and_bits(array):
     for found in (through(array), through({"a": (array,)})["a"][0]):
@@ -391,21 +379,18 @@ def test_what_stands_in_two_places_is_one_thing_again():
     assert second["a"].place[0] is first
 
 
-@pytest.mark.parametrize(
-    "plain",
-    [
-        {"is": "Popen", "of": {}, "as": 0},
-        {"is": "Point", "of": {"spam": 1}, "as": 0},
-        {"is": "Colour", "of": {"name": "GREEN"}, "as": 0},
-        {"again": 0},
-        {"is": "Point", "of": {"place": {"again": 0}}, "as": 0},
-        {"is": "Point"},
-        {"array": "1"},
-        {"array": ["f8", 0, [1], "C"]},
-        {"list": [{"array": "0"}] * 2},
-        {"spam": 1},
-        {},
-    ],
+@cases(
+    {"is": "Popen", "of": {}, "as": 0},
+    {"is": "Point", "of": {"spam": 1}, "as": 0},
+    {"is": "Colour", "of": {"name": "GREEN"}, "as": 0},
+    {"again": 0},
+    {"is": "Point", "of": {"place": {"again": 0}}, "as": 0},
+    {"is": "Point"},
+    {"array": "1"},
+    {"array": ["f8", 0, [1], "C"]},
+    {"list": [{"array": "0"}] * 2},
+    {"spam": 1},
+    {},
 )
 def test_what_no_file_of_ours_says_is_refused(plain):
     with pytest.raises((LookupError, TypeError, ValueError)):

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from cases import cases
 from PIL import Image
 
 from structsvm import DataError, MetricLearner, NormalizedCut, evaluate
@@ -72,14 +73,11 @@ def test_one_image_with_one_mask(scenes, learner):
     assert learner.score(str(files[0]), str(mask_files[0])) == score
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("nothing.png", "nothing.png: no such file"),
-        (".", "structsvm.io.read_images reads the images of a folder"),
-        ("notes.txt", "notes.txt: no such file, or of no kind that is read: give .png"),
-        ("damaged.png", "damaged.png: cannot be read as an image"),
-    ],
+@cases(
+    ("nothing.png", "nothing.png: no such file"),
+    (".", "structsvm.io.read_images reads the images of a folder"),
+    ("notes.txt", "notes.txt: no such file, or of no kind that is read: give .png"),
+    ("damaged.png", "damaged.png: cannot be read as an image"),
 )
 def test_a_path_that_is_no_image_is_named(tmp_path, learner, name, message):
     (tmp_path / "notes.txt").write_text("a text")
@@ -119,13 +117,10 @@ def test_numbers_of_nodes_are_features_but_for_the_label():
     assert learner.score(graphs[2:], ys[2:]) == 0  # perfect
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ({"age": 3, "club": "A"}, "node 0 carries 'age', 'club'.* under 'features'"),
-        ({"label": 3}, "node 0 carries 'label'"),
-        ({"x": "old"}, "of node 0 is no vector of numbers, .*'old'"),
-    ],
+@cases(
+    ({"age": 3, "club": "A"}, "node 0 carries 'age', 'club'.* under 'features'"),
+    ({"label": 3}, "node 0 carries 'label'"),
+    ({"x": "old"}, "of node 0 is no vector of numbers, .*'old'"),
 )
 def test_attributes_that_are_no_features_are_named(attributes, message):
     graph = nx.path_graph(2)

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import cases
 from sklearn.model_selection import GridSearchCV
 from wrong_plugins import Segments, recordings
 
@@ -90,20 +91,17 @@ def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
     assert change_point.settings["segment_count"] == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("found", "message"),
-    [
-        (
-            ImportError("no module named their"),
-            r"'theirs' \(their.module:Thing\) cannot be loaded: ImportError: no module named their",
-        ),
-        (ZeroDivisionError("their fault"), "cannot be loaded: ZeroDivisionError: their fault"),
-        (SystemExit("usage: thing FILE"), "cannot be loaded: SystemExit: usage: thing FILE"),
-        (int, r"'theirs' \(their.module:Thing\) is no PartitionProblem"),
-        (ChangePoint(), "is no PartitionProblem"),
-        (Mutable, "is no PartitionProblem"),
-        (Incomplete, "lacks encode, traits: define"),
-    ],
+@cases(
+    (
+        ImportError("no module named their"),
+        r"'theirs' \(their.module:Thing\) cannot be loaded: ImportError: no module named their",
+    ),
+    (ZeroDivisionError("their fault"), "cannot be loaded: ZeroDivisionError: their fault"),
+    (SystemExit("usage: thing FILE"), "cannot be loaded: SystemExit: usage: thing FILE"),
+    (int, r"'theirs' \(their.module:Thing\) is no PartitionProblem"),
+    (ChangePoint(), "is no PartitionProblem"),
+    (Mutable, "is no PartitionProblem"),
+    (Incomplete, "lacks encode, traits: define"),
 )
 def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, message) -> None:
     installed(Entry(found))
@@ -180,31 +178,28 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
     assert problem_class("theirs") is ChangePoint
 
 
-@pytest.mark.parametrize(
-    ("method", "answer", "complaint"),
-    [
-        ("decoder", None, r"decoder returned None .* return an instance of Oracle"),
-        ("training_sample", None, "training_sample returned None .*: return an instance of Lab"),
-        ("units", None, "units returned None .*: return an instance of LearningUnits"),
-        ("calibrate", None, "calibrate returned None .*: return an instance of Calibration"),
-        ("objective", None, "objective returned None .*: return an instance of Objective"),
-        ("loss", lambda *Ms: np.nan, r"loss returned nan \(a float\): return a number"),
-        ("loss", lambda *Ms: np.ones(3), r"loss returned an array of float64 .*: return a number"),
-        (
-            "traits",
-            {"contiguous": True},
-            "traits returned {'contiguous': True} .*: return an instance of Traits",
-        ),
-        ("unit", np.nan, "unit returned nan .*: return None or a number > 0"),
-        ("encode", [1, 1, 0, 0], r"encode returned \[1, 1, 0, 0\] \(a list\)"),
-        ("encode", SHORT, "encode returned .*: return an EquivalenceMatrix of 40 samples"),
-        ("read", [TABLE], r"read returned .*: return a list of Sample\(X, side\)"),
-        ("read", (iter([TABLE]), None), "read returned .*iterator object .*a tuple"),
-        ("read", ([Sample(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
-        ("read", ([Sample(TABLE.X[:, 0])], None), "read returned .*X of float64"),
-    ],
+@cases(
+    ("decoder", None, r"decoder returned None .* return an instance of Oracle"),
+    ("training_sample", None, "training_sample returned None .*: return an instance of Lab"),
+    ("units", None, "units returned None .*: return an instance of LearningUnits"),
+    ("calibrate", None, "calibrate returned None .*: return an instance of Calibration"),
+    ("objective", None, "objective returned None .*: return an instance of Objective"),
+    ("loss", lambda *Ms: np.nan, r"loss returned nan \(a float\): return a number"),
+    ("loss", lambda *Ms: np.ones(3), r"loss returned an array of float64 .*: return a number"),
+    (
+        "traits",
+        {"contiguous": True},
+        "traits returned {'contiguous': True} .*: return an instance of Traits",
+    ),
+    ("unit", np.nan, "unit returned nan .*: return None or a number > 0"),
+    ("encode", [1, 1, 0, 0], r"encode returned \[1, 1, 0, 0\] \(a list\)"),
+    ("encode", SHORT, "encode returned .*: return an EquivalenceMatrix of 40 samples"),
+    ("read", [TABLE], r"read returned .*: return a list of Sample\(X, side\)"),
+    ("read", (iter([TABLE]), None), "read returned .*iterator object .*a tuple"),
+    ("read", ([Sample(TABLE.X.astype(np.float32))], None), "read returned .*X of float64"),
+    ("read", ([Sample(TABLE.X[:, 0])], None), "read returned .*X of float64"),
 )
-def test_what_a_method_must_not_return_is_named(method, answer, complaint, monkeypatch):
+def test_what_a_method_must_not_return_is_named(monkeypatch, method, answer, complaint):
     found = lambda self, *arguments: answer  # noqa: E731
     if method in ("loss", "traits"):
         found = property(found)
@@ -219,14 +214,11 @@ def test_what_a_method_must_not_return_is_named(method, answer, complaint, monke
         MetricLearner(problem(), metric="diagonal").fit(Xs, ys)
 
 
-@pytest.mark.parametrize(
-    ("method", "answer", "complaint"),
-    [
-        ("partition", None, "partition returned None .*: return an instance of EquivalenceMatrix"),
-        ("agreement", np.nan, r"agreement returned nan .*: return a number"),
-        ("agreement", None, r"agreement returned None .*: return a number"),
-        ("scores", None, "scores returned None .*: return an instance of dict"),
-    ],
+@cases(
+    ("partition", None, "partition returned None .*: return an instance of EquivalenceMatrix"),
+    ("agreement", np.nan, r"agreement returned nan .*: return a number"),
+    ("agreement", None, r"agreement returned None .*: return a number"),
+    ("scores", None, "scores returned None .*: return an instance of dict"),
 )
 def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, answer, complaint):
     methods = {method: lambda self, *arguments: answer}

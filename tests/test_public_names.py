@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 from inspect import signature
 
-import pytest
+from cases import cases
 from public_rooms import MODULES, ROOMS
 
 LAZY = [room for room in ROOMS if room not in MODULES]
@@ -27,12 +27,9 @@ def test_every_public_name_is_there_and_stands_for_one_thing():
 
 
 # structsvm.modeling registers a method of cvxpy, and so loads it.
-@pytest.mark.parametrize(
-    ("program", "later"),
-    [
-        *((f"import {room}", OPTIONAL | SLOW) for room in LAZY if room != "structsvm.modeling"),
-        ("import structsvm.io.files", {"scipy.signal"}),
-    ],
+@cases(
+    *((f"import {room}", OPTIONAL | SLOW) for room in LAZY if room != "structsvm.modeling"),
+    ("import structsvm.io.files", {"scipy.signal"}),
 )
 def test_importing_loads_nothing_slow(program, later):
     assert printed(f"import sys\n{program}\nprint(*(set(sys.modules) & {later}))") == []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import cases, refused
 
 from structsvm import datasets
 from structsvm.datasets import public
@@ -102,17 +102,14 @@ def assert_same(recording, expected):
 class TestShared:
     """The recordings beside the checkout are the same sets, converted: they are read as a cache."""
 
-    @pytest.mark.parametrize(
-        ("name", "options", "n", "shape"),
-        [
-            ("har_spsw", {"subjects": range(1, 16)}, 145, (131, 32)),
-            ("skab", {"folders": ("other", "valve1")}, 30, (745, 8)),
-            ("mocap6", {}, 6, (382, 24)),
-            ("beedance", {}, 6, (1057, 13)),
-            ("hasc1", {}, 1, (1969, 6)),
-            ("tep", {}, 21, (960, 52)),
-            ("tssb", {}, 75, (1408, 1)),
-        ],
+    @cases(
+        ("har_spsw", {"subjects": range(1, 16)}, 145, (131, 32)),
+        ("skab", {"folders": ("other", "valve1")}, 30, (745, 8)),
+        ("mocap6", {}, 6, (382, 24)),
+        ("beedance", {}, 6, (1057, 13)),
+        ("hasc1", {}, 1, (1969, 6)),
+        ("tep", {}, 21, (960, 52)),
+        ("tssb", {}, 75, (1408, 1)),
     )
     def test_read(self, shared_data, name, options, n, shape):
         fetch = _fetch(name)
@@ -274,15 +271,12 @@ def test_a_change_lies_in_a_region_if_its_middle_does(tmp_path) -> None:
     assert annotation_errors([profile], [guess]) == (1, 3)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"annotations": ANNOTATIONS.replace("normal", "dull")}, "annotation 'dull'"),
-        ({"annotations": ANNOTATIONS.replace("8,X,360", "7,X,360")}, "annotations of '7.X'"),
-        ({"annotations": ANNOTATIONS.replace("120,240", "160,240")}, "no room for a change"),
-        ({"profiles": PROFILES.replace("0.3", "nan")}, "not finite"),
-        ({"profiles": PROFILES.replace("profile.id", "who")}, "neither 'signal' nor 'profile.id'"),
-    ],
+@cases(
+    ({"annotations": ANNOTATIONS.replace("normal", "dull")}, "annotation 'dull'"),
+    ({"annotations": ANNOTATIONS.replace("8,X,360", "7,X,360")}, "annotations of '7.X'"),
+    ({"annotations": ANNOTATIONS.replace("120,240", "160,240")}, "no room for a change"),
+    ({"profiles": PROFILES.replace("0.3", "nan")}, "not finite"),
+    ({"profiles": PROFILES.replace("profile.id", "who")}, "neither 'signal' nor 'profile.id'"),
 )
 def test_bad_tables_are_refused(tmp_path, change, message) -> None:
     with pytest.raises(DataError, match=message):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from sklearn.base import BaseEstimator, clone
 
 from structsvm import MetricLearner, save
@@ -65,17 +66,14 @@ class TestWindows:
         ends = found.breakpoints(range(1, len(found) + 1))
         assert ends == labels_to_breakpoints(nearest)
 
-    @pytest.mark.parametrize(
-        ("given", "error", "message"),
-        [
-            ({"rate": 0}, SettingsError, "rate must be a finite number > 0"),
-            ({"window": 1e-9}, DataError, "the signal has 50 samples, a window 0, and a hop 0"),
-            ({"window": 1e9}, DataError, "the signal has 50 samples, a window 1"),
-            ({"bands": [(6, 7)]}, SettingsError, "no frequency of a window is from 6"),
-            ({"statistics": ["mode"]}, SettingsError, "statistics must be some of mean"),
-            ({"statistics": []}, SettingsError, "statistics must be some of"),
-            ({"statistics": [np.sum]}, DataError, "a row of finite numbers is needed"),
-        ],
+    @cases(
+        ({"rate": 0}, SettingsError, "rate must be a finite number > 0"),
+        ({"window": 1e-9}, DataError, "the signal has 50 samples, a window 0, and a hop 0"),
+        ({"window": 1e9}, DataError, "the signal has 50 samples, a window 1"),
+        ({"bands": [(6, 7)]}, SettingsError, "no frequency of a window is from 6"),
+        ({"statistics": ["mode"]}, SettingsError, "statistics must be some of mean"),
+        ({"statistics": []}, SettingsError, "statistics must be some of"),
+        ({"statistics": [np.sum]}, DataError, "a row of finite numbers is needed"),
     )
     def test_what_cannot_be(self, given, error, message):
         with pytest.raises(error, match=message):
@@ -150,15 +148,12 @@ class TestTransformersOfOthers:
             rows = np.minimum(np.arange(start, start + width), 199)
             np.testing.assert_allclose(F[t], np.r_[X[rows].mean(0), X[rows].max(0)])
 
-    @pytest.mark.parametrize(
-        "features",
-        [
-            OfWindows(Summary(), 7, 2),
-            Union(Lags((0,)), Series(Differences())),
-            Union(Lags((0,)), Series(AcrossColumns(), axis=1)),
-        ],
+    @cases(
+        OfWindows(Summary(), 7, 2),
+        Union(Lags((0,)), Series(Differences())),
+        Union(Lags((0,)), Series(AcrossColumns(), axis=1)),
     )
-    def test_a_metric_is_learned_from_them(self, features, tmp_path):
+    def test_a_metric_is_learned_from_them(self, tmp_path, features):
         learner = MetricLearner(metric="diagonal", features=features).fit(XS, YS)
         assert clone(learner).fit(XS, YS).predict_breakpoints(XS) == learner.predict_breakpoints(XS)
         assert len(learner.metric_feature_names_) == len(learner.metric_.factor)

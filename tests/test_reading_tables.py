@@ -12,7 +12,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refused
+from cases import cases, refused
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
 from structsvm.io import read_recording, read_recordings
@@ -46,12 +46,9 @@ def write(frame, path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize(
-    ("separator", "decimal"),
-    [(",", "."), (";", "."), (";", ","), ("\t", "."), ("\t", ","), ("|", ","), ("  ", ".")],
-)
+@cases((",", "."), (";", "."), (";", ","), ("\t", "."), ("\t", ","), ("|", ","), ("  ", "."))
 def test_every_way_to_write_a_table_gives_the_same_recording(
-    tmp_path, separator, decimal, encoding
+    tmp_path, encoding, separator, decimal
 ):
     (found,) = read_recordings(written(tmp_path / "one.txt", separator, decimal, encoding))
     np.testing.assert_array_equal(found.X, X)
@@ -140,15 +137,12 @@ test_options_that_no_file_can_have = refused(
 
 
 class TestLinesThatAreNoRows:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "# Anna, 3 rats, 100 Hz\n#\n" + TABLE,
-            "# " + TABLE,  # as numpy.savetxt writes a header
-            TABLE + "# end of file\n",
-            TABLE.replace("2.5", "# cable out\n2.5"),
-            "#fs=100\r\n" + TABLE.replace("\n", "\r\n"),
-        ],
+    @cases(
+        "# Anna, 3 rats, 100 Hz\n#\n" + TABLE,
+        "# " + TABLE,  # as numpy.savetxt writes a header
+        TABLE + "# end of file\n",
+        TABLE.replace("2.5", "# cable out\n2.5"),
+        "#fs=100\r\n" + TABLE.replace("\n", "\r\n"),
     )
     def test_comments(self, tmp_path, text):
         (found,) = read_recordings(put(tmp_path, text))
@@ -156,18 +150,15 @@ class TestLinesThatAreNoRows:
         assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
         assert text.splitlines()[found.origin.line(2) - 1] == "3.5,1,b"
 
-    @pytest.mark.parametrize(
-        ("text", "lines"),
-        [
-            (TABLE.replace("\n", "\n(g),(g),\n", 1), [2]),
-            (TABLE.replace("\n", "\n(g),-,\nmean,max,\n", 1), [2, 3]),
-            ("Rat 3; EEG\n\n" + TABLE, [1]),
-            ("Acquisition frequency: 100 Hz\n" + TABLE.replace(",", "\t"), [1]),
-            ("Rat 3,,\n" + TABLE, [1]),
-            ("Rat 3\nby,Anna\n" + TABLE.replace("\n", "\nm,m,\n", 1), [1, 2, 4]),
-            ("Titel, mit, vielen, Kommas\n" + GERMAN, [1]),
-            (GERMAN.replace("\n", "\nm/s;m/s;\n", 1), [2]),
-        ],
+    @cases(
+        (TABLE.replace("\n", "\n(g),(g),\n", 1), [2]),
+        (TABLE.replace("\n", "\n(g),-,\nmean,max,\n", 1), [2, 3]),
+        ("Rat 3; EEG\n\n" + TABLE, [1]),
+        ("Acquisition frequency: 100 Hz\n" + TABLE.replace(",", "\t"), [1]),
+        ("Rat 3,,\n" + TABLE, [1]),
+        ("Rat 3\nby,Anna\n" + TABLE.replace("\n", "\nm,m,\n", 1), [1, 2, 4]),
+        ("Titel, mit, vielen, Kommas\n" + GERMAN, [1]),
+        (GERMAN.replace("\n", "\nm/s;m/s;\n", 1), [2]),
     )
     def test_titles_and_units(self, tmp_path, text, lines):
         path = put(tmp_path, text)

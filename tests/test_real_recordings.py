@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
@@ -28,9 +29,7 @@ def activities(shared_data):
     return arrays_and_labels(learn), arrays_and_labels(test)
 
 
-@pytest.mark.parametrize(
-    ("metric", "with_known", "with_unknown"), [("full", 2.85, 2.95), ("diagonal", 3.2, 3.2)]
-)
+@cases(("full", 2.85, 2.95), ("diagonal", 3.2, 3.2))
 def test_activities_of_people_never_seen(activities, metric, with_known, with_unknown):
     learn, test = activities
     learner = MetricLearner(metric=metric).fit(*learn)

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import xarray
 import zarr
+from cases import cases, refused
 from recording_cases import OnDemand, same_bits
-from refusals import refused
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -46,17 +46,14 @@ def in_memory():
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"metric": "diagonal"},
-        {"metric": "full", "standardize": "training", "whiten": 0.3},
-        {"metric": "diagonal", "features": Chain(Lags((-1, 0)), MovingStatistics((5,)))},
-        {"metric": "diagonal", "features": HermiteMoments(2)},
-    ],
+@cases(
+    {"metric": "diagonal"},
+    {"metric": "full", "standardize": "training", "whiten": 0.3},
+    {"metric": "diagonal", "features": Chain(Lags((-1, 0)), MovingStatistics((5,)))},
+    {"metric": "diagonal", "features": HermiteMoments(2)},
     ids=["diagonal", "full", "features", "moments"],
 )
-def test_the_bits_are_those_of_arrays_in_memory(name, settings, backend):
+def test_the_bits_are_those_of_arrays_in_memory(name, backend, settings):
     expected = MetricLearner(**settings).fit(XS, YS)
     learner = MetricLearner(**settings, backend=backend(name)).fit(OnDemand(XS), YS)
     assert same_bits(learner, expected)
@@ -79,10 +76,8 @@ def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
 
 
 @pytest.mark.parametrize("known", [1.0, 0.7], ids=["labelled", "labelled in part"])
-@pytest.mark.parametrize(
-    "problem", [Clustering(oracle="relaxed"), Clustering("unknown", oracle="rounded")], ids=str
-)
-def test_tables(problem, known):
+@cases(Clustering(oracle="relaxed"), Clustering("unknown", oracle="rounded"), ids=str)
+def test_tables(known, problem):
     rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 20)
     tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]
     ys = [np.where(rng.random(60) < known, y, -1) for _ in tables]
@@ -287,12 +282,9 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"recording 0 \(.*b.npz\): no array 'X'; it holds Z"):
             MetricLearner().fit([tmp_path / "b.npz"])
 
-    @pytest.mark.parametrize(
-        ("spoiled", "said"),
-        [
-            (XS[1][:, :3], "recording 1 has 3 features, recording 0 has 4"),
-            (np.full((5, 4), b"text"), r"recording 1 \('wrong'\) has .*: not a number"),
-        ],
+    @cases(
+        (XS[1][:, :3], "recording 1 has 3 features, recording 0 has 4"),
+        (np.full((5, 4), b"text"), r"recording 1 \('wrong'\) has .*: not a number"),
     )
     def test_a_member_of_an_hdf5_file(self, tmp_path, spoiled, said):
         with h5py.File(tmp_path / "a.h5", "w") as file:

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import cases
 from cut_cases import planted
 from recording_cases import recordings_of_two_kinds as recordings
 from sklearn import config_context
@@ -64,16 +65,13 @@ def same(weighted, repeated, data):
     np.testing.assert_allclose(*(curve.penalties for curve in curves))
 
 
-@pytest.mark.parametrize(
-    ("problem", "settings", "data"),
-    [
-        (ChangePoint(), {"metric": "diagonal"}, recordings()),
-        (ChangePoint(), {"whiten": 0.5}, recordings()),
-        (ChangePoint(), {"metric": "diagonal", "standardize": "training"}, recordings()),
-        (ChangePoint("known"), {"solver": CuttingPlane(FINE, slack="one")}, recordings()),
-        (Clustering(), {}, tables()),
-        (Clustering("unknown"), {"metric": "diagonal"}, tables()),
-    ],
+@cases(
+    (ChangePoint(), {"metric": "diagonal"}, recordings()),
+    (ChangePoint(), {"whiten": 0.5}, recordings()),
+    (ChangePoint(), {"metric": "diagonal", "standardize": "training"}, recordings()),
+    (ChangePoint("known"), {"solver": CuttingPlane(FINE, slack="one")}, recordings()),
+    (Clustering(), {}, tables()),
+    (Clustering("unknown"), {"metric": "diagonal"}, tables()),
     ids=lambda value: "" if isinstance(value, tuple) else str(value),
 )
 def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
@@ -95,14 +93,11 @@ def test_only_the_proportions_count():
         np.testing.assert_array_equal(again.metric_.factor.T, plain.metric_.factor.T)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1, 1, -1, 1, 1, 1], r"sample_weight of recording 2 is -1\.0"),
-        ([1, 1, 1, np.nan, 1, 1], "sample_weight of recording 3 is nan"),
-        ([1, 1], r"6 recordings but sample_weight of shape \(2,\)"),
-        ([0] * 6, "every sample_weight is 0: no recording is left"),
-    ],
+@cases(
+    ([1, 1, -1, 1, 1, 1], r"sample_weight of recording 2 is -1\.0"),
+    ([1, 1, 1, np.nan, 1, 1], "sample_weight of recording 3 is nan"),
+    ([1, 1], r"6 recordings but sample_weight of shape \(2,\)"),
+    ([0] * 6, "every sample_weight is 0: no recording is left"),
 )
 @pytest.mark.parametrize("estimator", [MetricLearner(), MetricLearnerCV()])
 def test_weights_that_make_no_sense(estimator, weights, message):

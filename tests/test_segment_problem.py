@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import cases, refused
 from wrong_plugins import recordings
 
 from structsvm import ChangePoint, MetricLearner, load, save
@@ -174,11 +174,7 @@ def test_the_oracle_keeps_its_contract() -> None:
     check_oracle(AllowedSegmentsOracle(everything), contiguous=True)
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [MinDwell(2), MinDwell(8), ChangePoint("known", min_length=2, max_length=25)],
-    ids=repr,
-)
+@cases(MinDwell(2), MinDwell(8), ChangePoint("known", min_length=2, max_length=25), ids=repr)
 def test_one_method_makes_a_problem(problem: Any) -> None:
     report = check_problem(problem, *recordings(2, (14, 10, 16)))
     assert min(report.given) > 5

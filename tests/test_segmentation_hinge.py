@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm import MetricLearner
 from structsvm.errors import DataError, SettingsError
@@ -153,18 +154,15 @@ def test_weights_of_samples_count_as_copies_do():
     assert weighted.value == pytest.approx(copied.value, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"problem": Clustering()}, SettingsError, r"problem is .*Clustering.*: give ChangePoint"),
-        ({"weight": cp.Variable(2)}, SettingsError, r"expressions of shape \[\(3,\), \(1,\)\]"),
-        ({"weight": [cp.Variable(3)] * 3}, SettingsError, "expressions of shape"),
-        ({"weight": [cp.Variable(3)] * 2}, SettingsError, "expressions of shape"),
-        ({"weight": cp.square(cp.Variable(3))}, SettingsError, "must be affine"),
-        ({"problem": ChangePoint(max_length=2)}, DataError, "is not one that ChangePoint allows"),
-        ({"ys": [[12]] * 3}, DataError, "no recording has a change"),
-        ({"Xs": [np.zeros((1, 3))] * 3}, DataError, "recording 0"),
-    ],
+@cases(
+    ({"problem": Clustering()}, SettingsError, r"problem is .*Clustering.*: give ChangePoint"),
+    ({"weight": cp.Variable(2)}, SettingsError, r"expressions of shape \[\(3,\), \(1,\)\]"),
+    ({"weight": [cp.Variable(3)] * 3}, SettingsError, "expressions of shape"),
+    ({"weight": [cp.Variable(3)] * 2}, SettingsError, "expressions of shape"),
+    ({"weight": cp.square(cp.Variable(3))}, SettingsError, "must be affine"),
+    ({"problem": ChangePoint(max_length=2)}, DataError, "is not one that ChangePoint allows"),
+    ({"ys": [[12]] * 3}, DataError, "no recording has a change"),
+    ({"Xs": [np.zeros((1, 3))] * 3}, DataError, "recording 0"),
 )
 def test_what_has_no_such_form_is_refused(change, error, message):
     Xs, ys = recordings(0)

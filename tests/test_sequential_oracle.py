@@ -6,8 +6,8 @@ from typing import Any
 import naive
 import numpy as np
 import pytest
+from cases import refused
 from numba import njit
-from refusals import refused
 from sequential_cases import Case, random_case, random_samples, random_truth, segment_scores
 
 from structsvm.errors import OracleError

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
@@ -90,19 +91,16 @@ def test_any_setting_comes_back_equal(value):
     assert same(found.nested, value)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"parents": "(0,0,1)"}, {"parents": (0, 0, 1)}),
-        ({"counts": "(1, None, 2)"}, {"counts": (1, None, 2)}),
-        ({"counts": "none"}, {"counts": None}),
-        ({"depth": "3"}, {"depth": 3}),
-        ({"names": "['a', 'b']"}, {"names": ["a", "b"]}),
-        ({"levels": "{'a': (1, 2)}"}, {"levels": {"a": (1, 2)}}),
-        ({"kinds": "{'a', 'b'}"}, {"kinds": {"a", "b"}}),
-        ({"nested": "print(1)"}, {"nested": "print(1)"}),
-        ({"nested": "((1, None), {'a': [2.5]})"}, {"nested": ((1, None), {"a": [2.5]})}),
-    ],
+@cases(
+    ({"parents": "(0,0,1)"}, {"parents": (0, 0, 1)}),
+    ({"counts": "(1, None, 2)"}, {"counts": (1, None, 2)}),
+    ({"counts": "none"}, {"counts": None}),
+    ({"depth": "3"}, {"depth": 3}),
+    ({"names": "['a', 'b']"}, {"names": ["a", "b"]}),
+    ({"levels": "{'a': (1, 2)}"}, {"levels": {"a": (1, 2)}}),
+    ({"kinds": "{'a', 'b'}"}, {"kinds": {"a", "b"}}),
+    ({"nested": "print(1)"}, {"nested": "print(1)"}),
+    ({"nested": "((1, None), {'a': [2.5]})"}, {"nested": ((1, None), {"a": [2.5]})}),
 )
 def test_settings_as_they_are_typed(given, expected):
     assert typed(given) == Settled(**expected)
@@ -158,12 +156,9 @@ class WritesLabels(Segments):
         return super().encode(y, sample)
 
 
-@pytest.mark.parametrize(
-    ("problem", "who"),
-    [
-        (WritesSamples(), r"WritesSamples\.training_sample"),
-        (WritesLabels(), "recording 0: WritesLabels.encode"),
-    ],
+@cases(
+    (WritesSamples(), r"WritesSamples\.training_sample"),
+    (WritesLabels(), "recording 0: WritesLabels.encode"),
 )
 def test_samples_and_labels_cannot_be_written_to(problem: Segments, who: str) -> None:
     Xs, ys = recordings()

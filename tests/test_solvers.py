@@ -6,8 +6,8 @@ from zlib import crc32
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases, refused
 from enumerated import Listed, column, listed_risk, objective, optimum
-from refusals import refused
 
 from structsvm.errors import CertificateError, OracleWarning, PluginError, SettingsError
 from structsvm.evaluation.compare import compare_on
@@ -232,15 +232,12 @@ class TestBudgets:
         return run
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"regularizer": SquaredNorm(100.0, center=2.0)},
-        {"regularizer": SquaredNorm(10.0), "constraints": lambda b: [cp.sum(b) == 3.0]},
-    ],
+@cases(
+    {"regularizer": SquaredNorm(100.0, center=2.0)},
+    {"regularizer": SquaredNorm(10.0), "constraints": lambda b: [cp.sum(b) == 3.0]},
     ids=["centred", "constrained"],
 )
-def test_what_the_null_weight_is_not_is_never_said_of_it(changed, tmp_path):
+def test_what_the_null_weight_is_not_is_never_said_of_it(tmp_path, changed):
     """Its losses alone are below the optimum, but it is far from the center, or not allowed."""
     risk = listed_risk(Nonnegative(3), **changed, seed=2)
     for _ in range(2):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import naive
 import numpy as np
 import pytest
-from refusals import refused
+from cases import refused
 from scipy.sparse.linalg import aslinearoperator
 
 from structsvm.errors import OracleError

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from cases import refused
 from recording_cases import NAMES
 from recording_cases import recordings_of_states as recordings
-from refusals import refused
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import refused
 from recording_cases import NAMES
 from recording_cases import recordings_of_states as recordings
-from refusals import refused
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 

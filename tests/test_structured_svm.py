@@ -10,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from generic_examples import (
     blobs,
     chain,
@@ -175,18 +176,15 @@ def test_data_frames_name_the_features(classes):
 # ---- what is given
 
 
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"problem": ChangePoint()}, r"partitions are for MetricLearner"),
-        ({"lam": 0}, r"lam must be > 0, got 0"),
-        ({"regularizer": "l1"}, r"regularizer must be one of \['squared', 'trace'\]"),
-        ({"regularizer": "trace"}, r"the trace is not nonnegative on Free"),
-        (
-            {"solver": "quasi-newton"},
-            r"solver must be a Solver or one of \['auto', 'cutting-plane'",
-        ),
-    ],
+@cases(
+    ({"problem": ChangePoint()}, r"partitions are for MetricLearner"),
+    ({"lam": 0}, r"lam must be > 0, got 0"),
+    ({"regularizer": "l1"}, r"regularizer must be one of \['squared', 'trace'\]"),
+    ({"regularizer": "trace"}, r"the trace is not nonnegative on Free"),
+    (
+        {"solver": "quasi-newton"},
+        r"solver must be a Solver or one of \['auto', 'cutting-plane'",
+    ),
 )
 def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
     settings = {"problem": multiclass.Multiclass(), **given}
@@ -194,17 +192,14 @@ def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
         StructuredSVM(**settings).fit(*classes)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "how", "complaint"),
-    [
-        ([[1.0]], [0, 1], {}, r"1 sample but 2 labellings in y: give one for each"),
-        ([], [], {}, r"X is empty: give at least one sample"),
-        ([[1.0]], None, {}, r"there are no labellings"),
-        ([np.array([1.0, np.nan])], [0], {}, r"sample 0 has nan at 1: fill missing values first"),
-        (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of sample 1 is nan|give a finite one"),
-        (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of sample 1 is masked"),
-        (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of sample 1 is -1.0"),
-    ],
+@cases(
+    ([[1.0]], [0, 1], {}, r"1 sample but 2 labellings in y: give one for each"),
+    ([], [], {}, r"X is empty: give at least one sample"),
+    ([[1.0]], None, {}, r"there are no labellings"),
+    ([np.array([1.0, np.nan])], [0], {}, r"sample 0 has nan at 1: fill missing values first"),
+    (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of sample 1 is nan|give a finite one"),
+    (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of sample 1 is masked"),
+    (np.ones((2, 1)), [0, 1], {"sample_weight": [1, -1]}, r"sample_weight of sample 1 is -1.0"),
 )
 def test_data_that_cannot_be_are_named(X, y, how, complaint):
     y = np.array(y) if isinstance(y, list) and y[:1] == [0.0] else y
@@ -265,13 +260,10 @@ class InParts(multiclass.Multiclass):
         return Product((Free(2), Free(super().weight_space().dim - 2)))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"regularizer": Custom(lambda w: cp.norm1(w))},
-        {"regularizer": SquaredNorm(center=np.arange(9.0))},
-        {"constraints": lambda w: [w[0] == 0.25, w[8] + 0.5 <= 0]},
-    ],
+@cases(
+    {"regularizer": Custom(lambda w: cp.norm1(w))},
+    {"regularizer": SquaredNorm(center=np.arange(9.0))},
+    {"constraints": lambda w: [w[0] == 0.25, w[8] + 0.5 <= 0]},
     ids=["custom", "centre", "constraints"],
 )
 def test_a_weight_of_several_cones_is_seen_as_a_whole(classes, settings):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 from enumerated import listed_risk, optimum
 from recording_cases import recordings
 
@@ -93,20 +94,17 @@ def test_the_bound_follows_from_the_support_alone(method):
     assert bound == pytest.approx(learner.solution_.lower, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("space", "omega"),
-    [
-        (Free(3), SquaredNorm(0.5)),
-        (Nonnegative(4), Trace(0.4)),
-        (PSD(3), SquaredNorm(0.2)),
-        (
-            Product((Free(2), Nonnegative(2), Free(1))),
-            Separable((SquaredNorm(0.3), Trace(0.2), SquaredNorm(1.0))),
-        ),
-    ],
+@cases(
+    (Free(3), SquaredNorm(0.5)),
+    (Nonnegative(4), Trace(0.4)),
+    (PSD(3), SquaredNorm(0.2)),
+    (
+        Product((Free(2), Nonnegative(2), Free(1))),
+        Separable((SquaredNorm(0.3), Trace(0.2), SquaredNorm(1.0))),
+    ),
 )
 @pytest.mark.parametrize("slack", ["n", "one"])
-def test_the_support_alone_has_the_optimum_over_all_labellings(space, omega, slack):
+def test_the_support_alone_has_the_optimum_over_all_labellings(slack, space, omega):
     risk = listed_risk(space, omega)
     solution = CuttingPlane(Stopping(tol=1e-6), slack=slack).solve(risk)
     value = risk.as_cvxpy(solution).solve(solver="CLARABEL")
@@ -195,9 +193,7 @@ def test_clusters_are_kept_by_row():
     assert is_between(value.solve(solver="CLARABEL"), learner.solution_, 1e-6)
 
 
-@pytest.mark.parametrize(
-    "labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300))]
-)
+@cases([0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300)))
 def test_a_partition_travels_whole_and_small(labels):
     M = EquivalenceMatrix.from_labels(labels)
     assert {M: 1}[pickle.loads(pickle.dumps(M))] == 1

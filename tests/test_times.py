@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 from structsvm import DataError, MetricLearner
 from structsvm.datasets import relevant_changes
@@ -86,14 +87,11 @@ def test_recordings_of_several_rates_are_named(tmp_path):
     read_recordings(tmp_path, **READ)
 
 
-@pytest.mark.parametrize(
-    "times",
-    [
-        (DAYS + pd.Timedelta("29D")).tz_localize("UTC").tz_convert("Europe/Berlin"),
-        DAYS.tz_localize("Asia/Tokyo").map(str),
-        pd.to_datetime(np.arange(200) * 60 + 5.5e4, unit="s").strftime("%H:%M:%S"),
-        (DAYS + pd.Timedelta("20D")).strftime("%d.%m.%Y"),
-    ],
+@cases(
+    (DAYS + pd.Timedelta("29D")).tz_localize("UTC").tz_convert("Europe/Berlin"),
+    DAYS.tz_localize("Asia/Tokyo").map(str),
+    pd.to_datetime(np.arange(200) * 60 + 5.5e4, unit="s").strftime("%H:%M:%S"),
+    (DAYS + pd.Timedelta("20D")).strftime("%d.%m.%Y"),
     ids=["zone put forward", "zone as text", "clock", "day first"],
 )
 def test_arrays_keep_what_times_mean(tmp_path, times):
@@ -141,14 +139,11 @@ def test_steps_of_small_integers_do_not_overflow(kind, step):
     assert TimeAxis("t", np.array([-100, 100], dtype=np.int8)).steps.tolist() == [200]
 
 
-@pytest.mark.parametrize(
-    ("time", "reason"),
-    [
-        (np.arange(5), r"6 samples but times of shape \(5,\)"),
-        (np.array([0, 1, 2, 4, 3, 5]), "times fall after sample 3"),
-        (np.array([0, 1, np.nan, 3, 4, 5]), "the time of sample 2 is missing"),
-        (np.array(list("abcdef")), "times must be numbers or dates, got <U1 values"),
-    ],
+@cases(
+    (np.arange(5), r"6 samples but times of shape \(5,\)"),
+    (np.array([0, 1, 2, 4, 3, 5]), "times fall after sample 3"),
+    (np.array([0, 1, np.nan, 3, 4, 5]), "the time of sample 2 is missing"),
+    (np.array(list("abcdef")), "times must be numbers or dates, got <U1 values"),
 )
 def test_times_of_an_npz_that_are_none_are_named(tmp_path, time, reason):
     np.savez(tmp_path / "one.npz", X=np.zeros((6, 2)), time=time)
@@ -204,13 +199,10 @@ def test_a_clock_passes_midnight(tmp_path):
         read(tmp_path, moments.strftime("%H:%M").tolist()[::-1])
 
 
-@pytest.mark.parametrize(
-    ("style", "told"),
-    [
-        ("%d/%m/%Y %H:%M", r"'03/02/2024 00:00' .* for 2024-03-02, the month first, though"),
-        ("%d.%m.%Y %H:%M", None),
-        ("%Y-%m-%d %H:%M", None),
-    ],
+@cases(
+    ("%d/%m/%Y %H:%M", r"'03/02/2024 00:00' .* for 2024-03-02, the month first, though"),
+    ("%d.%m.%Y %H:%M", None),
+    ("%Y-%m-%d %H:%M", None),
 )
 def test_what_may_be_a_day_or_a_month_is_said(tmp_path, style, told):
     moments = pd.date_range("2024-02-03", periods=20, freq="1min")

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import cases
 from recording_cases import ENDS, NAMES, recordings_of_states
 from sklearn.base import BaseEstimator
 
@@ -83,15 +84,12 @@ def test_a_baseline_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned
     assert list(again.baselines_) == ["untrained", "frame-logistic"]
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [ENDS] * 3,
-        [np.repeat([0, 1, 2, 3], [8, 10, 7, 5])] * 3,
-        [np.repeat([1, 2], 15), np.repeat([1, 2, 3], 10)],
-        [np.repeat(["a", "b"], 15), np.repeat(["c", "d"], 15)],
-        [np.repeat(["a", "b"], 15)],
-    ],
+@cases(
+    [ENDS] * 3,
+    [np.repeat([0, 1, 2, 3], [8, 10, 7, 5])] * 3,
+    [np.repeat([1, 2], 15), np.repeat([1, 2, 3], 10)],
+    [np.repeat(["a", "b"], 15), np.repeat(["c", "d"], 15)],
+    [np.repeat(["a", "b"], 15)],
     ids=["breakpoints", "numbers of segments", "from one", "names of their own", "one recording"],
 )
 def test_labels_that_do_not_repeat_between_recordings_bring_no_names(labels):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm.evaluation.verdict import ANSWERS, LEARNED, Contrast, Verdict, chosen
 from structsvm.partitions.problem import BLIND
@@ -21,27 +22,24 @@ def judged(losses=None, classifiers=(FRAMES, "my forest", *BLIND), units=None, *
     return Verdict.of(losses, units, np.arange(units.size), classifiers, **about)
 
 
-@pytest.mark.parametrize(
-    ("losses", "code", "use"),
-    [
-        ({}, "pays", None),
-        ({FRAMES: FAR, "rca": BAD}, "pays", None),
-        ({FRAMES: 1 + NOISE}, "pays-use", FRAMES),
-        ({FRAMES: 0.5 + NOISE / 2}, "pays-use", FRAMES),
-        ({FRAMES: 1.2 + NOISE}, "pays-level", None),
-        ({FRAMES: 1 + NOISE, "rca": 0.9 + NOISE}, "pays-use", FRAMES),
-        ({FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9}, "pays-less", None),
-        ({FRAMES: FAR, "rca": 1 + NOISE, "pca": BAD}, "pays-level", None),
-        ({"pca": 1.5 + 9 * NOISE, "rca": 1.4 + NOISE}, "pays-level", None),
-        ({"my forest": 1 + NOISE}, "pays-use", "my forest"),
-        ({"untrained": 1 + NOISE}, "chance", None),
-        ({"untrained": 1 + NOISE, FRAMES: 0.4 + NOISE / 3}, "chance", FRAMES),
-        ({"untrained": 0.7 + NOISE / 3, FRAMES: 1 + NOISE}, "harms", None),
-        ({"untrained": 0.7 + NOISE / 3, FRAMES: 0.4 + NOISE / 3}, "harms", FRAMES),
-        ({"equal-segments": 1 + NOISE, FRAMES: FAR}, "blind", None),
-        ({"equal-segments": 0.6 + NOISE / 9, FRAMES: 0.4 + NOISE / 9}, "blind-metric", FRAMES),
-        ({"untrained": 3 * OURS}, "constant", None),
-    ],
+@cases(
+    ({}, "pays", None),
+    ({FRAMES: FAR, "rca": BAD}, "pays", None),
+    ({FRAMES: 1 + NOISE}, "pays-use", FRAMES),
+    ({FRAMES: 0.5 + NOISE / 2}, "pays-use", FRAMES),
+    ({FRAMES: 1.2 + NOISE}, "pays-level", None),
+    ({FRAMES: 1 + NOISE, "rca": 0.9 + NOISE}, "pays-use", FRAMES),
+    ({FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9}, "pays-less", None),
+    ({FRAMES: FAR, "rca": 1 + NOISE, "pca": BAD}, "pays-level", None),
+    ({"pca": 1.5 + 9 * NOISE, "rca": 1.4 + NOISE}, "pays-level", None),
+    ({"my forest": 1 + NOISE}, "pays-use", "my forest"),
+    ({"untrained": 1 + NOISE}, "chance", None),
+    ({"untrained": 1 + NOISE, FRAMES: 0.4 + NOISE / 3}, "chance", FRAMES),
+    ({"untrained": 0.7 + NOISE / 3, FRAMES: 1 + NOISE}, "harms", None),
+    ({"untrained": 0.7 + NOISE / 3, FRAMES: 0.4 + NOISE / 3}, "harms", FRAMES),
+    ({"equal-segments": 1 + NOISE, FRAMES: FAR}, "blind", None),
+    ({"equal-segments": 0.6 + NOISE / 9, FRAMES: 0.4 + NOISE / 9}, "blind-metric", FRAMES),
+    ({"untrained": 3 * OURS}, "constant", None),
 )
 def test_the_answer_is_that_of_the_figures(losses, code, use):
     verdict = judged(losses)

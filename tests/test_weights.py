@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from refusals import refused
+from cases import refused
 
 from structsvm.errors import SettingsError
 from structsvm.weights import PSD, Free, Nonnegative, Product, smat, svec

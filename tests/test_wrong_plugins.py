@@ -7,6 +7,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 from wrong_plugins import Classes, Segments, recordings
 
 from structsvm import ChangePoint, MetricLearner, Status
@@ -71,33 +72,30 @@ SOLVERS = [
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
-    [
-        ("truth costs", r"Classes\.loss\(y, y\) is 0.1 .* the truth must not cost anything"),
-        ("writes x", "Classes changed the sample that it was given.*copy before writing"),
-        ("writes y", "Classes changed the labelling that it was given.*copy before writing"),
-        ("negative", r"Classes\.loss returned -1.0: a loss must not be negative"),
-        ("subtracted", r"separate found a labelling with the loss 0 where another.* worth 1 more"),
-        ("bare", r"Classes\.separate returned \d \(an int\): return Separation\(y, slack, quality"),
-        ("table", r"joint_feature returned an array of float64 of shape \(3, 2\).* dimension 6"),
-        ("list", r"joint_feature returned .*list.*: return one vector of floats of shape \(6,\)"),
-        ("integers", r"joint_feature returned an array of int64 .*: return one vector of floats"),
-        ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
-        ("quality", "and the quality 'exact': return Separation"),
-        ("slack", "returned the slack -1.0"),
-        ("no slack", "returned the slack None"),
-        ("vector of slacks", "returned the slack array"),
-        ("another feature", r"separate returned the feature .* where joint_feature gives its"),
-        (
-            "another size",
-            r"returned the feature an array of float64 of shape \(1,\) .* dimension 6",
-        ),
-        ("buffer", "joint_feature writes to an array that it returned before"),
-    ],
+@cases(
+    ("truth costs", r"Classes\.loss\(y, y\) is 0.1 .* the truth must not cost anything"),
+    ("writes x", "Classes changed the sample that it was given.*copy before writing"),
+    ("writes y", "Classes changed the labelling that it was given.*copy before writing"),
+    ("negative", r"Classes\.loss returned -1.0: a loss must not be negative"),
+    ("subtracted", r"separate found a labelling with the loss 0 where another.* worth 1 more"),
+    ("bare", r"Classes\.separate returned \d \(an int\): return Separation\(y, slack, quality"),
+    ("table", r"joint_feature returned an array of float64 of shape \(3, 2\).* dimension 6"),
+    ("list", r"joint_feature returned .*list.*: return one vector of floats of shape \(6,\)"),
+    ("integers", r"joint_feature returned an array of int64 .*: return one vector of floats"),
+    ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
+    ("quality", "and the quality 'exact': return Separation"),
+    ("slack", "returned the slack -1.0"),
+    ("no slack", "returned the slack None"),
+    ("vector of slacks", "returned the slack array"),
+    ("another feature", r"separate returned the feature .* where joint_feature gives its"),
+    (
+        "another size",
+        r"returned the feature an array of float64 of shape \(1,\) .* dimension 6",
+    ),
+    ("buffer", "joint_feature writes to an array that it returned before"),
 )
 def test_a_broken_problem_is_named_before_the_first_round_ends(
-    broken: str, complaint: str, solver: Any
+    solver: Any, broken: str, complaint: str
 ) -> None:
     with pytest.raises(PluginError, match=f"sample 0: .*{complaint}"):
         solver.solve(risk(broken))
@@ -172,19 +170,16 @@ def test_the_right_problem_is_solved_and_asked_no_more_than_before(solver: Any) 
     assert len(asked) == solution.oracle_calls
 
 
-@pytest.mark.parametrize(
-    ("changed", "error", "complaint"),
-    [
-        ({"xs": [], "ys": []}, DataError, "ys has 0 labellings for 0 samples"),
-        ({"ys": [0, 1]}, DataError, "ys has 2 labellings for 6 samples"),
-        ({"sample_weight": np.ones(9)}, DataError, "sample_weight is an array .*give 6 finite"),
-        ({"sample_weight": [1, 1, -1, 1, 1, 1]}, DataError, "sample_weight is .*give 6 finite"),
-        ({"sample_weight": [1, 1, 1, np.nan, 1, 1]}, DataError, "sample_weight is .*6 finite"),
-        ({"sample_weight": np.zeros(6)}, DataError, "sample_weight is .*but not for all"),
-        ({"null": None}, SettingsError, r"null is .*None.* such as np\.zeros\(6\)"),
-        ({"null": np.zeros(5)}, SettingsError, r"null is an array of float64 of shape \(5,\)"),
-        ({"start": np.full(6, np.inf)}, SettingsError, "start is .* 6 finite numbers"),
-    ],
+@cases(
+    ({"xs": [], "ys": []}, DataError, "ys has 0 labellings for 0 samples"),
+    ({"ys": [0, 1]}, DataError, "ys has 2 labellings for 6 samples"),
+    ({"sample_weight": np.ones(9)}, DataError, "sample_weight is an array .*give 6 finite"),
+    ({"sample_weight": [1, 1, -1, 1, 1, 1]}, DataError, "sample_weight is .*give 6 finite"),
+    ({"sample_weight": [1, 1, 1, np.nan, 1, 1]}, DataError, "sample_weight is .*6 finite"),
+    ({"sample_weight": np.zeros(6)}, DataError, "sample_weight is .*but not for all"),
+    ({"null": None}, SettingsError, r"null is .*None.* such as np\.zeros\(6\)"),
+    ({"null": np.zeros(5)}, SettingsError, r"null is an array of float64 of shape \(5,\)"),
+    ({"start": np.full(6, np.inf)}, SettingsError, "start is .* 6 finite numbers"),
 )
 def test_a_risk_that_makes_no_sense_is_refused_by_argument(
     changed: dict[str, Any], error: type[Exception], complaint: str
@@ -194,9 +189,7 @@ def test_a_risk_that_makes_no_sense_is_refused_by_argument(
 
 
 @pytest.mark.parametrize("name", ["null", "start"])
-@pytest.mark.parametrize(
-    ("space", "outside"), [(Nonnegative(6), [1, -1, 0, 0, 0, 0]), (PSD(3), [1, 5, 0, 1, 0, 1])]
-)
+@cases((Nonnegative(6), [1, -1, 0, 0, 0, 0]), (PSD(3), [1, 5, 0, 1, 0, 1]))
 def test_a_weight_outside_of_its_cone_is_refused(name: str, space: Any, outside: Any) -> None:
     class Coned(Classes):
         def weight_space(self) -> Any:
@@ -377,13 +370,10 @@ class OtherLossOfTables(Clustering):
     loss = property(lambda self: zero_one)
 
 
-@pytest.mark.parametrize(
-    ("problem", "named"),
-    [
-        (OtherLoss(), r"OtherLoss.loss is zero_one, and SearchedSample does not maximise with it"),
-        (OtherMap(), r"OtherMap.feature_map is other_moment, and SearchedSample"),
-        (OtherLossOfTables(), r"OtherLossOfTables.loss is zero_one, and CompressedSample"),
-    ],
+@cases(
+    (OtherLoss(), r"OtherLoss.loss is zero_one, and SearchedSample does not maximise with it"),
+    (OtherMap(), r"OtherMap.feature_map is other_moment, and SearchedSample"),
+    (OtherLossOfTables(), r"OtherLossOfTables.loss is zero_one, and CompressedSample"),
     ids=["loss", "feature-map", "loss-of-tables"],
 )
 def test_fit_refuses_what_loss_augmented_inference_does_not_know(problem, named):
@@ -490,20 +480,17 @@ def same(*_args, **_kwargs):
     raise AssertionError("called")
 
 
-@pytest.mark.parametrize(
-    ("base", "name", "partner"),
-    [
-        (SegmentProblem, "partition", "learning"),
-        (Clustering, "decoder", "training_sample"),
-        (Clustering, "partition", "learning"),
-        (CutLearning, "unit", "units"),
-        (NormalizedCut, "training_sample", "learning"),
-        (NormalizedCut, "loss", "learning"),
-        (NormalizedCut, "feature_map", "learning"),
-        (MetricObjective, "separate", "separate_all"),
-        (MetricObjective, "loss", "separate_all"),
-        (MetricObjective, "joint_feature", "separate_all"),
-    ],
+@cases(
+    (SegmentProblem, "partition", "learning"),
+    (Clustering, "decoder", "training_sample"),
+    (Clustering, "partition", "learning"),
+    (CutLearning, "unit", "units"),
+    (NormalizedCut, "training_sample", "learning"),
+    (NormalizedCut, "loss", "learning"),
+    (NormalizedCut, "feature_map", "learning"),
+    (MetricObjective, "separate", "separate_all"),
+    (MetricObjective, "loss", "separate_all"),
+    (MetricObjective, "joint_feature", "separate_all"),
 )
 def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
     ours = {name: property(same) if partner == "learning" else same}
@@ -514,14 +501,11 @@ def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
     type(base)("Mine", (base,), {**ours, partner: theirs})
 
 
-@pytest.mark.parametrize(
-    ("base", "name"),
-    [
-        (ChangePoint, "decoding_objective"),
-        (Learning, "untrained"),
-        (Comparison, "disagreement"),
-        (SequentialOracle, "ask"),
-    ],
+@cases(
+    (ChangePoint, "decoding_objective"),
+    (Learning, "untrained"),
+    (Comparison, "disagreement"),
+    (SequentialOracle, "ask"),
 )
 def test_what_is_no_hook_is_not_replaced(base, name):
     with pytest.raises(PluginError, match=f"Mine.{name} would not always be called"):

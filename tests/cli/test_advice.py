@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 
 from structsvm import MetricLearner
 from structsvm.cli import main
@@ -102,14 +103,11 @@ def model(tmp_path_factory):
     return folder / "m"
 
 
-@pytest.mark.parametrize(
-    ("line", "content", "advice"),
-    [
-        ("predict", blank("x", 5), "--set files.missing=interpolate"),
-        ("predict --set files.missing=mask", blank("x", 5), "--set files.missing=interpolate"),
-        ("evaluate", text().replace("label", "state", 1), "--set files.label_column=state"),
-        ("predict", "a,b,c,d\n" + text(), "--set files.skip_lines=1"),
-    ],
+@cases(
+    ("predict", blank("x", 5), "--set files.missing=interpolate"),
+    ("predict --set files.missing=mask", blank("x", 5), "--set files.missing=interpolate"),
+    ("evaluate", text().replace("label", "state", 1), "--set files.label_column=state"),
+    ("predict", "a,b,c,d\n" + text(), "--set files.skip_lines=1"),
 )
 def test_advice_where_a_model_is_used(model, tmp_path, capsys, line, content, advice):
     (tmp_path / "one.csv").write_text(content)

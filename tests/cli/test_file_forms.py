@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from cli_kit import TEST, TRAIN
 
 import structsvm
@@ -327,22 +328,19 @@ def test_a_command_learns_them_and_says_what_it_took_them_for(run, named):
     assert "give --set files.missing_labels=NA" in err
 
 
-@pytest.mark.parametrize(
-    ("labels", "missing", "expected"),
-    [
-        (["0", "0", "", "1", " "], (), [0, 0, -1, 1, -1]),
-        (["-1", "-1", "", "1", "2"], (), [-1, -1, -1, 1, 2]),
-        (["7", "7", "99", "8", "8"], ("99",), [7, 7, -1, 8, 8]),
-        (["7", "7", "NA", "8", "8"], ("NA",), [7, 7, -1, 8, 8]),
-        (["a", "a", "NA", "", "b"], (" NA",), ["a", "a", -1, -1, "b"]),
-        (["a", "a", "NA", "NA", "b"], (), ["a", "a", "NA", "NA", "b"]),
-        (["7", "7", "NA", "8", "8"], (), ["7", "7", "NA", "8", "8"]),
-        (["7", "7", "nan", "8", "8"], (), ["7", "7", "nan", "8", "8"]),
-        (["7", "7", "9", "8", "8"], (), [7, 7, 9, 8, 8]),
-    ],
+@cases(
+    (["0", "0", "", "1", " "], (), [0, 0, -1, 1, -1]),
+    (["-1", "-1", "", "1", "2"], (), [-1, -1, -1, 1, 2]),
+    (["7", "7", "99", "8", "8"], ("99",), [7, 7, -1, 8, 8]),
+    (["7", "7", "NA", "8", "8"], ("NA",), [7, 7, -1, 8, 8]),
+    (["a", "a", "NA", "", "b"], (" NA",), ["a", "a", -1, -1, "b"]),
+    (["a", "a", "NA", "NA", "b"], (), ["a", "a", "NA", "NA", "b"]),
+    (["7", "7", "NA", "8", "8"], (), ["7", "7", "NA", "8", "8"]),
+    (["7", "7", "nan", "8", "8"], (), ["7", "7", "nan", "8", "8"]),
+    (["7", "7", "9", "8", "8"], (), [7, 7, 9, 8, 8]),
 )
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_what_is_missing(tmp_path, labels, missing, expected, kind):
+def test_what_is_missing(tmp_path, kind, labels, missing, expected):
     path = written_table(tmp_path / "one.csv", labels)
     if kind == "parquet":
         frame = pd.DataFrame({"a": np.arange(5), "b": np.arange(5) ** 2, "label": labels})

@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import numpy as np
-import pytest
+from cases import cases
 from cli_kit import TRAIN
 
 import structsvm
@@ -80,14 +80,11 @@ class TestFit:
         _, _, err = run(f"{line} -o", tmp_path / "m")
         assert "HistoryEntry" not in err
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ("--lam 0", "lam must be > 0, got 0.0"),
-            ("--set problem.kappa=1.5", "kappa must be from 1e-12 to 1, got 1.5"),
-            ("--set solver.master=spam", "'spam' is not installed; these are: "),
-            ("--set solver.tol=-1", "tol must be"),
-        ],
+    @cases(
+        ("--lam 0", "lam must be > 0, got 0.0"),
+        ("--set problem.kappa=1.5", "kappa must be from 1e-12 to 1, got 1.5"),
+        ("--set solver.master=spam", "'spam' is not installed; these are: "),
+        ("--set solver.tol=-1", "tol must be"),
     )
     def test_settings_that_cannot_be(self, refused, tmp_path, options, message):
         said = refused(f"fit change-point train {options} -o", tmp_path / "m")
@@ -155,9 +152,7 @@ def test_rates_are_for_recordings(refused, tmp_path):
 LAZY = "fit change-point train --metric diagonal --baselines none --quiet -o"
 
 
-@pytest.mark.parametrize(
-    "options", ["--scheduler {}", "--set files.lazy=true --jobs 2 --set backend=processes"]
-)
+@cases("--scheduler {}", "--set files.lazy=true --jobs 2 --set backend=processes")
 def test_the_model_is_that_of_files_read_here(run, tmp_path, client, options):
     assert run(f"{LAZY} {tmp_path}/here")[0] == 0
     code, out, err = run(
@@ -186,19 +181,16 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeyp
     assert np.array_equal(*(model.metric_.factor for model in models))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("--scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
-        (
-            "--set files.lazy=true --recording-column who",
-            "and with --set files.lazy=True they are read",
-        ),
-        (
-            "--scheduler tcp://127.0.0.1:1 --recording-column who",
-            "--recording-column needs all recordings in memory",
-        ),
-    ],
+@cases(
+    ("--scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
+    (
+        "--set files.lazy=true --recording-column who",
+        "and with --set files.lazy=True they are read",
+    ),
+    (
+        "--scheduler tcp://127.0.0.1:1 --recording-column who",
+        "--recording-column needs all recordings in memory",
+    ),
 )
 def test_what_cannot_be(run, tmp_path, options, said):
     code, _, err = run(f"{LAZY} {tmp_path}/m {options}")
@@ -224,19 +216,16 @@ def test_what_does_not_suit_is_left_out_and_said(run):
     assert out.count("frank-wolfe") == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("compare change-point train --solvers simplex", "got 'simplex'"),
-        ("compare change-point train --solvers cccp", "for objectives that are not convex"),
-        (
-            "compare change-point train --solvers frank-wolfe --set regularizer=trace",
-            "strongly convex",
-        ),
-        ("compare change-point train --set problem.spam=1", "has no setting 'spam'"),
-        ("compare change-point train --set solver.slack=one", "compare has no such parameter"),
-        ("compare change-point train -o gaps.txt", "the name must end with one of"),
-    ],
+@cases(
+    ("compare change-point train --solvers simplex", "got 'simplex'"),
+    ("compare change-point train --solvers cccp", "for objectives that are not convex"),
+    (
+        "compare change-point train --solvers frank-wolfe --set regularizer=trace",
+        "strongly convex",
+    ),
+    ("compare change-point train --set problem.spam=1", "has no setting 'spam'"),
+    ("compare change-point train --set solver.slack=one", "compare has no such parameter"),
+    ("compare change-point train -o gaps.txt", "the name must end with one of"),
 )
 def test_what_compare_refuses(refused, line, message):
     assert message in refused(line)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import cases
 from cli_kit import paint
 from PIL import Image
 
@@ -97,14 +98,11 @@ def test_odd_images(run, folder):
     assert "parts of 1 image are in map.png" in err
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("fit normalized-cut learn/img -o x.structsvm", "p0.png: no label map"),
-        ("predict m.structsvm test/img -o one.png", "one file for 6 images"),
-        ("predict m.structsvm test/img/p1.png --n-clusters 2000", "test/img/p1.png has "),
-        ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
-    ],
+@cases(
+    ("fit normalized-cut learn/img -o x.structsvm", "p0.png: no label map"),
+    ("predict m.structsvm test/img -o one.png", "one file for 6 images"),
+    ("predict m.structsvm test/img/p1.png --n-clusters 2000", "test/img/p1.png has "),
+    ("plot m.structsvm test/img/p1.png -o x.png --n-clusters true", "needs the true labels"),
 )
 def test_what_cannot_be_done_is_refused(run, line, message):
     code, out, err = run(line)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+from cases import cases
 
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Oracle
@@ -12,12 +13,9 @@ from structsvm.problems import SegmentProblem
 
 
 class TestLists:
-    @pytest.mark.parametrize(
-        ("kind", "name", "cls", "summary"),
-        [
-            ("problems", "change-point", "structsvm.problems.change_point:ChangePoint", "Segment "),
-            ("oracles", "sequential", "structsvm.oracles.sequential:SequentialOracle", "M"),
-        ],
+    @cases(
+        ("problems", "change-point", "structsvm.problems.change_point:ChangePoint", "Segment "),
+        ("oracles", "sequential", "structsvm.oracles.sequential:SequentialOracle", "M"),
     )
     def test_our_own_are_there(self, run, kind, name, cls, summary):
         code, out, err = run("problems --json")
@@ -119,12 +117,9 @@ def installed(monkeypatch):
 FILE = "train/synthetic_00.npz"
 
 
-@pytest.mark.parametrize(
-    ("where", "said"),
-    [
-        ("encode", f"{FILE}: Failing.encode raised ZeroDivisionError: boom"),
-        ("maximize", "sample 0: Stumbling.maximize raised ZeroDivisionError: no labelling"),
-    ],
+@cases(
+    ("encode", f"{FILE}: Failing.encode raised ZeroDivisionError: boom"),
+    ("maximize", "sample 0: Stumbling.maximize raised ZeroDivisionError: no labelling"),
 )
 def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where, said):
     error = refused(f"fit failing train -q --set problem.where={where} -o {tmp_path}/m")

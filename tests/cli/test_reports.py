@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases
 from cli_kit import TEST, TRAIN, table
 from PIL import Image
 
@@ -136,13 +137,7 @@ class TestShowAndPlot:
         listed = [line.split()[0] for line in out.splitlines() if "━" in line]
         assert set(listed[:2]) == {"relevant_0", "relevant_1"}
 
-    @pytest.mark.parametrize(
-        ("arguments", "name"),
-        [
-            ("test/synthetic_00.npz --n-clusters true", "b.pdf"),
-            ("", "c.svg"),
-        ],
-    )
+    @cases(("test/synthetic_00.npz --n-clusters true", "b.pdf"), ("", "c.svg"))
     def test_plot(self, run, tmp_path, arguments, name):
         code, out, err = run(f"plot m.structsvm {arguments} --json -o", tmp_path / name)
         assert code == 0
@@ -215,16 +210,13 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     assert "(margins " in out
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--baseline pca --margins", "--baseline pca: margins are those of the learned metric"),
-        (
-            "--set problem.min_length=150 --n-clusters 3",
-            "test/synthetic_00.npz: no segmentation into 3",
-        ),
-        ("--must-link 0,1", "--must-link and --cannot-link name rows of one table, got 4 record"),
-    ],
+@cases(
+    ("--baseline pca --margins", "--baseline pca: margins are those of the learned metric"),
+    (
+        "--set problem.min_length=150 --n-clusters 3",
+        "test/synthetic_00.npz: no segmentation into 3",
+    ),
+    ("--must-link 0,1", "--must-link and --cannot-link name rows of one table, got 4 record"),
 )
 def test_what_cannot_be_kept_is_refused(refused, options, message):
     assert refused(f"predict m.structsvm test {options}").startswith(message)
@@ -365,21 +357,18 @@ def counted(monkeypatch):
     return counts
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "fit change-point train --metric diagonal -q --baselines none -o {out}",
-        "fit change-point train --context moments -q --baselines none --set features.n_moments=2 "
-        "-o {out}",
-        "fit change-point train -q --baselines none --json --set standardize=training -o {out}",
-        "predict {model} test --quiet",
-        "predict {model} test --quiet -o {out}",
-        "evaluate {model} test --quiet",
-        "evaluate {model} test --quiet --n-clusters true --json",
-        "evaluate {model} test --quiet -o {out}.html",
-        "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
-        "compare change-point train --set metric=diagonal --set solver.tol=0.1 --quiet",
-    ],
+@cases(
+    "fit change-point train --metric diagonal -q --baselines none -o {out}",
+    "fit change-point train --context moments -q --baselines none --set features.n_moments=2 "
+    "-o {out}",
+    "fit change-point train -q --baselines none --json --set standardize=training -o {out}",
+    "predict {model} test --quiet",
+    "predict {model} test --quiet -o {out}",
+    "evaluate {model} test --quiet",
+    "evaluate {model} test --quiet --n-clusters true --json",
+    "evaluate {model} test --quiet -o {out}.html",
+    "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
+    "compare change-point train --set metric=diagonal --set solver.tol=0.1 --quiet",
 )
 def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
     model = tmp_path / "m.structsvm"

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import cases
 
 from structsvm import MetricLearner, save
 from structsvm.features import Lags, StateScores, Union
@@ -209,18 +210,15 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
     assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        ("change-point walks --context lags,echoes", "lags, statistics, moments, scores"),
-        ("change-point walks --context regions", "got 'regions'"),
-        ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
-        ("change-point walks --context moments --set features.few=1", "Invalid parameter 'few'"),
-        ("change-point walks --set spam=1", "a learner has no such parameter, it has backend"),
-        ("clustering walks/p0_0.csv --context lags", "is for recordings and images"),
-        ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
-        ("change-point walks --groups (", "is no regular expression"),
-    ],
+@cases(
+    ("change-point walks --context lags,echoes", "lags, statistics, moments, scores"),
+    ("change-point walks --context regions", "got 'regions'"),
+    ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
+    ("change-point walks --context moments --set features.few=1", "Invalid parameter 'few'"),
+    ("change-point walks --set spam=1", "a learner has no such parameter, it has backend"),
+    ("clustering walks/p0_0.csv --context lags", "is for recordings and images"),
+    ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
+    ("change-point walks --groups (", "is no regular expression"),
 )
 def test_what_does_not_fit_is_refused(run, typed, message):
     code, _, err = run(f"fit {typed} -o none.structsvm")

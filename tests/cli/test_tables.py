@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from sklearn.datasets import load_iris
 
 from structsvm import load
@@ -152,20 +153,17 @@ def test_links_between_rows_count_those_that_are_left_out(birds, monkeypatch, ca
     assert "row 7 is left out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (f"{FIT} --set files.categories=island", "categories names 'island', which it has no"),
-        (f"{FIT} --missing mask", "--missing impute puts the median"),
-        (f"{FIT} --ignore sex --missing interpolate", "is for recordings"),
-        (
-            f"{FIT} --ignore sex --missing impute --set files.lazy=true",
-            "needs all recordings in memory",
-        ),
-        ("fit change-point birds.csv --missing impute", "is for tables"),
-        ("predict plain.structsvm birds.csv --set files.missing=impute", "learned without it"),
-        (f"{FIT} --ignore sex --ignore bill --ignore depth --missing error", ""),
-    ],
+@cases(
+    (f"{FIT} --set files.categories=island", "categories names 'island', which it has no"),
+    (f"{FIT} --missing mask", "--missing impute puts the median"),
+    (f"{FIT} --ignore sex --missing interpolate", "is for recordings"),
+    (
+        f"{FIT} --ignore sex --missing impute --set files.lazy=true",
+        "needs all recordings in memory",
+    ),
+    ("fit change-point birds.csv --missing impute", "is for tables"),
+    ("predict plain.structsvm birds.csv --set files.missing=impute", "learned without it"),
+    (f"{FIT} --ignore sex --ignore bill --ignore depth --missing error", ""),
 )
 def test_what_cannot_be_done_with_a_table_is_refused(birds, monkeypatch, capsys, line, said):
     monkeypatch.chdir(birds)

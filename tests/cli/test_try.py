@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
@@ -163,18 +164,15 @@ def test_predictions_are_those_that_were_judged(run, tmp_path):
     assert loss == pytest.approx(report[report["predicted_with"]]["loss"])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--groups (", "--groups '(' is no regular expression"),
-        ("--groups ^q", "--groups '^q' finds nothing in the name 'p0_0'"),
-        (
-            "--groups ^p",
-            "1 group: too few to choose from once some are held out; label at least 4, and 8 for a "
-            "verdict, give --groups '.+' if each file is independent, or use structsvm fit",
-        ),
-        ("--split rows", "--split rows is for tables, whose rows have no order"),
-    ],
+@cases(
+    ("--groups (", "--groups '(' is no regular expression"),
+    ("--groups ^q", "--groups '^q' finds nothing in the name 'p0_0'"),
+    (
+        "--groups ^p",
+        "1 group: too few to choose from once some are held out; label at least 4, and 8 for a "
+        "verdict, give --groups '.+' if each file is independent, or use structsvm fit",
+    ),
+    ("--split rows", "--split rows is for tables, whose rows have no order"),
 )
 def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options, message):
     said = refused(f"try change-point {recordings} {options} -o {tmp_path}/out")
@@ -232,14 +230,11 @@ def test_clusters_of_a_single_row_are_named(refused, iris, tmp_path):
     assert "iris.csv has clusters of a single row, of which none can be held out: 'setosa?'" in said
 
 
-@pytest.mark.parametrize(
-    ("losses", "best", "baseline"),
-    [
-        ({"untrained": 3.0, "boundary-boosting": 0.8}, "lags-full", "boundary-boosting"),
-        ({"untrained": 3.0, "boundary-boosting": 1.2}, "boundary-boosting", None),
-        ({"untrained": 3.0, "rca": None}, "rca", "rca"),
-        ({"untrained": None, "equal-segments": 0.9}, "equal-segments", "equal-segments"),
-    ],
+@cases(
+    ({"untrained": 3.0, "boundary-boosting": 0.8}, "lags-full", "boundary-boosting"),
+    ({"untrained": 3.0, "boundary-boosting": 1.2}, "boundary-boosting", None),
+    ({"untrained": 3.0, "rca": None}, "rca", "rca"),
+    ({"untrained": None, "equal-segments": 0.9}, "equal-segments", "equal-segments"),
     ids=["better", "worse", "level", "blind"],
 )
 def test_the_next_command_uses_what_the_verdict_says_to_use(losses, best, baseline):

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import cases
 
 import structsvm
 from structsvm import load
@@ -30,23 +31,20 @@ class TestHelpAndUsage:
         assert (code, out) == (2, "")
         assert "examples:" in err
 
-    @pytest.mark.parametrize(
-        ("line", "message"),
-        [
-            ("learn", "invalid choice: 'learn'"),
-            ("fit classes train -o x", "invalid choice: 'classes' (choose from"),
-            ("try change-point train", "the following arguments are required: -o/--output"),
-            (
-                "fit change-point train -o x --metric round",
-                "(choose from full, diagonal, closed-form)",
-            ),
-            ("fit change-point train -o x --set spam.a=1", "features.NAME=VALUE or files.NAME=VA"),
-            ("try change-point train -o x --set lam=1", "problem.NAME=VALUE or files.NAME=VALUE, "),
-            ("show m.structsvm --set lam=1", "unrecognized arguments: --set"),
-            ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
-            ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
-            ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
-        ],
+    @cases(
+        ("learn", "invalid choice: 'learn'"),
+        ("fit classes train -o x", "invalid choice: 'classes' (choose from"),
+        ("try change-point train", "the following arguments are required: -o/--output"),
+        (
+            "fit change-point train -o x --metric round",
+            "(choose from full, diagonal, closed-form)",
+        ),
+        ("fit change-point train -o x --set spam.a=1", "features.NAME=VALUE or files.NAME=VA"),
+        ("try change-point train -o x --set lam=1", "problem.NAME=VALUE or files.NAME=VALUE, "),
+        ("show m.structsvm --set lam=1", "unrecognized arguments: --set"),
+        ("fit change-point train -o x --lam much", "expected a number > 0 or 'cv', got 'much'"),
+        ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
+        ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
     )
     def test_wrong_usage(self, run, line, message):
         code, out, err = run(line)
@@ -54,16 +52,13 @@ class TestHelpAndUsage:
         assert message.replace("'", "") in err.replace("'", "")
         assert err.endswith("--help\n")
 
-    @pytest.mark.parametrize(
-        ("line", "advice"),
-        [
-            ("evalute m.structsvm test", "; did you mean evaluate?\n"),
-            ("fit changepoint train -o x", "; did you mean change-point?\n"),
-            ("fit change-point train -o x --metric diag", "; did you mean diagonal?\n"),
-            ("predict m.structsvm test --n_clusters 3", "; did you mean --n-clusters?\n"),
-            ("--quiet show m.structsvm", "--quiet: it stands after the command\n"),
-            ("show m.structsvm --zzz", "--zzz\n"),
-        ],
+    @cases(
+        ("evalute m.structsvm test", "; did you mean evaluate?\n"),
+        ("fit changepoint train -o x", "; did you mean change-point?\n"),
+        ("fit change-point train -o x --metric diag", "; did you mean diagonal?\n"),
+        ("predict m.structsvm test --n_clusters 3", "; did you mean --n-clusters?\n"),
+        ("--quiet show m.structsvm", "--quiet: it stands after the command\n"),
+        ("show m.structsvm --zzz", "--zzz\n"),
     )
     def test_what_may_have_been_meant(self, run, line, advice):
         code, out, err = run(line)
@@ -129,20 +124,17 @@ def test_version_help_and_wrong_usage_need_no_library():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("normalized-cut train --label-column y", "--label-column is not for normalized-cut"),
-        ("normalized-cut train --set solver.master=newton", "no such parameter, it has max_calls"),
-        ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
-        ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
-        ("change-point train --set files.spam=1", "reading has no such parameter, it has"),
-        ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
-        (
-            "change-point train --set files.skip_lines=x",
-            "skip_lines must be an integer >= 1, got 'x'",
-        ),
-    ],
+@cases(
+    ("normalized-cut train --label-column y", "--label-column is not for normalized-cut"),
+    ("normalized-cut train --set solver.master=newton", "no such parameter, it has max_calls"),
+    ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
+    ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
+    ("change-point train --set files.spam=1", "reading has no such parameter, it has"),
+    ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
+    (
+        "change-point train --set files.skip_lines=x",
+        "skip_lines must be an integer >= 1, got 'x'",
+    ),
 )
 def test_what_does_not_go_together_is_refused(refused, tmp_path, line, message):
     assert message in refused(f"fit {line} -o {tmp_path / 'm'}")
@@ -154,24 +146,21 @@ def test_rules_are_all_that_predict_sets_of_a_problem(refused):
     assert "predict has no such parameter, it has min_length, max_length" in said
 
 
-@pytest.mark.parametrize(
-    ("text", "typed"),
-    [
-        ("leave it out, ignore='a b', or", "leave it out, --ignore 'a b', or"),
-        ("ignore=['a', 'b c'] leaves", "--ignore a --ignore 'b c' leaves"),
-        ("(label_column=) is", "(--label-column) is"),
-        ("encoding= names", "--set files.encoding=VALUE names"),
-        ("skip_lines=[1, 2] leaves", "--set files.skip_lines=1,2 leaves"),
-        ("allow more, max_iter= of", "allow more, --set solver.max_iter=VALUE of"),
-        ("cluster_count='unknown', or", "cluster_count='unknown', or"),
-        ("min_length=5", "--set problem.min_length=5"),
-        ("use features=HermiteMoments().", "use --context moments."),
-        ("resume= continues", "--checkpoint continues"),
-        ("PartialLabels(labels=y) says", "PartialLabels(labels=y) says"),
-        ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
-        ("give max_bytes=300 or more", "give --set files.max_bytes=300 or more"),
-        ("runs/lam=0.1.csv: 'sex=male'", "runs/lam=0.1.csv: 'sex=male'"),
-    ],
+@cases(
+    ("leave it out, ignore='a b', or", "leave it out, --ignore 'a b', or"),
+    ("ignore=['a', 'b c'] leaves", "--ignore a --ignore 'b c' leaves"),
+    ("(label_column=) is", "(--label-column) is"),
+    ("encoding= names", "--set files.encoding=VALUE names"),
+    ("skip_lines=[1, 2] leaves", "--set files.skip_lines=1,2 leaves"),
+    ("allow more, max_iter= of", "allow more, --set solver.max_iter=VALUE of"),
+    ("cluster_count='unknown', or", "cluster_count='unknown', or"),
+    ("min_length=5", "--set problem.min_length=5"),
+    ("use features=HermiteMoments().", "use --context moments."),
+    ("resume= continues", "--checkpoint continues"),
+    ("PartialLabels(labels=y) says", "PartialLabels(labels=y) says"),
+    ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
+    ("give max_bytes=300 or more", "give --set files.max_bytes=300 or more"),
+    ("runs/lam=0.1.csv: 'sex=male'", "runs/lam=0.1.csv: 'sex=male'"),
 )
 def test_parameters_in_messages_are_options(text, typed):
     parser = build_parser()
@@ -180,23 +169,20 @@ def test_parameters_in_messages_are_options(text, typed):
     assert as_typed(text, args) == typed
 
 
-@pytest.mark.parametrize(
-    ("line", "text", "typed"),
-    [
-        (
-            "predict m x",
-            "learn with standardize='training'",
-            "learn with fit --set standardize=training",
-        ),
-        ("predict m x", "take metric='diagonal'", "take fit --metric diagonal"),
-        ("predict m x", "cluster_count='unknown'", "fit --set problem.cluster_count=unknown"),
-        ("predict m x", "missing='interpolate'", "--set files.missing=interpolate"),
-        ("try clustering x -o y", "metric='diagonal'", "fit --metric diagonal"),
-        ("try clustering x -o y", "split='rows'", "--split rows"),
-        ("try clustering x -o y", "kappa=0.1", "--set problem.kappa=0.1"),
-        ("try clustering x -o y", "unseen_states='count'", "evaluate --set unseen_states=count"),
-        ("compare clustering x", "lam=1", "--set lam=1"),
-    ],
+@cases(
+    (
+        "predict m x",
+        "learn with standardize='training'",
+        "learn with fit --set standardize=training",
+    ),
+    ("predict m x", "take metric='diagonal'", "take fit --metric diagonal"),
+    ("predict m x", "cluster_count='unknown'", "fit --set problem.cluster_count=unknown"),
+    ("predict m x", "missing='interpolate'", "--set files.missing=interpolate"),
+    ("try clustering x -o y", "metric='diagonal'", "fit --metric diagonal"),
+    ("try clustering x -o y", "split='rows'", "--split rows"),
+    ("try clustering x -o y", "kappa=0.1", "--set problem.kappa=0.1"),
+    ("try clustering x -o y", "unseen_states='count'", "evaluate --set unseen_states=count"),
+    ("compare clustering x", "lam=1", "--set lam=1"),
 )
 def test_what_another_command_has_is_called_after_it(line, text, typed):
     parser = build_parser()
@@ -283,10 +269,8 @@ def hostile(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "line", ["fit", "show", "diagnose", "predict", "predict --json", "evaluate"]
-)
-def test_nothing_commands_the_terminal(hostile, line, capsys):
+@cases("fit", "show", "diagnose", "predict", "predict --json", "evaluate")
+def test_nothing_commands_the_terminal(hostile, capsys, line):
     command, *options = line.split()
     files = sorted(map(str, hostile.glob("*.csv")))
     typed = {
@@ -310,18 +294,13 @@ def terminal():
     )
 
 
-@pytest.mark.parametrize(
-    "tell",
-    [
-        lambda terminal: terminal.report(None, HOSTILE),
-        lambda terminal: terminal.report(None, terminal.beside([(HOSTILE, "feature")])),
-        lambda terminal: terminal.report(
-            None, str(ShortTable(HOSTILE, ("feature",), ((HOSTILE,),)))
-        ),
-        lambda terminal: terminal.note(HOSTILE),
-        lambda terminal: terminal.warn(HOSTILE),
-        lambda terminal: terminal.error(HOSTILE),
-    ],
+@cases(
+    lambda terminal: terminal.report(None, HOSTILE),
+    lambda terminal: terminal.report(None, terminal.beside([(HOSTILE, "feature")])),
+    lambda terminal: terminal.report(None, str(ShortTable(HOSTILE, ("feature",), ((HOSTILE,),)))),
+    lambda terminal: terminal.note(HOSTILE),
+    lambda terminal: terminal.warn(HOSTILE),
+    lambda terminal: terminal.error(HOSTILE),
     ids=["text", "facts", "table", "note", "warning", "error"],
 )
 def test_control_characters_are_spelled_out(terminal, tell):
