@@ -37,6 +37,18 @@ def run(folder, capsys, monkeypatch):
 
 
 @pytest.fixture
+def done(run):
+    """Return a function that runs a command line that must succeed: its stdout and stderr."""
+
+    def done(line, *more):
+        code, out, err = run(line, *more)
+        assert code == 0, err
+        return out, err
+
+    return done
+
+
+@pytest.fixture
 def refused(run):
     """Return a function that runs a command line that must fail, and gives its message."""
 

@@ -114,9 +114,8 @@ FORMS = {
 }
 
 
-def scores(run, model, paths):
-    code, out, err = run(f"evaluate {model} {paths} --json")
-    assert code == 0, err
+def scores(done, model, paths):
+    out, _ = done(f"evaluate {model} {paths} --json")
     report = json.loads(out)
     step = 0.5 if report["time_unit"] == "s" else 1.0
     errors = {k: v / step for k, v in report["learned"].items() if k.startswith("time_error")}
@@ -135,7 +134,7 @@ def usual():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_is_learned_and_remembered(run, tmp_path, usual, form):
+def test_the_same_is_learned_and_remembered(run, done, tmp_path, usual, form):
     write, options, told = FORMS[form]
     for name, recordings in (("train", TRAIN), ("test", TEST)):
         (tmp_path / name).mkdir()
@@ -144,15 +143,13 @@ def test_the_same_is_learned_and_remembered(run, tmp_path, usual, form):
     line = (
         f"fit change-point {tmp_path}/train {options} --metric diagonal --baselines none -o {model}"
     )
-    code, _, err = run(line)
-    assert code == 0, err
+    _, err = done(line)
     assert told in err
     assert ("read with" in err) == bool(told or "separator" in options)
     found, expected = load(model), load("m.structsvm")
     np.testing.assert_allclose(found.metric_.matrix, expected.metric_.matrix, rtol=1e-6)
     assert tuple(found.feature_names_in_) == TRAIN[0].features
-    code, out, err = run(f"predict {model} {tmp_path}/test")
-    assert code == 0, err
+    out, _ = done(f"predict {model} {tmp_path}/test")
     if not usual:
         usual["ends"] = ends(run("predict m.structsvm test")[1])
         usual["scores"] = scores(run, "m.structsvm", "test")
@@ -160,14 +157,13 @@ def test_the_same_is_learned_and_remembered(run, tmp_path, usual, form):
 
 
 @pytest.mark.parametrize("form", ["german", "one table", "dates", "a column of words"])
-def test_predictions_are_written_as_the_tables_are(run, tmp_path, form):
+def test_predictions_are_written_as_the_tables_are(run, done, tmp_path, form):
     """The table that was read, and a column more: commas between columns, points in numbers."""
     FORMS[form].write(TEST, tmp_path)
     reading = [("files.recording_column=who", "files.time_column=t"), ("files.time_column=clock",)]
     settings = {"one table": reading[0], "dates": reading[1]}.get(form, ())
     typed = " ".join(f"--set {setting}" for setting in settings)
-    code, _, err = run(f"predict m.structsvm {tmp_path} {typed} -o {tmp_path}/out")
-    assert code == 0, err
+    done(f"predict m.structsvm {tmp_path} {typed} -o {tmp_path}/out")
     written = sorted((tmp_path / "out").iterdir())
     assert [path.name for path in written] == [f"{r.name}_segments.csv" for r in TEST]
     for path in written:
@@ -211,18 +207,16 @@ def test_what_cannot_be_read_names_the_option(refused, tmp_path):
         assert option in refused("fit change-point", tmp_path / form)
 
 
-def test_gaps_are_refused_or_filled_as_the_model_remembers(run, tmp_path, refused):
+def test_gaps_are_refused_or_filled_as_the_model_remembers(run, done, tmp_path, refused):
     frame, one, model = frame_of(TRAIN[0]), tmp_path / "one.csv", tmp_path / "m"
     frame.loc[10:12, frame.columns[0]] = np.nan
     frame.to_csv(one, index=False)
     said = refused("fit change-point", one, "-o", model)
     assert "missing values in rows 10 to 12 (lines 12 to 14)" in said
     assert "--missing interpolate" in said
-    code, _, err = run("fit change-point --missing interpolate", one, "-o", model)
-    assert code == 0, err
+    _, err = done("fit change-point --missing interpolate", one, "-o", model)
     assert "3 values interpolated: missing values in rows 10 to 12" in err
-    code, _, err = run("predict", model, one)
-    assert code == 0, err
+    _, err = done("predict", model, one)
     assert "interpolated" in err
     assert run("predict", model, one, "--set", "files.missing=error")[0] == 1
 
@@ -250,12 +244,11 @@ def write_with_gaps(recordings, folder):
     return files
 
 
-def test_every_command_leaves_missing_values_out(run, tmp_path):
+def test_every_command_leaves_missing_values_out(done, tmp_path):
     (tmp_path / "train").mkdir()
     write_with_gaps(TRAIN, tmp_path / "train")
     files, model = write_with_gaps(TEST, tmp_path), tmp_path / "m.structsvm"
-    code, _, err = run("fit change-point --missing mask", tmp_path / "train", "-o", model)
-    assert code == 0, err
+    _, err = done("fit change-point --missing mask", tmp_path / "train", "-o", model)
     assert "values masked: missing values in row" in err
     learner = load(model)
     assert (learner.metric, learner.problem.missing) == ("diagonal", "mask")
@@ -266,8 +259,7 @@ def test_every_command_leaves_missing_values_out(run, tmp_path):
         ("evaluate", model, *files, "-o", tmp_path / "r.html"),
         ("diagnose", model, *files),
     ):
-        code, _, err = run(line, *more)
-        assert code == 0, err
+        _, err = done(line, *more)
         assert "invalid value" not in err
     assert ",null," in (tmp_path / "r.html").read_text().replace(" ", "")
 
@@ -278,15 +270,14 @@ def test_a_model_that_was_learned_without_masks_says_so(refused):
     assert "m.structsvm was learned without it: learn with fit --missing mask, or give" in message
 
 
-def test_many_warnings_of_a_kind_are_counted(run, tmp_path):
+def test_many_warnings_of_a_kind_are_counted(run, done, tmp_path):
     """Each of two hundred files had a line of its own, above what was found."""
     (tmp_path / "train").mkdir()
     twice = [replace(recording, name=f"{recording.name}{k}") for k in "ab" for recording in TRAIN]
     n = len(write_with_gaps(twice, tmp_path / "train"))
     model = tmp_path / "m.structsvm"
     line = "fit change-point --baselines none --missing interpolate"
-    code, _, err = run(line, tmp_path / "train", "-o", model)
-    assert code == 0, err
+    _, err = done(line, tmp_path / "train", "-o", model)
     assert err.count("values interpolated: ") == 4
     assert f"warning: {n - 3} more of this kind, the last one: " in err
     _, _, err = run(f"{line} --force --verbose", tmp_path / "train", "-o", model)
@@ -317,11 +308,8 @@ def written_table(path, labels):
     return path
 
 
-def test_a_command_learns_them_and_says_what_it_took_them_for(run, named):
-    code, _, err = run(
-        f"fit change-point {named / 'in'} --baselines none -o {named / 'm.structsvm'}"
-    )
-    assert code == 0, err
+def test_a_command_learns_them_and_says_what_it_took_them_for(done, named):
+    _, err = done(f"fit change-point {named / 'in'} --baselines none -o {named / 'm.structsvm'}")
     assert load(named / "m.structsvm").training_data_.n_clusters == (7, 7)
     assert "unlabelled" not in err
     assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken as a class" in err
@@ -367,11 +355,8 @@ def half_labelled(tmp_path):
     return tmp_path
 
 
-def test_a_label_column_may_have_blanks(run, half_labelled) -> None:
-    code, _, err = run(
-        f"fit change-point {half_labelled / 'learn'} -o {half_labelled / 'm.structsvm'}"
-    )
-    assert code == 0, err
+def test_a_label_column_may_have_blanks(run, done, half_labelled) -> None:
+    _, err = done(f"fit change-point {half_labelled / 'learn'} -o {half_labelled / 'm.structsvm'}")
     learner = load(half_labelled / "m.structsvm")
     assert len(learner.training_data_) == 4
     assert {"untrained", "pca", "rca"} <= set(learner.baselines_)
@@ -379,8 +364,7 @@ def test_a_label_column_may_have_blanks(run, half_labelled) -> None:
     code, _, err = run(f"evaluate {half_labelled / 'm.structsvm'} {half_labelled / 'learn'}")
     assert code == 1
     assert "no label, row 120" in err
-    code, out, err = run(f"predict {half_labelled / 'm.structsvm'} {half_labelled / 'learn'}")
-    assert code == 0, err
+    out, _ = done(f"predict {half_labelled / 'm.structsvm'} {half_labelled / 'learn'}")
     assert out.startswith("r0: ")
 
 
@@ -413,7 +397,7 @@ def test_regions_are_enough(run, half_labelled) -> None:
         assert message in err.replace("\n", " ")
 
 
-def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
+def test_labels_where_states_begin_are_named(done, tmp_path) -> None:
     """They were taken for samples among which nothing is known, and 100 segments were learned."""
     made = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=1)
     for i, r in enumerate(made):
@@ -423,12 +407,11 @@ def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
         )
         frame.to_csv(tmp_path / f"r{i}.csv", index=False)
     line = f"fit change-point {tmp_path} --baselines none --metric diagonal -o {tmp_path / 'm'}"
-    code, _, err = run(line)
-    assert code == 0
+    _, err = done(line)
     assert "every label stands alone among unlabelled samples" in err.replace("\n", " ")
 
 
-def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
+def test_chunks_of_rows_that_belong_together(run, done, tmp_path) -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
     X = rng.standard_normal((60, 3)) + 7 * y[:, None] * [1, 0, 0]
@@ -441,8 +424,7 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
     line = (
         f"fit clustering {tmp_path}/t.csv --set files.chunk_column=chunk -o {tmp_path}/m.structsvm"
     )
-    code, _, err = run(line)
-    assert code == 0, err
+    done(line)
     learner = load(tmp_path / "m.structsvm")
     assert learner.n_features_in_ == 3
     line += " --force"

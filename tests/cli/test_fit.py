@@ -64,13 +64,12 @@ class TestFit:
         assert code != 0
         assert "a checkpoint with other regularizer" in err
 
-    def test_not_converged_is_a_warning(self, run, tmp_path):
-        code, _, err = run(
+    def test_not_converged_is_a_warning(self, done, tmp_path):
+        _, err = done(
             "fit change-point train --baselines none --metric diagonal --set solver.max_iter=3 "
             "--set solver.tol=1e-12 -o",
             tmp_path / "m",
         )
-        assert code == 0
         assert "warning: stopped at max_iter before the tolerance was reached" in err
 
     def test_verbose_logs_every_iteration(self, run, tmp_path):
@@ -130,18 +129,15 @@ class TestCtrlC:
         assert run("show m.structsvm") == (130, "", "interrupted\n")
 
 
-def test_rates_are_learned_saved_and_shown(run, tmp_path):
+def test_rates_are_learned_saved_and_shown(done, tmp_path):
     model = tmp_path / "m.structsvm"
-    code, _, err = run("fit change-point train --metric diagonal --rates -o", model)
-    assert code == 0, err
+    _, err = done("fit change-point train --metric diagonal --rates -o", model)
     assert "held-out recordings were within 5 samples of a labelled one" in err
     assert load(model).margin_rates_.n_recordings == 4
-    code, out, err = run("predict --margins", model, "test")
-    assert code == 0, err
+    out, _ = done("predict --margins", model, "test")
     assert "(margins " in out
     assert "(rates 0." in out
-    code, _, err = run("plot --margins -o", tmp_path / "p.png", model, "test/synthetic_00.npz")
-    assert code == 0, err
+    done("plot --margins -o", tmp_path / "p.png", model, "test/synthetic_00.npz")
 
 
 def test_rates_are_for_recordings(refused, tmp_path):
@@ -168,14 +164,13 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, client, options):
     assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
 
 
-def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeypatch):
+def test_more_than_the_memory_holds_is_read_one_at_a_time(done, tmp_path, monkeypatch):
     size = sum(path.stat().st_size for path in Path("train").iterdir())
     for bytes_, told in ((size - 1, True), (size, False)):
         sizes = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": bytes_}
         monkeypatch.setattr("structsvm.cli.fit.os.sysconf", sizes.__getitem__)
         line = f"fit change-point train --metric diagonal --baselines none -o {tmp_path}/{bytes_}"
-        code, _, err = run(line)
-        assert code == 0
+        _, err = done(line)
         assert ("read one at a time, whenever needed" in err) == told
     models = [structsvm.load(tmp_path / str(bytes_)) for bytes_ in (size - 1, size)]
     assert np.array_equal(*(model.metric_.factor for model in models))
@@ -198,20 +193,18 @@ def test_what_cannot_be(run, tmp_path, options, said):
     assert said in " ".join(err.split())
 
 
-def test_table_on_stdout_and_a_picture(run, folder):
-    code, out, _ = run(
+def test_table_on_stdout_and_a_picture(done, folder):
+    out, _ = done(
         "compare change-point train --set metric=diagonal --set solver.tol=0.01 -o gaps.svg"
     )
-    assert code == 0
     for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
         assert name in out
     assert (folder / "gaps.svg").read_text().count("oracle calls") == 1
 
 
-def test_what_does_not_suit_is_left_out_and_said(run):
+def test_what_does_not_suit_is_left_out_and_said(done):
     line = "compare change-point train --set metric=diagonal --set solver.tol=0.1"
-    code, out, _ = run(f"{line} --set regularizer=trace")
-    assert code == 0
+    out, _ = done(f"{line} --set regularizer=trace")
     assert out.splitlines()[-1].startswith("frank-wolfe left out: ")
     assert out.count("frank-wolfe") == 1
 

@@ -28,13 +28,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_fit_tells_what_it_did(run):
-    code, out, err = run(
+def test_fit_tells_what_it_did(done):
+    out, err = done(
         "fit normalized-cut learn/img --labels learn/mask -o n.structsvm "
         "--set problem.image.n_superpixels=40 --set problem.kappa=0.5 --baselines none "
         "--json --metric diagonal --lam 0.2 --set solver=cccp --set solver.tol=1e-4"
     )
-    assert code == 0
     described = json.loads(out)
     assert described["problem"]["settings"]["kappa"] == 0.5
     assert described["solution"]["upper"] < described["solution"]["null"]
@@ -42,14 +41,13 @@ def test_fit_tells_what_it_did(run):
     assert "structsvm evaluate n.structsvm PATH" in err
 
 
-def test_compare_is_by_the_objective(run):
+def test_compare_is_by_the_objective(run, done):
     line = "compare normalized-cut learn --set problem.image.n_superpixels=40 --set lam=0.02"
     line += " --set solver.tol=0.01"
-    code, out, err = run(f"{line} -o gaps.svg")
-    assert code == 0, err
+    out, _ = done(f"{line} -o gaps.svg")
     assert "objective" in out
     assert "gap" not in out
-    code, out, err = run(f"{line} --json --solvers cccp")
+    out, _ = done(f"{line} --json --solvers cccp")
     (row,) = json.loads(out)["solvers"]
     assert row["solver"] == "cccp"
     assert row["gap"] is None
@@ -71,7 +69,7 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
 
 
-def test_odd_images(run, folder):
+def test_odd_images(run, done, folder):
     """What is wrong or strange about one is told by the name of its file."""
     odd = folder / "odd"
     odd.mkdir()
@@ -79,8 +77,7 @@ def test_odd_images(run, folder):
     pixels = Image.open(folder / "test" / "img" / "p1.png")
     pixels.convert("RGBA").save(odd / "see-through.png")
     pixels.convert("P").save(odd / "palette.png")
-    code, _, err = run("predict m.structsvm odd -o cut")
-    assert code == 0
+    _, err = done("predict m.structsvm odd -o cut")
     assert err.count("odd/plain.png: all nodes look the same") == err.count("warning") == 1
     assert np.asarray(Image.open(folder / "cut" / "plain_mask.png")).shape == (40, 50)
     for name in ("see-through", "palette"):

@@ -39,20 +39,18 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_images_with_many_parts_are_cut_without_being_told_how_many(run):
-    code, out, err = run("predict m.structsvm test --json")
-    assert code == 0, err
+def test_images_with_many_parts_are_cut_without_being_told_how_many(run, done):
+    out, _ = done("predict m.structsvm test --json")
     found = [image["n_clusters"] for image in json.loads(out)["images"]]
     assert np.mean(np.array(found) == [2, 3, 4, 2, 3, 4]) > 0.5
     assert run("plot m.structsvm test/img/p2.png -o p2.png")[0] == 0
 
 
-def test_fit_says_what_it_makes_of_their_numbers(run):
+def test_fit_says_what_it_makes_of_their_numbers(run, done):
     line = f"fit normalized-cut learn -o n.structsvm --lam 0.02 {FEW}"
     assert "the images have 2 to 4 parts" in run(line)[2]
     assert load("n.structsvm").problem_.cluster_count == "unknown"
-    code, _, err = run(f"{line} --set problem.cluster_count=known --force")
-    assert code == 0
+    _, err = done(f"{line} --set problem.cluster_count=known --force")
     assert "parts:" not in err
     code, _, err = run("predict n.structsvm test")
     assert code == 1
@@ -61,7 +59,7 @@ def test_fit_says_what_it_makes_of_their_numbers(run):
     assert run("predict n.structsvm test --n-clusters 3")[0] == 0
 
 
-def test_messages_name_files_and_what_is_typed(run, folder, tmp_path):
+def test_messages_name_files_and_what_is_typed(run, done, folder, tmp_path):
     for kind in ("img", "mask"):
         (tmp_path / kind).mkdir()
         for i in (0, 1):
@@ -70,8 +68,7 @@ def test_messages_name_files_and_what_is_typed(run, folder, tmp_path):
             )
     Image.fromarray(np.zeros((32, 48), dtype=np.uint8)).save(tmp_path / "mask" / "p1.png")
     line = f"fit normalized-cut {tmp_path} -o {tmp_path}/m --lam 0.02 {FEW}"
-    code, _, err = run(line)
-    assert code == 0, err
+    _, err = done(line)
     assert f"all nodes of {tmp_path / 'img' / 'p1.png'} have the same label" in err
     code, _, err = run("predict m.structsvm test/img/p1.png --n-clusters 900")
     assert code == 1
@@ -90,7 +87,7 @@ def test_label_maps_of_very_many_parts(run, tmp_path):
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "many.png")), labels)
 
 
-def test_scribbles_are_labels_in_part(run, folder, tmp_path):
+def test_scribbles_are_labels_in_part(run, done, folder, tmp_path):
     """-1 in an array marks pixels without a label; it is no part of its own."""
     for i in range(6):
         labels = np.asarray(Image.open(folder / "learn" / "mask" / f"p{i}.png")).astype(int)
@@ -99,8 +96,7 @@ def test_scribbles_are_labels_in_part(run, folder, tmp_path):
     (found, *_) = read_images(folder / "learn" / "img", tmp_path)
     assert set(np.unique(found.labels)) == {-1, 0, 60}
     line = f"fit normalized-cut learn/img --labels {tmp_path} -o {tmp_path / 'm'}"
-    code, out, err = run(f"{line} {FEW} --json")
-    assert code == 0, err
+    out, err = done(f"{line} {FEW} --json")
     assert json.loads(out)["unlabelled_samples"] == 6 * 32 * 48 * 3 // 4
     assert "the images have 2 to 4 parts" in err
     code, _, err = run(f"evaluate {tmp_path / 'm'} learn/img --labels {tmp_path}")

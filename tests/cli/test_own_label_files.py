@@ -41,7 +41,7 @@ def rows_of(names, recordings=TRAIN):
     return pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
 
 
-def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
+def test_one_file_of_labels_is_not_of_two_recordings(done, refused, tmp_path):
     """Both are called walk, in folders of their own."""
     for folder, recording in zip(("ann", "ben"), TRAIN, strict=False):
         put(tmp_path / folder / "walk.csv", recording)
@@ -54,12 +54,11 @@ def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
     assert "column 'recording'" in message
     table = tmp_path / "labels.csv"
     rows_of(["ann/walk", "ben/walk"]).to_csv(table, index=False)
-    code, _, err = run(LINE, *data, "--labels", table)
-    assert code == 0, err
+    _, err = done(LINE, *data, "--labels", table)
     assert "2 recordings of 200 samples" in err
 
 
-def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
+def test_labels_in_a_spreadsheet_or_as_it_exports_them(done, tmp_path):
     """Of people who write a decimal comma."""
     put(tmp_path / "walk.csv", TRAIN[0])
     table = rows_of(["walk"]).assign(label=lambda table: "Körper " + table.label)
@@ -73,26 +72,21 @@ def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
     (tmp_path / "track.txt").write_text(track.replace(".", ","), encoding="utf-8")
     weights = set()
     for name in ("excel.xlsx", "west.csv", "wide.csv", "changes.csv", "changes.xlsx", "track.txt"):
-        code, _, err = run(LINE, tmp_path / "walk.csv", "--labels", tmp_path / name)
-        assert code == 0, (name, err)
+        done(LINE, tmp_path / "walk.csv", "--labels", tmp_path / name)
         weights.add(load("labelled.structsvm").metric_.factor.T.tobytes())
     assert len(weights) == 1
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_letters_with_dots_may_be_spelled_in_two_ways(run, tmp_path, form):
+def test_letters_with_dots_may_be_spelled_in_two_ways(done, tmp_path, form):
     """Files of a Mac have other bytes than what is typed into a table."""
     put(tmp_path / "data" / f"{unicodedata.normalize(form, 'mäuse')}.csv", TRAIN[0])
     put(tmp_path / "data" / "b.csv", TRAIN[1])
     rows_of(["mäuse", "b"]).to_csv(tmp_path / "labels.csv", index=False)
-    code, _, err = run(LINE, tmp_path / "data", "--labels", tmp_path / "labels.csv")
-    assert code == 0, err
+    done(LINE, tmp_path / "data", "--labels", tmp_path / "labels.csv")
     regions = pd.DataFrame({"recording": ["mäuse"], "start": 0, "end": 200, "changes": "1+"})
     regions.to_csv(tmp_path / "regions.csv", index=False)
-    code, _, err = run(
-        "predict labelled.structsvm", tmp_path / "data", "--regions", tmp_path / "regions.csv"
-    )
-    assert code == 0, err
+    done("predict labelled.structsvm", tmp_path / "data", "--regions", tmp_path / "regions.csv")
 
 
 def test_stretches_that_reach_beyond_the_samples_are_named(run, tmp_path):
@@ -116,7 +110,7 @@ def test_stretches_that_reach_beyond_the_samples_are_named(run, tmp_path):
     )
 
 
-def test_samples_in_no_stretch_have_the_label_that_is_typed(run, refused, tmp_path):
+def test_samples_in_no_stretch_have_the_label_that_is_typed(done, refused, tmp_path):
     names = [f"r{i}" for i in range(len(TRAIN))]
     for name, recording in zip(names, TRAIN, strict=False):
         put(tmp_path / "data" / f"{name}.csv", recording)
@@ -129,12 +123,10 @@ def test_samples_in_no_stretch_have_the_label_that_is_typed(run, refused, tmp_pa
     assert "give --labels as well" in refused(
         "fit change-point --set files.outside=rest", tmp_path / "data"
     )
-    code, _, err = run(LINE, *data, "--set", "files.outside=rest")
-    assert code == 0, err
+    _, err = done(LINE, *data, "--set", "files.outside=rest")
     assert "unlabelled" not in err
     assert f"segments ({len(table)} in all)" in err
-    code, _, err = run("evaluate labelled.structsvm", *data)  # which remembers it
-    assert code == 0, err
+    done("evaluate labelled.structsvm", *data)
 
 
 START = pd.Timestamp("2024-05-01 08:00")
@@ -158,21 +150,19 @@ def timed_folder(tmp_path_factory):
 
 
 @pytest.fixture
-def model(run, timed_folder):
+def model(done, timed_folder):
     model = timed_folder / "m.structsvm"
     if not model.exists():
         line = f"fit change-point {timed_folder / 'train'} --time-column clock --metric diagonal"
         line += " --baselines none -o"
-        code, _, err = run(line, model)
-        assert code == 0, err
+        done(line, model)
     return model
 
 
-def test_predictions_are_in_the_time_of_the_table(run, timed_folder, model, tmp_path):
+def test_predictions_are_in_the_time_of_the_table(run, done, timed_folder, model, tmp_path):
     file = timed_folder / "test" / f"{TEST[0].name}.csv"
     clock = timed(TEST[0])["clock"]
-    code, out, err = run("predict --json", model, file)
-    assert code == 0, err
+    out, _ = done("predict --json", model, file)
     (found,) = json.loads(out)["recordings"]
     changes = found["breakpoints"][:-1]
     assert changes
@@ -189,7 +179,7 @@ def test_predictions_are_in_the_time_of_the_table(run, timed_folder, model, tmp_
     assert pd.read_csv(table)["clock"].tolist() == clock.tolist()
 
 
-def test_regions_in_time(run, timed_folder, tmp_path):
+def test_regions_in_time(run, done, timed_folder, tmp_path):
     changes = np.flatnonzero(np.diff(TRAIN[0].y)) + 1
     first = timed(TRAIN[0])["clock"][int(changes[0]) + 3]
     samples, times = tmp_path / "samples.csv", tmp_path / "times.csv"
@@ -206,11 +196,18 @@ def test_regions_in_time(run, timed_folder, tmp_path):
     weights = []
     for regions in (samples, times):
         model = tmp_path / f"{regions.stem}.structsvm"
-        code, _, err = run(
-            "fit change-point", file, "--regions", regions, ["--time-column", "clock"][0],
-            "clock", "--metric", "diagonal", "-o", model,
-        )  # fmt: skip
-        assert code == 0, err
+        done(
+            "fit change-point",
+            file,
+            "--regions",
+            regions,
+            ["--time-column", "clock"][0],
+            "clock",
+            "--metric",
+            "diagonal",
+            "-o",
+            model,
+        )
         weights.append(load(model).metric_.factor)
     np.testing.assert_array_equal(*weights)
     code, _, err = run(
@@ -239,18 +236,17 @@ def ends_of(name):
     return np.cumsum(LENGTHS[name]).tolist()
 
 
-def test_from_a_film_to_times(run, films, tmp_path):
+def test_from_a_film_to_times(run, done, films, tmp_path):
     model = tmp_path / "show.structsvm"
     learned = "--metric diagonal --baselines none --quiet"
     labels = films / "changes" / "show.csv"
-    code, _, err = run(
+    done(
         f"fit change-point {learned} --baselines none -o",
         model,
         films / "show.mkv",
         "--labels",
         labels,
     )
-    assert code == 0, err
     code, out, _ = run("predict --json", model, films / "new.mkv")
     (found,) = json.loads(out)["recordings"]
     assert found["breakpoints"] == ends_of("new")

@@ -43,10 +43,9 @@ class TestLists:
 
 
 class TestNew:
-    def test_the_files_are_listed(self, run, tmp_path, monkeypatch):
+    def test_the_files_are_listed(self, done, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        code, out, err = run("new problem ordered --json")
-        assert code == 0
+        out, err = done("new problem ordered --json")
         files = json.loads(out)["files"]
         assert all((tmp_path / file).is_file() for file in files)
         assert "structsvm-ordered/structsvm_ordered.py" in files

@@ -25,9 +25,8 @@ from structsvm.learner.files import load, save
 
 
 class TestPredict:
-    def test_a_line_for_each_recording(self, run):
-        code, out, _ = run("predict m.structsvm test --quiet")
-        assert code == 0
+    def test_a_line_for_each_recording(self, done):
+        out, _ = done("predict m.structsvm test --quiet")
         expected = load("m.structsvm").predict_breakpoints([r.X for r in TEST])
         assert out.splitlines() == [
             f"{r.name}: {' '.join(map(str, ends))}" for r, ends in zip(TEST, expected, strict=True)
@@ -138,9 +137,8 @@ class TestShowAndPlot:
         assert set(listed[:2]) == {"relevant_0", "relevant_1"}
 
     @cases(("test/synthetic_00.npz --n-clusters true", "b.pdf"), ("", "c.svg"))
-    def test_plot(self, run, tmp_path, arguments, name):
-        code, out, err = run(f"plot m.structsvm {arguments} --json -o", tmp_path / name)
-        assert code == 0
+    def test_plot(self, done, tmp_path, arguments, name):
+        out, err = done(f"plot m.structsvm {arguments} --json -o", tmp_path / name)
         assert json.loads(out) == {"figure": str(tmp_path / name)}
         assert err == f"the figure is in {tmp_path / name}\n"
         content = (tmp_path / name).read_bytes()
@@ -159,9 +157,8 @@ class TestShowAndPlot:
         )
 
 
-def test_a_model_and_files(run):
-    code, out, _ = run("diagnose m.structsvm train --json")
-    assert code == 0
+def test_a_model_and_files(done):
+    out, _ = done("diagnose m.structsvm train --json")
     plain = json.loads(out)
     assert "few labels" in [finding["kind"] for finding in plain["findings"]]
     assert "leakage" in plain["checked"]
@@ -193,9 +190,8 @@ def test_regions_are_kept_and_labels_in_the_files_are_not_used(run, tmp_path):
     assert [found["breakpoints"] for found in others] == expected
 
 
-def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
-    code, _, _ = run(f"predict m.structsvm test --margins -o {tmp_path}/o.csv")
-    assert code == 0
+def test_margins_are_a_column_and_are_those_of_python(run, done, tmp_path):
+    done(f"predict m.structsvm test --margins -o {tmp_path}/o.csv")
     rows = rows_of(tmp_path / "o.csv")
     assert list(rows[0]) == ["recording", "segment", "start", "end", "margin"]
     expected = load("m.structsvm").predict_segments([TEST[0].X])[0][1:]
@@ -242,7 +238,7 @@ def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(fol
     assert learner.converged_
 
 
-def test_a_link_to_a_recording_has_its_own_name(run, folder, tmp_path):
+def test_a_link_to_a_recording_has_its_own_name(done, folder, tmp_path):
     """As in data sets of git-annex, whose files are called by the digits of their content."""
     (tmp_path / "store").mkdir()
     (tmp_path / "data").mkdir()
@@ -250,8 +246,7 @@ def test_a_link_to_a_recording_has_its_own_name(run, folder, tmp_path):
         real = tmp_path / "store" / f"MD5-{i}.npz"
         real.write_bytes((folder / "test" / f"{recording.name}.npz").read_bytes())
         (tmp_path / "data" / f"{recording.name}.npz").symlink_to(real)
-    code, _, err = run("predict m.structsvm", tmp_path / "data", "-o", tmp_path / "out")
-    assert code == 0, err
+    done("predict m.structsvm", tmp_path / "data", "-o", tmp_path / "out")
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {f"{recording.name}_segments.csv" for recording in TEST}
 
@@ -308,10 +303,10 @@ def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
     assert "never overwritten" in err
 
 
-def test_predictions_that_are_learned_from_are_named(run, tmp_path):
+def test_predictions_that_are_learned_from_are_named(run, done, tmp_path):
     """Their segments were a feature like others, which tells the labels."""
     assert run("predict m.structsvm train -o", tmp_path / "out")[0] == 0
-    code, _, err = run(
+    _, err = done(
         "fit change-point",
         tmp_path / "out",
         "--baselines",
@@ -321,7 +316,6 @@ def test_predictions_that_are_learned_from_are_named(run, tmp_path):
         "--metric",
         "diagonal",
     )
-    assert code == 0, err
     assert (
         "'segment' only rises, or holds whole numbers and is called as identifiers"
         in err.replace("\n", " ")

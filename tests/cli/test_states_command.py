@@ -49,9 +49,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_predict_prints_and_writes_states(run, folder):
-    code, out, _ = run("predict m.structsvm test/t0.csv")
-    assert code == 0
+def test_predict_prints_and_writes_states(run, done, folder):
+    out, _ = done("predict m.structsvm test/t0.csv")
     assert out == "t0: rest until 12, walk until 27, turn until 37, rest until 45\n"
     _, out, _ = run("predict m.structsvm test/t0.csv --json")
     (found,) = json.loads(out)["recordings"]
@@ -59,25 +58,22 @@ def test_predict_prints_and_writes_states(run, folder):
     assert all(0.5 < row["probability"] <= 1 for row in found["segments"])
 
 
-def test_a_table_has_the_state_of_each_segment(run, folder):
-    code, _, _ = run("predict m.structsvm test -o segments.csv --force")
-    assert code == 0
+def test_a_table_has_the_state_of_each_segment(done, folder):
+    done("predict m.structsvm test -o segments.csv --force")
     rows = list(csv.DictReader((folder / "segments.csv").read_text().splitlines()))
     assert list(rows[0]) == ["recording", "segment", "start", "end", "state", "probability"]
     assert [(r["end"], r["state"]) for r in rows[:2]] == [("12", "rest"), ("27", "walk")]
 
 
-def test_a_folder_has_the_state_of_each_sample(run, folder):
-    code, _, _ = run("predict m.structsvm test -o out --force")
-    assert code == 0
+def test_a_folder_has_the_state_of_each_sample(done, folder):
+    done("predict m.structsvm test -o out --force")
     rows = list(csv.DictReader((folder / "out" / "t1_segments.csv").read_text().splitlines()))
     assert list(rows[0]) == ["a", "b", "label", "segment", "state", "probability"]
     assert np.mean([r["state"] == r["label"] for r in rows]) > 0.9
 
 
-def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
-    code, out, err = run("evaluate m.structsvm test")
-    assert code == 0, err
+def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run, done):
+    out, _ = done("evaluate m.structsvm test")
     assert "accuracy" in out
     assert "macro F1" in out
     assert "taken for" in out
@@ -87,21 +83,18 @@ def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
     assert plain["learned"]["accuracy"] > 0.9
 
 
-def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, folder):
+def test_unseen_states_are_refused_with_the_option_to_count_them(done, refused, folder):
     message = refused("evaluate m.structsvm new")
     assert "name states that training did not: '[red]sit' (new/t0.csv)" in message
     assert "with --set unseen_states=count" in message
-    code, out, err = run("evaluate m.structsvm new --set unseen_states=count")
-    assert code == 0, err
+    out, _ = done("evaluate m.structsvm new --set unseen_states=count")
     assert "[red]sit" in out
     assert refused("evaluate m.structsvm new -o page.html").startswith("the labels name")
-    code, _, err = run("evaluate m.structsvm new -o page.html --set unseen_states=count")
-    assert code == 0, err
+    done("evaluate m.structsvm new -o page.html --set unseen_states=count")
 
 
-def test_a_classifier_of_samples_names_what_it_finds_itself(run):
-    code, out, err = run("predict m.structsvm test/t0.csv --baseline frame-logistic --json")
-    assert code == 0, err
+def test_a_classifier_of_samples_names_what_it_finds_itself(run, done):
+    out, _ = done("predict m.structsvm test/t0.csv --baseline frame-logistic --json")
     (found,) = json.loads(out)["recordings"]
     assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
     _, out, _ = run("predict m.structsvm test/t0.csv --baseline boundary-logistic")
@@ -134,11 +127,10 @@ def state_model(state_files, run, tmp_path):
     return tmp_path / "m"
 
 
-def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_model, run):
+def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_model, run, done):
     found = list(load(state_model).baselines_)[4:]
     assert found == ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
-    code, out, _ = run(f"evaluate {state_model} {state_files / 'test'}")
-    assert code == 0
+    out, _ = done(f"evaluate {state_model} {state_files / 'test'}")
     assert "frame-logistic" in out
     _, out, _ = run(f"evaluate {state_model} {state_files / 'test'} --json")
     plain = json.loads(out)
@@ -190,7 +182,7 @@ def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeyp
     assert len(learner.baselines_) == (11 if asked == "all" else 1)
 
 
-def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
+def test_a_model_of_states_is_learned_with_people_kept_apart(run, done, monkeypatch):
     seen = []
     original = StateScores.fit_transform
 
@@ -200,8 +192,7 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
 
     monkeypatch.setattr(StateScores, "fit_transform", watched)
     context = "--context lags,scores --groups ^p[0-9] --metric diagonal --baselines none"
-    code, _, _ = run(f"fit change-point walks -o context.structsvm {context} --force")
-    assert code == 0
+    done(f"fit change-point walks -o context.structsvm {context} --force")
     assert seen == [["p0", "p0", "p1", "p1", "p2", "p2"]]
     stages = load("context.structsvm").inputs_.features.stages_
     assert [type(stage) for _, stage in stages] == [Lags, StateScores]

@@ -57,10 +57,11 @@ def tried(tmp_path_factory):
     return folder, code, out.getvalue(), err.getvalue()
 
 
-def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, recordings, tmp_path):
+def test_recordings_give_a_model_a_report_predictions_and_a_next_command(
+    run, done, recordings, tmp_path
+):
     line = f"{TRY} {recordings} --groups ^p[0-9] -o {tmp_path}/out"
-    code, out, err = run(line)
-    assert code == 0
+    out, err = done(line)
     learner = load(tmp_path / "out" / "model.structsvm")
     assert len(learner.training_data_) == 4  # two groups of four are held out
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
@@ -92,10 +93,9 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     assert "is of change-point, which --refit cannot learn" in err
 
 
-def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
+def test_a_verdict_that_is_cross_validated_says_so(done, recordings, tmp_path):
     """All eight recordings are taken to be independent: three are held out, and five are enough."""
-    code, out, err = run(f"{TRY} {recordings} -o {tmp_path}/out")
-    assert code == 0, err
+    out, _ = done(f"{TRY} {recordings} -o {tmp_path}/out")
     said = " ".join(out.split())
     assert "Too little is held out for a verdict; this one is that of the cross-validation" in said
     page = (tmp_path / "out" / "report.html").read_text()
@@ -147,13 +147,12 @@ def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
     assert "equal training rows" not in tried[-1]  # of iris, in which two rows are alike
 
 
-def test_predictions_are_those_that_were_judged(run, tmp_path):
+def test_predictions_are_those_that_were_judged(done, tmp_path):
     """The price of a cluster would make another number of clusters than that of the labels."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
     frame.assign(label=rng.integers(0, 3, 90)).to_csv(tmp_path / "noise.csv", index=False)
-    code, out, err = run(f"try clustering {tmp_path}/noise.csv --json -o {tmp_path}/out")
-    assert code == 0, err
+    out, _ = done(f"try clustering {tmp_path}/noise.csv --json -o {tmp_path}/out")
     (path,) = (tmp_path / "out" / "predicted").iterdir()
     found = pd.read_csv(path)
     counts = pd.crosstab(found["cluster"], found["label"]).to_numpy(dtype=float)
@@ -212,12 +211,11 @@ def test_within_one_recording_nothing_supports_a_verdict():
     assert str(verdict).endswith("Who knows?")
 
 
-def test_what_may_be_wrong_is_named_on_the_screen(run, iris, tmp_path):
+def test_what_may_be_wrong_is_named_on_the_screen(done, iris, tmp_path):
     """A column that was made of the labels gave perfect scores, and the page alone said why."""
     frame = pd.read_csv(iris)
     frame.assign(code=frame["label"] * 2.0).to_csv(iris, index=False)
-    code, out, err = run(f"try clustering {iris} --json -o {tmp_path}/out")
-    assert code == 0, err
+    out, err = done(f"try clustering {iris} --json -o {tmp_path}/out")
     assert "of which the report says what to do: labels among features" in err
     assert json.loads(out)["findings"][0]["kind"] == "labels among features"
 
@@ -257,7 +255,7 @@ def test_labels_without_any_change_are_named_before_anything_is_split(refused, t
 
 
 def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
-    run, recordings, tmp_path, monkeypatch
+    run, done, recordings, tmp_path, monkeypatch
 ):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
@@ -274,26 +272,23 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
     assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
 
     monkeypatch.setattr("structsvm.model_selection.trials.Task.tried_in", None)  # nothing again
-    code, out, err = run(f"{line} --resume --json")
-    assert code == 0, err
+    out, err = done(f"{line} --resume --json")
     assert "first answer" not in err
     assert json.loads(out)["untried"] == {}
     assert load(tmp_path / "out" / "model.structsvm").metric != "closed-form"
 
 
-def test_without_time_there_is_the_first_answer(run, recordings, tmp_path):
-    code, out, err = run(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
-    assert code == 0
+def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):
+    out, err = done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
     assert "first answer after" in err
     assert "nothing was compared with it: give more --minutes, or --resume" in err
     assert not (tmp_path / "out" / "tried.npz").exists()
     assert {"untrained", "rca", "learned"} <= {line.split(" ")[0] for line in out.splitlines()}
 
 
-def test_the_demo_once_and_again(run, tmp_path):
+def test_the_demo_once_and_again(run, done, tmp_path):
     folder = tmp_path / "deep" / "demo"
-    code, out, err = run("demo --output", folder)
-    assert code == 0
+    out, err = done("demo --output", folder)
     assert "Learning pays" in out
     assert "warning" not in err
     for name in ("digits.structsvm", "digits.png", "train", "test"):
@@ -304,15 +299,14 @@ def test_the_demo_once_and_again(run, tmp_path):
     assert [command[0] for command in commands] == ["show", "evaluate", "predict", "fit", "try"]
     for command in commands[:3]:
         assert run(" ".join(command))[0] == 0
-    code, out, _ = run("demo --recordings 2 --json --quiet --force --output", folder)
-    assert code == 0
+    out, _ = done("demo --recordings 2 --json --quiet --force --output", folder)
     report = json.loads(out)
     assert report["learned"]["loss"] < report["untrained"]["loss"]
     assert report["model"] == str(folder / "digits.structsvm")
     assert len(read_recordings(folder / "test")) == 2
 
 
-def test_try_learns_each_layer_from_the_same_arrays(run, tmp_path, monkeypatch):
+def test_try_learns_each_layer_from_the_same_arrays(run, done, tmp_path, monkeypatch):
     rows = []
     for recording in TRAIN[:3]:
         frame = pd.DataFrame(recording.X, columns=recording.features)
@@ -334,8 +328,7 @@ def test_try_learns_each_layer_from_the_same_arrays(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(try_out, "_try_layer", try_layer)
     data = [tmp_path / f"{one.name}.csv" for one in TRAIN[:3]]
-    code, out, err = run("try change-point -o tried --labels", labels, *data)
-    assert code == 0, err
+    out, err = done("try change-point -o tried --labels", labels, *data)
     assert list(tried) == ["a_b", "walk", "run"]
     assert tried["walk"].Xs[0] is tried["a_b"].Xs[0]
     assert out.splitlines()[-2:] == [
@@ -344,5 +337,5 @@ def test_try_learns_each_layer_from_the_same_arrays(run, tmp_path, monkeypatch):
     ]
     assert "run: too few, give --label-column" in err
     tried.clear()
-    code, out, _ = run("try change-point --json -o tried --labels", labels, *data)
+    out, _ = done("try change-point --json -o tried --labels", labels, *data)
     assert list(json.loads(out)["layers"]) == ["a/b", "walk"]
