@@ -2,9 +2,18 @@
 
 import numpy as np
 
+from structsvm.datasets import relevant_changes
+from structsvm.io import arrays_and_labels
+
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 ENDS = [8, 18, 25, 30]
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+
+
+def changes(n, n_features=4, n_relevant=2, n_samples=200, random_state=0, **settings):
+    """Arrays in which some features change with the labels, and the labels."""
+    sizes = {"n_features": n_features, "n_relevant": n_relevant, "n_samples": n_samples}
+    return arrays_and_labels(relevant_changes(n, **sizes, random_state=random_state, **settings))
 
 
 def recordings(n=8, T=60, seed=0, noise=0.5):

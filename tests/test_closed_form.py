@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cases import cases
+from recording_cases import changes
 from tables import table
 
 from structsvm import (
@@ -15,17 +16,13 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Lags
 from structsvm.interop import risk_of
-from structsvm.io import arrays_and_labels
 from structsvm.plotting import report_page
 from structsvm.status import Status
 
-XS, YS = arrays_and_labels(
-    relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-)
+XS, YS = changes(6)
 
 
 @pytest.mark.parametrize("features", [None, Lags((0, 1))])

@@ -3,9 +3,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from recording_cases import changes
 
 from structsvm import ChangePoint, compare_solvers
-from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.evaluation.compare import solver_named
 from structsvm.masters.cvxpy import CvxpyMaster
@@ -20,8 +20,7 @@ NAMES = ("cutting-plane/newton", "cutting-plane/clarabel", "one-slack/scs", "fra
 
 @pytest.fixture(scope="module")
 def data():
-    found = relevant_changes(4, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-    return [r.X for r in found], [r.y for r in found]
+    return changes(4)
 
 
 @pytest.fixture(scope="module")

@@ -4,18 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from recording_cases import changes
 from sklearn.neighbors import KNeighborsClassifier
 
 from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate
-from structsvm.datasets import relevant_changes
 from structsvm.features import StateScores
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
 
 def recordings(n, seed=0):
-    found = relevant_changes(n, n_samples=200, n_features=8, n_relevant=2, random_state=seed)
-    return [r.X for r in found], [r.y for r in found]
+    return changes(n, n_features=8, random_state=seed)
 
 
 def repeated(data, numbers):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recording_cases import OnDemand, protocol
+from recording_cases import OnDemand, changes, protocol
 
 from structsvm import (
     Clustering,
@@ -19,18 +19,14 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.datasets import relevant_changes
 from structsvm.diagnosis import path
 from structsvm.errors import DataWarning
 from structsvm.features import BoundaryScores, HermiteMoments, Lags
-from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import prepare
 from structsvm.plotting import report_page
 from structsvm.solvers import CuttingPlane, Stopping
 
-XS, YS = arrays_and_labels(
-    relevant_changes(12, n_samples=200, n_features=6, n_relevant=2, random_state=0)
-)
+XS, YS = changes(12, n_features=6)
 GOOD = MetricLearner(metric="diagonal").fit(XS, YS)
 
 

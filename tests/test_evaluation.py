@@ -7,26 +7,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import cases
+from recording_cases import changes
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import FrameClassifier
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.io import TimeAxis, arrays_and_labels
+from structsvm.io import TimeAxis
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, time_errors
 from structsvm.plotting import feature_weights
 from structsvm.support.tables import ShortTable
 
-TRAIN, TEST = (
-    arrays_and_labels(
-        relevant_changes(5, n_samples=200, n_features=12, n_relevant=2, jump=2.0, random_state=s)
-    )
-    for s in (0, 1)
-)
+TRAIN, TEST = (changes(5, n_features=12, jump=2.0, random_state=s) for s in (0, 1))
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +173,7 @@ class TestBaselines:
 # ---- judging a metric by what it was learned from is said, in Python as at the command line
 
 
-XS, YS = arrays_and_labels(
-    relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, random_state=0)
-)
+XS, YS = changes(4, n_features=3)
 
 
 def test_recordings_that_were_learned_from():

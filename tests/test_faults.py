@@ -19,21 +19,19 @@ import distributed
 import numpy as np
 import pytest
 from enumerated import listed_risk
+from recording_cases import changes
 from strategies import LONG
 
 from structsvm import DataError, MetricLearner, StructSVMError, load, parallel, save
 from structsvm.cli import main
-from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError, ModelFileError
-from structsvm.io import arrays_and_labels, read_recording
+from structsvm.io import read_recording
 from structsvm.parallel import Dask
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping, checkpoint, solver_from
 from structsvm.weights import PSD
 
-XS, YS = arrays_and_labels(
-    relevant_changes(4, n_samples=200, n_features=3, n_relevant=1, random_state=0)
-)
+XS, YS = changes(4, n_features=3, n_relevant=1)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from cases import cases
-from recording_cases import OnDemand, same_bits
+from recording_cases import OnDemand, changes, same_bits
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GroupKFold
@@ -15,7 +15,6 @@ from spy import Spy
 from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.baselines import FrameClassifier
 from structsvm.data.samples import centred
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.features import (
     BoundaryScores,
@@ -27,7 +26,6 @@ from structsvm.features import (
     StateScores,
     Union,
 )
-from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import (
     ChosenBaseline,
     ask,
@@ -40,8 +38,7 @@ from structsvm.learner.training_set import Inputs, even_part
 from structsvm.partitions import Baseline, Candidate
 from structsvm.support import archive
 
-RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-XS, CHANGES = arrays_and_labels(RECORDINGS)
+XS, CHANGES = changes(6)
 NAMES = [np.where(y % 2 == 0, "rest", "walk") for y in CHANGES]
 PEOPLE = ["ann", "bob", "cyd", "ann", "bob", "cyd"]
 SIZE = XS[0].nbytes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import cases, refused
+from recording_cases import changes
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, PartialLabels
@@ -140,8 +141,7 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
 # ---- many questions at once
 
 
-RECORDINGS = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
-XS, YS = arrays_and_labels(RECORDINGS)
+XS, YS = changes(3, n_features=2, n_relevant=1)
 
 
 def broken(self, *asked):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
+from recording_cases import changes
 from sklearn.datasets import load_iris, make_blobs
 from wrong_plugins import Segments
 
@@ -19,9 +20,8 @@ from structsvm import (
     margin_rates,
     weight_stability,
 )
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, OracleError, SettingsError
-from structsvm.io import Recording, TimeAxis, arrays_and_labels
+from structsvm.io import Recording, TimeAxis
 from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import EquivalenceMatrix, MarginRates, Metric, Sample
 from structsvm.partitions.learning import Learning
@@ -228,8 +228,7 @@ class TestRules:
 
 
 mpl.use("Agg")
-RECORDINGS = relevant_changes(6, n_samples=200, n_features=3, n_relevant=1, random_state=0)
-XS, YS = arrays_and_labels(RECORDINGS)
+XS, YS = changes(6, n_features=3, n_relevant=1)
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,13 @@ from threading import Barrier
 import numpy as np
 import pytest
 import sklearn.cluster  # noqa: F401 (brings the OpenMP pool)
+from recording_cases import changes
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import MetricLearner
 from structsvm.data import sample
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
-from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
 from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded, spread, working_on
 from structsvm.support.progress import watching
@@ -180,9 +179,7 @@ def test_errors_come_back_with_the_traceback_there():
         assert session.map(add, 1) == [2, 3, 4]
 
 
-RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-
-Xs, YS = arrays_and_labels(RECORDINGS)
+Xs, YS = changes(8)
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from cases import cases, refused
+from recording_cases import changes
 from sequential_cases import segmentations
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,7 +19,6 @@ from structsvm import (
     Region,
     Status,
 )
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with, encode
 from structsvm.oracles.sequential import SequentialOracle
@@ -201,8 +201,7 @@ def test_minus_one_marks_unlabelled_samples() -> None:
 @pytest.fixture(scope="module")
 def recordings():
     """Twelve recordings of 30 features, of which 5 matter."""
-    made = relevant_changes(12, n_samples=300, n_features=30, n_relevant=5, random_state=3)
-    return [r.X for r in made], [r.y for r in made]
+    return changes(12, n_samples=300, n_features=30, n_relevant=5, random_state=3)
 
 
 def prefixes(ys, share: float) -> list[np.ndarray]:

@@ -8,6 +8,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from cut_cases import planted
+from recording_cases import changes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,10 +18,8 @@ from sklearn.utils.parallel import delayed as sklearn_delayed
 from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.cli import terminal
 from structsvm.data.sample import Sample
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning, VerdictWarning, without_warnings
 from structsvm.graphs.images import from_adjacency
-from structsvm.io import arrays_and_labels
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching
 
@@ -89,9 +88,7 @@ CHOICE = {"candidates": METRICS, "lams": [1.0], "cv": 2, "random_state": 0}
 EARLY = CuttingPlane(Stopping(tol=1e-12, max_iter=2))
 BRIEF = QuasiNewton(Stopping(tol=1e-12, max_iter=1))
 
-XS, YS = arrays_and_labels(
-    relevant_changes(6, n_samples=200, n_features=3, n_relevant=1, jump=2.0, random_state=0)
-)
+XS, YS = changes(6, n_features=3, n_relevant=1, jump=2.0)
 FLAT_XS = [np.column_stack([X, np.ones(len(X))]) for X in XS]
 NOISE = [np.random.default_rng(i).normal(size=(200, 3)) for i in range(6)]
 GRAPHS, NODES = planted(np.random.default_rng(0), n=3, T=20)

@@ -4,18 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
+from recording_cases import changes
 from sklearn.base import BaseEstimator, clone
 
 from structsvm import MetricLearner, save
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, LearningError, ModelFileError, SettingsError
 from structsvm.features import Chain, Lags, OfWindows, Series, Union, windows
 from structsvm.interop import labels_to_breakpoints
-from structsvm.io import arrays_and_labels
 
-XS, YS = arrays_and_labels(
-    relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=0)
-)
+XS, YS = changes(3, n_features=3)
 
 
 class TestWindows:

@@ -11,7 +11,7 @@ import pytest
 import xarray
 import zarr
 from cases import cases, refused
-from recording_cases import OnDemand, same_bits
+from recording_cases import OnDemand, changes, same_bits
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -25,17 +25,15 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError
 from structsvm.features import Chain, HermiteMoments, Lags, MovingStatistics, StateScores
-from structsvm.io import Recording, RecordingFiles, arrays_and_labels
+from structsvm.io import Recording, RecordingFiles
 from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.support import archive
 
-RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
-XS, YS = arrays_and_labels(RECORDINGS)
+XS, YS = changes(6, n_samples=220)
 NAMES = [f"r{i}" for i in range(6)]
 BACKENDS = ["serial", "processes", "dask"]
 

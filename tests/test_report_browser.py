@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from recording_cases import changes
 from selenium import webdriver
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
@@ -468,9 +469,7 @@ FORMS = ("left_wrist_acceleration_{:03d}_of_the_forearm", "c{}")
 def test_many_features_have_whole_names_that_cover_nothing(on_a_phone, tmp_path, form, P):
     """A diagonal metric is its weights alone; beyond the largest, their sum."""
     names = [form.format(k) for k in range(P)]
-    Xs, ys = arrays_and_labels(
-        relevant_changes(6, n_samples=200, n_features=P, n_relevant=30, random_state=0)
-    )
+    Xs, ys = changes(6, n_features=P, n_relevant=30)
     learner = MetricLearner(metric="diagonal", lam=1.0).fit(Xs[:4], ys[:4], feature_names=names)
     (tmp_path / "many.html").write_text(report_page(learner, Xs[4:], ys[4:]), encoding="utf-8")
     on_a_phone.get((tmp_path / "many.html").as_uri())

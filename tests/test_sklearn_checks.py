@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from generic_examples import multiclass
+from recording_cases import changes
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from structsvm import MetricLearner, MetricLearnerCV, StructuredSVM
-from structsvm.datasets import relevant_changes
-from structsvm.io import arrays_and_labels
 
 # The checks give one matrix and one vector, which is one recording with its labels.
 WEIGHTS = "a recording has one weight, and the check gives one to each of its rows"
@@ -89,9 +88,7 @@ def test_the_checks_of_scikit_learn_pass(estimator, check):
 class TestWithListsOfRecordings:
     """What the checks hold with one matrix, held with several recordings."""
 
-    Xs, ys = arrays_and_labels(
-        relevant_changes(4, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-    )
+    Xs, ys = changes(4)
 
     @pytest.fixture
     def fitted(self, estimator):

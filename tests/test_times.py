@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
+from recording_cases import changes
 
 from structsvm import DataError, MetricLearner
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.io import (
     TimeAxis,
-    arrays_and_labels,
     from_long,
     intervals_of,
     labels_of,
@@ -23,8 +22,7 @@ from structsvm.io import (
 )
 from structsvm.plotting import plot_segmentation
 
-RECORDINGS = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=0)
-XS, YS = arrays_and_labels(RECORDINGS)
+XS, YS = changes(3, n_features=3)
 DAYS = pd.date_range("2024-03-01", periods=200, freq="h")
 
 

@@ -6,19 +6,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from recording_cases import changes
 
 from structsvm import MetricLearnerCV, StructSVMError
-from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError, SettingsError
-from structsvm.io import arrays_and_labels
 from structsvm.model_selection.trials import Clock, SavedTrials, Task, Trial, tasks_of, trials_of
 from structsvm.partitions import Baseline, Candidate
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
 
 FOLDS = [SimpleNamespace(number=k) for k in range(3)]
-XS, YS = arrays_and_labels(
-    relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-)
+XS, YS = changes(6)
 
 
 def task(name, seconds=0.0, cost=1.0, log=None):
