@@ -1,6 +1,7 @@
 """In a real browser a report renders, filters, zooms, obeys the keyboard; figures of the site."""
 
 import shutil
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -70,6 +71,13 @@ def page(browser, address):
     browser.get(address)
     yield browser
     assert browser.get_log("browser") == [], "the console must stay empty"
+
+
+def opened(browser, folder, *data, **settings):
+    """Open the report of a learner on data in the browser."""
+    path = folder / "report.html"
+    path.write_text(report_page(*data, **settings), encoding="utf-8")
+    browser.get(path.as_uri())
 
 
 def by_id(page, name):
@@ -232,8 +240,7 @@ def test_light_and_dark_are_legible(page, scheme):
 def test_tables_and_their_clusters(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
     learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
-    (tmp_path / "iris.html").write_text(report_page(learner, [X], [y]), encoding="utf-8")
-    browser.get((tmp_path / "iris.html").as_uri())
+    opened(browser, tmp_path, learner, [X], [y])
     rings = "#picture circle[fill=none]"
     wrong = len(texts(browser, rings))
     assert f"{wrong} misplaced" in by_id(browser, "range").text
@@ -254,8 +261,7 @@ def test_images_and_their_parts(browser, tmp_path):
         for m in masks
     ]
     learner = MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=30))).fit(images, masks)
-    (tmp_path / "cuts.html").write_text(report_page(learner, images, masks), encoding="utf-8")
-    browser.get((tmp_path / "cuts.html").as_uri())
+    opened(browser, tmp_path, learner, images, masks)
     panels = "#picture svg svg"
     assert len(texts(browser, panels)) == 5
     assert [words.split(",")[0] for words in texts(browser, "#picture svg > text")] == [
@@ -327,10 +333,7 @@ def test_rows_without_names_are_told_from_states(browser, tmp_path):
     rng, rising = np.random.default_rng(0), np.cumsum(np.r_[0, STATES[1:] != STATES[:-1]])
     Xs = [rising[:, None] + rng.normal(scale=0.3, size=(len(STATES), 2)) for _ in range(8)]
     learner = MetricLearner(metric="diagonal").fit(Xs[:4], [STATES] * 4, baselines="quick")
-    (tmp_path / "some.html").write_text(
-        report_page(learner, Xs[4:], [STATES] * 4), encoding="utf-8"
-    )
-    browser.get((tmp_path / "some.html").as_uri())
+    opened(browser, tmp_path, learner, Xs[4:], [STATES] * 4)
     assert len({state for state, _ in fills(browser, 0)}) == 3
     said = "Rows without names have one colour each, which stands for no state"
     assert said in by_id(browser, "range").text
@@ -351,13 +354,21 @@ def test_the_confusion_of_states_is_shown_for_each_metric(named):
     assert "Accuracy over all of them: 0." in by_id(named, "confusion-words").text
 
 
+@contextmanager
+def screen_of(browser, width, height, mobile=False):
+    screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        yield browser
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 @pytest.fixture
 def on_a_phone(browser):
     """Show pages as a phone does, 390 pixels wide."""
-    screen = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    yield browser
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    with screen_of(browser, 390, 844, mobile=True):
+        yield browser
 
 
 def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
@@ -400,19 +411,12 @@ def labels_of_the_axis(page):
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_seconds_since_1970_are_told_apart_and_cover_nothing(browser, learner, tmp_path, width):
-    times = [1.7e9 + 0.05 * np.arange(200)]
-    page = report_page(learner, XS[:1], YS[:1], times=times)
-    (tmp_path / "times.html").write_text(page, encoding="utf-8")
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    try:
-        browser.get((tmp_path / "times.html").as_uri())
+    with screen_of(browser, width, 900):
+        opened(browser, tmp_path, learner, XS[:1], YS[:1], times=[1.7e9 + 0.05 * np.arange(200)])
         focus(browser)
         press(browser, "+" * 3)
         written = sorted(labels_of_the_axis(browser), key=lambda found: found[1])
         right = by_id(browser, "picture").rect
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert written[0][0] == "time"
     ticks = [float(words) for words, *_ in written[1:]]
     assert ticks == sorted(set(ticks))
@@ -424,9 +428,7 @@ def test_seconds_since_1970_are_told_apart_and_cover_nothing(browser, learner, t
 def test_moments_on_both_sides_of_a_gap_are_those_of_the_recording(browser, learner, tmp_path):
     X, y = np.tile(XS[0], (10, 1)), np.concatenate([200 * k + YS[0] for k in range(10)])
     times = np.arange(2000.0) + np.where(np.arange(2000) >= 1001, 1e6, 0.0)
-    page = report_page(learner, [X], [y], times=[times])
-    (tmp_path / "gap.html").write_text(page, encoding="utf-8")
-    browser.get((tmp_path / "gap.html").as_uri())
+    opened(browser, tmp_path, learner, [X], [y], times=[times])
     script = "return arguments[0].map((t) => timeOf(view.recording.time, t))"
     assert browser.execute_script(script, [999, 1000, 1001, 1002, 1999]) == [
         999,
@@ -438,9 +440,7 @@ def test_moments_on_both_sides_of_a_gap_are_those_of_the_recording(browser, lear
 
 
 def test_paper_has_all_columns_and_is_light(browser, address, of_states):
-    screen = {"width": 718, "height": 1047, "deviceScaleFactor": 1, "mobile": False}  # of A4
     dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
     script = (
         "return [...document.querySelectorAll('th, td')].filter((cell) => {"
@@ -449,13 +449,13 @@ def test_paper_has_all_columns_and_is_light(browser, address, of_states):
     )
     paper = "return getComputedStyle(document.documentElement).getPropertyValue('--paper')"
     try:
-        for page in (address, of_states):
-            browser.get(page)
-            assert browser.execute_script(script) == []
-            assert luminance(browser.execute_script(paper)) == pytest.approx(1)
+        with screen_of(browser, 718, 1047):  # of A4
+            for page in (address, of_states):
+                browser.get(page)
+                assert browser.execute_script(script) == []
+                assert luminance(browser.execute_script(paper)) == pytest.approx(1)
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def heaviest(learner):
@@ -471,8 +471,7 @@ def test_many_features_have_whole_names_that_cover_nothing(on_a_phone, tmp_path,
     names = [form.format(k) for k in range(P)]
     Xs, ys = changes(6, n_features=P, n_relevant=30)
     learner = MetricLearner(metric="diagonal", lam=1.0).fit(Xs[:4], ys[:4], feature_names=names)
-    (tmp_path / "many.html").write_text(report_page(learner, Xs[4:], ys[4:]), encoding="utf-8")
-    on_a_phone.get((tmp_path / "many.html").as_uri())
+    opened(on_a_phone, tmp_path, learner, Xs[4:], ys[4:])
     assert not by_id(on_a_phone, "matrix").is_displayed()
     written = texts(on_a_phone, "#weights tbody th")
     pairs = sorted(heaviest(learner), key=lambda pair: -pair[1])

@@ -16,21 +16,21 @@ from structsvm.learner.files import load
 @pytest.fixture(scope="module")
 def cuts(tmp_path_factory):
     """Return a folder with images, masks and a model that cuts them."""
-    place = tmp_path_factory.mktemp("cuts")
+    folder = tmp_path_factory.mktemp("cuts")
     rng = np.random.default_rng(0)
     for kind in ("img", "mask"):
-        (place / kind).mkdir()
+        (folder / kind).mkdir()
     for i in range(3):
         image, mask = paint(rng)
-        Image.fromarray(image).save(place / "img" / f"p{i}.png")
-        Image.fromarray(np.uint8(255) * mask).save(place / "mask" / f"p{i}.png")
-    line = f"fit normalized-cut {place} -o {place / 'c.structsvm'} --lam 0.02 --quiet"
+        Image.fromarray(image).save(folder / "img" / f"p{i}.png")
+        Image.fromarray(np.uint8(255) * mask).save(folder / "mask" / f"p{i}.png")
+    line = f"fit normalized-cut {folder} -o {folder / 'c.structsvm'} --lam 0.02 --quiet"
     assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
-    return place
+    return folder
 
 
 @pytest.fixture
-def place(folder, cuts, tmp_path, monkeypatch):
+def folder(folder, cuts, tmp_path):
     """Return the current folder: recordings of each kind, images, models, and what may be lost."""
     shutil.copy(folder / "m.structsvm", tmp_path / "m.structsvm")
     shutil.copytree(cuts, tmp_path / "cuts")
@@ -43,20 +43,7 @@ def place(folder, cuts, tmp_path, monkeypatch):
             csv.writer(file).writerows([names, *rows])
     for name in ("old.csv", "old.html", "old.png", "old.npy", "old"):
         (tmp_path / name).write_text("precious")
-    monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def run(place, capsys):
-    def run(line):
-        try:
-            code = main(line.split())
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def contents(folder):
@@ -80,21 +67,19 @@ INTO_INPUTS = [
 
 @pytest.mark.parametrize("force", ["", " --force"])
 @pytest.mark.parametrize("line", INTO_INPUTS)
-def test_what_is_read_is_never_written_over(run, place, line, force):
-    before = contents(place)
-    code, out, err = run(line + force)
-    assert (code, out) == (1, "")
-    assert "this command" in err
-    assert contents(place) == before
+def test_what_is_read_is_never_written_over(refused, folder, line, force):
+    before = contents(folder)
+    assert "this command" in refused(line + force)
+    assert contents(folder) == before
 
 
-def test_a_link_to_an_input_is_the_input(run, place):
-    os.symlink(place / "rec.csv", place / "other.csv")
-    before = contents(place)
-    code, _, err = run("predict m.structsvm rec.csv -o other.csv --force")
-    assert code == 1
-    assert "other.csv is read by this command and is never overwritten" in err
-    assert contents(place) == before
+def test_a_link_to_an_input_is_the_input(refused, folder):
+    os.symlink(folder / "rec.csv", folder / "other.csv")
+    before = contents(folder)
+    assert "other.csv is read by this command and is never overwritten" in refused(
+        "predict m.structsvm rec.csv -o other.csv --force"
+    )
+    assert contents(folder) == before
 
 
 OVER_FILES = [
@@ -111,56 +96,53 @@ OVER_FILES = [
 
 
 @pytest.mark.parametrize("line", OVER_FILES)
-def test_a_file_that_exists_is_replaced_with_force_only(run, place, line):
-    target = place / line.split()[line.split().index("-o") + 1]
-    before = contents(place)
-    code, out, err = run(line)
-    assert (code, out) == (1, "")
-    assert f"error: {target.name} exists: name another file, or replace it with --force" in err
-    assert contents(place) == before
+def test_a_file_that_exists_is_replaced_with_force_only(run, refused, folder, line):
+    target = folder / line.split()[line.split().index("-o") + 1]
+    before = contents(folder)
+    said = refused(line)
+    assert said == f"{target.name} exists: name another file, or replace it with --force"
+    assert contents(folder) == before
     assert run(f"{line} --force")[0] == 0
     assert target.read_bytes() != before[target]
 
 
 class TestFolders:
-    def test_tables_with_a_column_added(self, run, place):
+    def test_tables_with_a_column_added(self, run, folder):
         assert run("predict m.structsvm data -o data --quiet")[:2] == (0, "")
-        with (place / "data" / "a.csv").open() as file:
+        with (folder / "data" / "a.csv").open() as file:
             given = list(csv.reader(file))
-        with (place / "data" / "a_segments.csv").open() as file:
+        with (folder / "data" / "a_segments.csv").open() as file:
             found = list(csv.reader(file))
         assert [row[:-1] for row in found] == given  # to the letter
         assert found[0][-1] == "segment"
         expected = load("m.structsvm").predict([TEST[0].X])[0]
         assert [int(row[-1]) for row in found[1:]] == expected.tolist()
 
-    def test_a_column_that_is_there_keeps_its_name(self, run, place):
-        text = (place / "rec.csv").read_text()
-        (place / "rec.csv").write_text(text.replace("label", "segment", 1))
+    def test_a_column_that_is_there_keeps_its_name(self, run, folder):
+        text = (folder / "rec.csv").read_text()
+        (folder / "rec.csv").write_text(text.replace("label", "segment", 1))
         assert run("predict m.structsvm rec.csv --set files.label_column=segment -o out")[0] == 0
-        header = (place / "out" / "rec_segments.csv").read_text().splitlines()[0]
+        header = (folder / "out" / "rec_segments.csv").read_text().splitlines()[0]
         assert header.endswith(",segment,segment_predicted")
 
-    def test_two_inputs_of_one_name_are_refused(self, run, place):
-        shutil.copytree(place / "cuts" / "img", place / "more")
-        code, _, err = run("predict c.structsvm cuts/img more -o seen")
-        assert code == 1
-        assert "would be written more than once" in err
-        assert not (place / "seen").exists()
+    def test_two_inputs_of_one_name_are_refused(self, refused, folder):
+        shutil.copytree(folder / "cuts" / "img", folder / "more")
+        assert "would be written more than once" in refused(
+            "predict c.structsvm cuts/img more -o seen"
+        )
+        assert not (folder / "seen").exists()
 
-    def test_a_name_with_dots_stays_in_the_folder(self, run, place, monkeypatch):
-        shutil.copy(place / "rec.csv", place / "data" / "rec.csv")
-        monkeypatch.chdir(place / "data")
-        before = contents(place)
-        run(f"predict {place / 'm.structsvm'} rec.csv ../rec.csv -o out")
-        assert {p for p in contents(place) if (place / "data" / "out") not in p.parents} == set(
+    def test_a_name_with_dots_stays_in_the_folder(self, run, folder, monkeypatch):
+        shutil.copy(folder / "rec.csv", folder / "data" / "rec.csv")
+        monkeypatch.chdir(folder / "data")
+        before = contents(folder)
+        run(f"predict {folder / 'm.structsvm'} rec.csv ../rec.csv -o out")
+        assert {p for p in contents(folder) if (folder / "data" / "out") not in p.parents} == set(
             before
         )
 
-    def test_a_file_is_no_folder(self, run):
-        code, _, err = run("predict m.structsvm rec.csv -o old")
-        assert code == 1
-        assert "old is a file: name a folder" in err
+    def test_a_file_is_no_folder(self, refused):
+        assert "old is a file: name a folder" in refused("predict m.structsvm rec.csv -o old")
 
 
 class TestGoingOn:
@@ -169,31 +151,32 @@ class TestGoingOn:
         "--checkpoint state"
     )
 
-    def test_a_run_that_goes_on_replaces_its_model(self, run, place):
+    def test_a_run_that_goes_on_replaces_its_model(self, run, folder):
         assert run(self.LINE)[0] == 0
-        first = load(place / "new.structsvm")
+        first = load(folder / "new.structsvm")
         assert run(self.LINE) == (0, "", "")
-        assert (load(place / "new.structsvm").metric_.factor.T == first.metric_.factor.T).all()
+        assert (load(folder / "new.structsvm").metric_.factor.T == first.metric_.factor.T).all()
 
-    def test_but_nothing_else(self, run, place):
+    def test_but_nothing_else(self, run, folder):
         assert run(self.LINE)[0] == 0
-        (place / "new.structsvm").write_text("precious")
+        (folder / "new.structsvm").write_text("precious")
         assert run(self.LINE)[0] == 1
-        assert (place / "new.structsvm").read_text() == "precious"
+        assert (folder / "new.structsvm").read_text() == "precious"
 
-    def test_what_is_no_checkpoint_is_refused_before_lam_is_chosen(self, run, place, monkeypatch):
+    def test_what_is_no_checkpoint_is_refused_before_lam_is_chosen(
+        self, refused, folder, monkeypatch
+    ):
         monkeypatch.setattr("structsvm.cli.fit._choose_lam", None)
-        (place / "state").write_text("precious")
-        code, _, err = run(f"{self.LINE} --lam cv")
-        assert code == 1
+        (folder / "state").write_text("precious")
+        err = refused(f"{self.LINE} --lam cv")
         assert "state" in err
         assert "give another file to start again" in err
-        assert (place / "state").read_text() == "precious"
+        assert (folder / "state").read_text() == "precious"
 
-    def test_the_checkpoint_is_not_the_model(self, run):
-        code, _, err = run("fit change-point data -o new --checkpoint ./new")
-        assert code == 1
-        assert "--checkpoint new is the model file" in err
+    def test_the_checkpoint_is_not_the_model(self, refused):
+        assert "--checkpoint new is the model file" in refused(
+            "fit change-point data -o new --checkpoint ./new"
+        )
 
 
 def test_devices_are_written_to(run):

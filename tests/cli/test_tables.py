@@ -17,7 +17,7 @@ from structsvm.io import read_recordings
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory):
+def folder(tmp_path_factory):
     """Return a folder with halves of iris and a model of one of them."""
     folder = tmp_path_factory.mktemp("tables")
     X, y = load_iris(return_X_y=True)
@@ -35,53 +35,38 @@ def tables(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(tables, capsys, monkeypatch):
-    """Return a function that runs a command line in the folder and gives its stdout."""
-    monkeypatch.chdir(tables)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(line):
-        code = main([*line.split()])
-        out, err = capsys.readouterr()
-        assert code == 0, err
-        return out
-
-    return run
-
-
-def test_the_page_of_a_table_has_the_verdict_on_its_rows(run, tables):
+def test_the_page_of_a_table_has_the_verdict_on_its_rows(done, folder):
     line = "evaluate m.structsvm test.csv --set files.label_column=class"
-    answer = run(f"{line} -o page.html").splitlines()[-1].partition(". ")[0]
-    assert answer in html.unescape((tables / "page.html").read_text(encoding="utf-8"))
+    answer = done(f"{line} -o page.html")[0].splitlines()[-1].partition(". ")[0]
+    assert answer in html.unescape((folder / "page.html").read_text(encoding="utf-8"))
 
 
-def test_predict_prints_sizes_and_writes_labels(run, tables):
+def test_predict_prints_sizes_and_writes_labels(done, folder):
     line = "predict m.structsvm test.csv --set files.label_column=class --n-clusters 3"
-    name, _, sizes = run(line).strip().partition(": ")
+    name, _, sizes = done(line)[0].strip().partition(": ")
     assert name == "test"
     assert sum(map(int, sizes.split())) == 75
     assert len(sizes.split()) == 3
-    (answer,) = json.loads(run(f"{line} --json"))["tables"]
+    (answer,) = json.loads(done(f"{line} --json")[0])["tables"]
     assert answer["n_clusters"] == 3
-    run(f"{line} -o clusters.csv")
-    with (tables / "clusters.csv").open(newline="") as file:
+    done(f"{line} -o clusters.csv")
+    with (folder / "clusters.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["cluster"]) for row in rows] == answer["labels"]
     assert [int(row["row"]) for row in rows] == list(range(75))
-    run(f"{line} -o out")
-    with (tables / "out" / "test_clusters.csv").open(newline="") as file:
+    done(f"{line} -o out")
+    with (folder / "out" / "test_clusters.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["cluster"]) for row in rows] == answer["labels"]
     assert rows[0]["class"] == "species 0"
 
 
-def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
+def test_the_number_of_clusters_that_nobody_gave_is_said(folder, capsys):
     """It was that of the learned price, without a word."""
     line = [
         "predict",
-        f"{tables}/m.structsvm",
-        f"{tables}/test.csv",
+        f"{folder}/m.structsvm",
+        f"{folder}/test.csv",
         "--set",
         "files.label_column=class",
     ]
