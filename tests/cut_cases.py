@@ -1,6 +1,7 @@
-"""Small labelled graphs in which one feature tells the clusters apart."""
+"""Small labelled graphs and images in which one feature tells the clusters apart."""
 
 import numpy as np
+from PIL import Image
 
 from structsvm.graphs import FeatureGraph
 from structsvm.graphs.images import from_adjacency
@@ -30,3 +31,23 @@ def planted(rng, n=6, T=40, K=2, noise=3.0, sparse=False):
         graphs.append(graph)
         labels.append(y)
     return graphs, labels
+
+
+def disc(rng, size=32, width=None):
+    """An image of a disc that differs by hue, under loud brightness, and its mask."""
+    width = width or size
+    y, x = np.mgrid[:size, :width]
+    row, column = rng.integers(10, size - 10, 2)
+    mask = (y - row) ** 2 + (x - column) ** 2 < 64
+    light = 0.1 + 0.9 * np.kron(rng.random((4, 4)), np.ones((size // 4, width // 4)))
+    colour = np.where(mask[..., None], [1.0, 0.9, 0.8], [0.8, 0.9, 1.0])
+    return np.round(255 * light[..., None] * colour).astype(np.uint8), mask
+
+
+def write_images(folder, pairs, kinds=("img", "mask")):
+    """Write a folder of images, and one of masks."""
+    for kind, arrays in zip(kinds, zip(*pairs, strict=True), strict=True):
+        (folder / kind).mkdir(parents=True)
+        for i, array in enumerate(arrays):
+            values = np.uint8(255) * array if array.dtype == bool else array
+            Image.fromarray(np.uint8(values)).save(folder / kind / f"p{i}.png")

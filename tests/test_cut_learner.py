@@ -6,7 +6,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 from cases import cases, refused
-from cut_cases import planted
+from cut_cases import disc, planted
 from enumerated import column
 from sklearn.exceptions import ConvergenceWarning
 
@@ -24,23 +24,11 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 
 
-def paintings(rng, n=6, size=32):
-    """Images in which a disc differs from the ground by texture-free hue, under loud brightness."""
-    images, masks = [], []
-    y, x = np.mgrid[:size, : size + 8]
-    for _ in range(n):
-        row, column = rng.integers(10, size - 10, 2)
-        mask = (y - row) ** 2 + (x - column) ** 2 < 64
-        light = 0.1 + 0.9 * np.kron(rng.random((4, 5)), np.ones((size // 4, (size + 8) // 5)))
-        colour = np.where(mask[..., None], [1.0, 0.9, 0.8], [0.8, 0.9, 1.0])
-        images.append(np.round(255 * light[..., None] * colour).astype(np.uint8))
-        masks.append(mask)
-    return images, masks
-
-
 @pytest.fixture(scope="module")
 def pictures():
-    return paintings(np.random.default_rng(3), n=10)
+    rng = np.random.default_rng(3)
+    images, masks = zip(*[disc(rng, width=40) for _ in range(10)], strict=True)
+    return list(images), list(masks)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from cut_cases import planted
+from cut_cases import disc, planted
 
 from structsvm import MetricLearner, NormalizedCut, PartialLabels, evaluate, load, save
 from structsvm.errors import DataError
@@ -128,18 +128,6 @@ def test_cannot_link_alone_is_learned_from_where_the_number_is_known(graphs):
         )
 
 
-def disc(seed, size=32):
-    """An image of a disc, told by hue under loud brightness, and its label map."""
-    rng = np.random.default_rng(seed)
-    row, column = rng.integers(11, size - 11, 2)
-    y, x = np.mgrid[:size, :size]
-    mask = (y - row) ** 2 + (x - column) ** 2 < 64
-    light = 0.1 + 0.9 * np.kron(rng.random((4, 4)), np.ones((size // 4, size // 4)))
-    colour = np.where(mask[..., None], [1.0, 0.9, 0.8], [0.8, 0.9, 1.0])
-    image = np.round(255 * light[..., None] * colour).astype(np.uint8)
-    return image, mask.astype(int)
-
-
 def scribbled(mask):
     """Two strokes: one through the disc, one along two borders of the image."""
     found = np.full(mask.shape, -1)
@@ -153,7 +141,8 @@ def scribbled(mask):
 
 
 def test_scribbles_on_images_are_learned_from(tmp_path):
-    images, masks = zip(*map(disc, range(10)), strict=True)
+    rng = np.random.default_rng(0)
+    images, masks = zip(*[disc(rng) for _ in range(10)], strict=True)
     scribbles = [scribbled(mask) for mask in masks]
     assert max(np.mean(s >= 0) for s in scribbles) < 0.25
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=60))

@@ -18,7 +18,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from PIL import Image
+from cut_cases import disc, write_images
 from sklearn.model_selection import cross_val_score
 
 from structsvm import (
@@ -77,16 +77,6 @@ def circle(rng: np.random.Generator) -> Sample:
     return np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(30, 2)) * [0.3, 2.0], y
 
 
-def photograph(rng: np.random.Generator) -> Sample:
-    """Return an image of a disc that differs by hue, and its label map."""
-    y, x = np.mgrid[:24, :24]
-    row, column = rng.integers(9, 15, 2)
-    mask = (y - row) ** 2 + (x - column) ** 2 < 40
-    light = 0.3 + 0.7 * np.kron(rng.random((4, 4)), np.ones((6, 6)))
-    colour = np.where(mask[..., None], [1.0, 0.8, 0.6], [0.6, 0.8, 1.0])
-    return np.round(255 * light[..., None] * colour).astype(np.uint8), mask.astype(int)
-
-
 def tree(rng: np.random.Generator) -> Sample:
     """Return a tree, of which the first of two features tells one branch, and its parts."""
     parents = (0, 1, 1, 0, 4, 4, *rng.integers(4, 7, 2).tolist())
@@ -102,15 +92,6 @@ def write_tables(folder: Path, samples: list[Sample]) -> None:
         X = x[0] if isinstance(x, tuple) else x
         rows = "".join(f"{a},{b},{k}\n" for (a, b), k in zip(X.tolist(), y, strict=True))
         (folder / f"s{i}.csv").write_text(f"signal,noise,label\n{rows}", encoding="utf-8")
-
-
-def write_images(folder: Path, samples: list[Sample]) -> None:
-    """Write a folder of images and one of label maps."""
-    for kind in ("img", "mask"):
-        (folder / kind).mkdir(parents=True)
-    for i, (image, labels) in enumerate(samples):
-        Image.fromarray(image).save(folder / "img" / f"s{i}.png")
-        Image.fromarray((255 * labels).astype(np.uint8)).save(folder / "mask" / f"s{i}.png")
 
 
 @dataclass(frozen=True)
@@ -161,12 +142,12 @@ PROBLEMS = {
         settings={"features": HermiteMoments(3)},
     ),
     "normalized-cut": Problem(
-        photograph,
+        disc,
         lambda: NormalizedCut(image=GraphOfImage(n_superpixels=20)),
         "normalized-cut --set problem.image.n_superpixels=20",
         feature_names=None,
         write=write_images,
-        one="img/s0.png",
+        one="img/p0.png",
         labels_of_one="--labels {test}/mask",
         n_parts=2,
         not_for={
@@ -453,7 +434,7 @@ def cli_predict(case: Case, shell: Shell) -> None:
         ((_, found),) = shell.json(f"predict {{model}} {{test}} {options}").items()
         assert len(found) == len(case.test)
     shell("predict {model} {test} -o {out}/found")
-    tables = [*(shell.out / "found").glob("s?_*s.csv"), *(shell.out / "found").glob("s?_mask.*")]
+    tables = [*(shell.out / "found").glob("s?_*s.csv"), *(shell.out / "found").glob("p?_mask.*")]
     assert len(tables) == len(case.test)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cli_kit import TEST, TRAIN, paint
+from cli_kit import TEST, TRAIN
+from cut_cases import disc, write_images
 from media_files import write_films
-from PIL import Image
 from sklearn.datasets import make_blobs
 
 from structsvm.cli import main
@@ -56,12 +56,7 @@ def place(folder, tmp_path_factory):
     known = [f"{recording.name},0,{len(recording.X)},1+" for recording in TRAIN]
     (place / "regions.csv").write_text("\n".join(["recording,start,end,changes", *known]) + "\n")
     rng = np.random.default_rng(0)
-    for kind in ("images", "masks"):
-        (place / kind).mkdir()
-    for i in range(3):
-        image, mask = paint(rng)
-        Image.fromarray(image).save(place / "images" / f"p{i}.png")
-        Image.fromarray(np.uint8(255) * mask).save(place / "masks" / f"p{i}.png")
+    write_images(place, [disc(rng) for _ in range(3)], ("images", "masks"))
     line = ["fit", "normalized-cut", place / "images", "--labels", place / "masks", "--quiet"]
     assert main([*map(str, line), "--lam", "0.02", "-o", str(place / "cuts.structsvm")]) == 0
     return place

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from cases import cases
-from cli_kit import paint
+from cut_cases import disc, write_images
 from PIL import Image
 
 from structsvm.cli import main
@@ -17,12 +17,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("images")
     rng = np.random.default_rng(0)
     for name, n in (("learn", 5), ("test", 6)):
-        for kind in ("img", "mask"):
-            (folder / name / kind).mkdir(parents=True)
-        for i in range(n):
-            image, mask = paint(rng)
-            Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
-            Image.fromarray(np.uint8(255) * mask).save(folder / name / "mask" / f"p{i}.png")
+        write_images(folder / name, [disc(rng) for _ in range(n)])
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
     assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
     return folder

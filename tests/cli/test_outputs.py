@@ -6,8 +6,8 @@ import shutil
 
 import numpy as np
 import pytest
-from cli_kit import TEST, paint
-from PIL import Image
+from cli_kit import TEST
+from cut_cases import disc, write_images
 
 from structsvm.cli import main
 from structsvm.learner.files import load
@@ -18,12 +18,7 @@ def cuts(tmp_path_factory):
     """Return a folder with images, masks and a model that cuts them."""
     folder = tmp_path_factory.mktemp("cuts")
     rng = np.random.default_rng(0)
-    for kind in ("img", "mask"):
-        (folder / kind).mkdir()
-    for i in range(3):
-        image, mask = paint(rng)
-        Image.fromarray(image).save(folder / "img" / f"p{i}.png")
-        Image.fromarray(np.uint8(255) * mask).save(folder / "mask" / f"p{i}.png")
+    write_images(folder, [disc(rng) for _ in range(3)])
     line = f"fit normalized-cut {folder} -o {folder / 'c.structsvm'} --lam 0.02 --quiet"
     assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
     return folder

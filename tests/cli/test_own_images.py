@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cut_cases import write_images
 from PIL import Image
 
 from structsvm import load
@@ -28,12 +29,7 @@ def folder(tmp_path_factory):
     """Return a folder of images of 2 to 4 parts to learn from and of others, and a model."""
     folder, rng = tmp_path_factory.mktemp("parts"), np.random.default_rng(0)
     for name in ("learn", "test"):
-        for kind in ("img", "mask"):
-            (folder / name / kind).mkdir(parents=True)
-        for i in range(6):
-            image, mask = stripes(rng, 2 + i % 3)
-            Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
-            Image.fromarray(mask).save(folder / name / "mask" / f"p{i}.png")
+        write_images(folder / name, [stripes(rng, 2 + i % 3) for i in range(6)])
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
     assert main([*line.split(), *FEW.split()]) == 0
     return folder

@@ -196,18 +196,8 @@ def test_regions_in_time(refused, done, timed_folder, tmp_path):
     weights = []
     for regions in (samples, times):
         model = tmp_path / f"{regions.stem}.structsvm"
-        done(
-            "fit change-point",
-            file,
-            "--regions",
-            regions,
-            ["--time-column", "clock"][0],
-            "clock",
-            "--metric",
-            "diagonal",
-            "-o",
-            model,
-        )
+        line = f"fit change-point {file} --regions {regions} --time-column clock -o {model}"
+        done(line, "--metric", "diagonal")
         weights.append(load(model).metric_.factor)
     np.testing.assert_array_equal(*weights)
     line = f"fit change-point {file} --regions {times} --ignore clock -o {tmp_path}/none"
@@ -234,15 +224,8 @@ def ends_of(name):
 
 def test_from_a_film_to_times(run, refused, done, films, tmp_path):
     model = tmp_path / "show.structsvm"
-    learned = "--metric diagonal --baselines none --quiet"
-    labels = films / "changes" / "show.csv"
-    done(
-        f"fit change-point {learned} --baselines none -o",
-        model,
-        films / "show.mkv",
-        "--labels",
-        labels,
-    )
+    line = "fit change-point --metric diagonal --baselines none --quiet --labels"
+    done(line, films / "changes" / "show.csv", films / "show.mkv", "-o", model)
     out, _ = done("predict --json", model, films / "new.mkv")
     (found,) = json.loads(out)["recordings"]
     assert found["breakpoints"] == ends_of("new")
