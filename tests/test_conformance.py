@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from cases import cases
-from wrong_plugins import Classes, Segments, recordings
+from wrong_plugins import Classes, Segments, mutant, recordings
 
 from structsvm import ChangePoint, NormalizedCut
 from structsvm.errors import DataError, PluginError
@@ -41,13 +41,6 @@ from structsvm.testing import (
 )
 
 EXACT = SequentialOracle()
-
-
-def mutant(cls, **definitions):
-    """A class with other definitions, which can be pickled as one of this module."""
-    name = f"{cls.__name__}{len(globals())}"
-    globals()[name] = type(cls)(name, (cls,), {"__module__": __name__, **definitions})
-    return globals()[name]
 
 
 def learning(base=Learning, **definitions):

@@ -8,10 +8,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import cases
-from wrong_plugins import Classes, Segments, recordings
+from wrong_plugins import Classes, Segments, mutant, recordings
 
 from structsvm import ChangePoint, MetricLearner, Status
-from structsvm.data.sample import Sample
 from structsvm.errors import (
     DataError,
     LearningError,
@@ -118,14 +117,12 @@ class Waves(Classes):
         return waves.astype(np.float32).astype(self.dtype)
 
 
-class DoubleWaves(Waves):
-    dtype = float
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
 def test_features_of_single_precision_are_summed_in_double(solver: Any) -> None:
     """Their differences would be rounded to seven digits, and the bounds allow for fifteen."""
-    single, double = (solver.solve(risk(problem=problem())) for problem in (Waves, DoubleWaves))
+    single, double = (
+        solver.solve(risk(problem=problem())) for problem in (Waves, mutant(Waves, dtype=float))
+    )
     np.testing.assert_array_equal(single.w, double.w)
     assert (single.lower, single.upper) == (double.lower, double.upper)
     assert single.status is double.status
@@ -239,15 +236,10 @@ class CountingOracle(SequentialOracle):
         return SequentialOracle().maximize(objective, constraint)
 
 
-class Counts(Segments):
-    def decoder(self, sample: Sample) -> Oracle:
-        return CountingOracle()
-
-
 def test_what_an_oracle_writes_down_is_named() -> None:
     changed = r"sample 0: CountingOracle\.asked was changed .* keep settings only"
     with pytest.raises(PluginError, match=changed):
-        MetricLearner(Counts()).fit(*recordings())
+        MetricLearner(mutant(Segments, decoder=lambda *_: CountingOracle())()).fit(*recordings())
 
 
 class OneAnswer(Oracle):
@@ -259,14 +251,10 @@ class OneAnswer(Oracle):
         return Argmax(y, value, value, Quality.EXACT)
 
 
-class OneGuess(Segments):
-    def decoder(self, sample: Sample) -> Oracle:
-        return OneAnswer()
-
-
 def test_an_answer_worse_than_the_truth_is_none_of_an_exact_oracle() -> None:
+    problem = mutant(Segments, decoder=lambda *_: OneAnswer())()
     with pytest.warns(OracleWarning, match="^OneAnswer found, of sample 0: .* than the true one"):
-        learner = MetricLearner(OneGuess(), metric="diagonal").fit(*recordings())
+        learner = MetricLearner(problem, metric="diagonal").fit(*recordings())
     assert learner.solution_.status is Status.HEURISTIC
     assert learner.solution_.certified_upper == np.inf
     assert "found by a heuristic oracle" in learner.solution_.bound
@@ -355,31 +343,18 @@ def other_moment(x, y, metric):
     return second_moment(x, y, metric)
 
 
-@dataclass(frozen=True)
-class OtherLoss(Free_):
-    loss = property(lambda self: zero_one)
-
-
-@dataclass(frozen=True)
-class OtherMap(Free_):
-    feature_map = property(lambda self: other_moment)
-
-
-@dataclass(frozen=True)
-class OtherLossOfTables(Clustering):
-    loss = property(lambda self: zero_one)
+OTHER_LOSS = property(lambda self: zero_one)
 
 
 @cases(
-    (OtherLoss(), r"OtherLoss.loss is zero_one, and SearchedSample does not maximise with it"),
-    (OtherMap(), r"OtherMap.feature_map is other_moment, and SearchedSample"),
-    (OtherLossOfTables(), r"OtherLossOfTables.loss is zero_one, and CompressedSample"),
-    ids=["loss", "feature-map", "loss-of-tables"],
+    (Free_, "loss", OTHER_LOSS, "zero_one, and SearchedSample does not maximise with it"),
+    (Free_, "feature_map", property(lambda self: other_moment), "other_moment, and SearchedSample"),
+    (Clustering, "loss", OTHER_LOSS, "zero_one, and CompressedSample"),
 )
-def test_fit_refuses_what_loss_augmented_inference_does_not_know(problem, named):
-    Xs, ys = short_recordings()
-    with pytest.raises(PluginError, match=named):
-        MetricLearner(problem, metric="diagonal").fit(Xs, ys)
+def test_fit_refuses_what_loss_augmented_inference_does_not_know(base, name, other, named):
+    problem = mutant(base, **{name: other})()
+    with pytest.raises(PluginError, match=rf"\d\.{name} is {named}"):
+        MetricLearner(problem, metric="diagonal").fit(*short_recordings())
 
 
 class ZeroOneSample(SearchedSample):
@@ -398,7 +373,9 @@ class ZeroOneSample(SearchedSample):
 
 
 @dataclass(frozen=True)
-class ZeroOne(OtherLoss):
+class ZeroOne(Free_):
+    loss = OTHER_LOSS
+
     def training_sample(self, sample, truth):
         return ZeroOneSample(sample.data, truth, SequentialOracle())
 

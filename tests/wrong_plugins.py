@@ -127,3 +127,10 @@ class Classes(Problem):
 
     def predict(self, w: Any, x: Any) -> int:
         return int(np.argmax([w @ self.joint_feature(x, k) for k in CLASSES]))
+
+
+def mutant(cls, **definitions):
+    """A class with other definitions, which can be pickled as one of this module."""
+    name = f"{cls.__name__}{len(globals())}"
+    globals()[name] = type(cls)(name, (cls,), {"__module__": __name__, **definitions})
+    return globals()[name]
