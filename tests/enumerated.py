@@ -36,6 +36,14 @@ class Listed(Problem):
         return int(np.argmax(x.features @ w))
 
 
+class Once(Listed):
+    """Finds a labelling at the zero weight only, and says that it is exact."""
+
+    def separate(self, w, x, y) -> Separation:
+        answer = super().separate(w, x, y)
+        return answer if np.abs(w).max() == 0 else Separation(y, 0.0, Quality.EXACT)
+
+
 class Relaxed(Listed):
     """Of its labellings those from the 15th on are those of a relaxation."""
 

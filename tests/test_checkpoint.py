@@ -12,7 +12,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import cases
-from enumerated import Listed, column, listed_risk
+from enumerated import Listed, Once, column, listed_risk
 from recording_cases import recordings_of_four_segments as recordings
 
 from structsvm import MetricLearner
@@ -204,14 +204,6 @@ def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
     assert solution.status is Status.OPTIMAL
     assert solution.lower <= whole.upper
     assert whole.lower <= solution.upper
-
-
-class Once(Listed):
-    """Finds a labelling at the zero weight only, and says that it is exact."""
-
-    def separate(self, w, x, y) -> Separation:
-        answer = super().separate(w, x, y)
-        return answer if np.abs(w).max() == 0 else Separation(y, 0.0, Quality.EXACT)
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import cases
-from enumerated import Listed, column, listed_risk, optimum
+from enumerated import Listed, Once, column, listed_risk, optimum
 from noisy_master import Noisy
 
 from structsvm import MetricLearner
@@ -230,11 +230,6 @@ class TestOracles:
 
     def test_with_one_slack_labellings_of_single_samples_are_remembered(self):
         """Of those of the first round some are worth more than the truth, and some are not."""
-
-        class Once(Listed):
-            def separate(self, w, x, y):
-                answer = super().separate(w, x, y)
-                return answer if np.abs(w).max() == 0 else Separation(y, 0.0, Quality.EXACT)
 
         risk = listed_risk(*FULL, problem=Once(FULL[0]), seed=1)
         with pytest.warns(OracleWarning):

@@ -12,6 +12,7 @@ import sklearn
 import xarray
 from cases import cases
 from metric_learn.base_metric import MahalanobisMixin
+from recording_cases import changes
 from skchange.utils.segmentation import changepoints_to_labels
 from skimage import graph as region_graph
 from sklearn.base import clone
@@ -21,25 +22,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from structsvm import ChangePoint, MetricLearner, NormalizedCut, interop
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs.similarity import Similarity
 from structsvm.interop import distance_function, ruptures_cost, ruptures_detector, weighted_graph
-from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import prepare
 
 NAMES = ["heart", "left hand", "noise"]
 
 
-def recordings(seed):
-    found = relevant_changes(
-        3, n_samples=200, n_features=3, n_relevant=2, jump=2.0, random_state=seed
-    )
-    return arrays_and_labels(found)
-
-
-XS, YS = recordings(0)
-NEW, TRUE = recordings(1)
+(XS, YS), (NEW, TRUE) = (changes(3, n_features=3, jump=2.0, random_state=s) for s in (0, 1))
 NOTHING = np.random.default_rng(0).standard_normal((40, 3))
 
 
