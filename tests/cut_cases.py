@@ -33,14 +33,14 @@ def planted(rng, n=6, T=40, K=2, noise=3.0, sparse=False):
     return graphs, labels
 
 
-def disc(rng, size=32, width=None):
+def disc(rng, size=32, width=None, dark=0.2, hue=0.15):
     """An image of a disc that differs by hue, under loud brightness, and its mask."""
     width = width or size
     y, x = np.mgrid[:size, :width]
     row, column = rng.integers(10, size - 10, 2)
     mask = (y - row) ** 2 + (x - column) ** 2 < 64
-    light = 0.1 + 0.9 * np.kron(rng.random((4, 4)), np.ones((size // 4, width // 4)))
-    colour = np.where(mask[..., None], [1.0, 0.9, 0.8], [0.8, 0.9, 1.0])
+    light = dark + (1 - dark) * np.kron(rng.random((4, 4)), np.ones((size // 4, width // 4)))
+    colour = np.where(mask[..., None], [1.0, 1 - hue, 1 - 2 * hue], [1 - 2 * hue, 1 - hue, 1.0])
     return np.round(255 * light[..., None] * colour).astype(np.uint8), mask
 
 

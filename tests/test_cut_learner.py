@@ -27,7 +27,7 @@ from structsvm.solvers.descent import CCCP, QuasiNewton
 @pytest.fixture(scope="module")
 def pictures():
     rng = np.random.default_rng(3)
-    images, masks = zip(*[disc(rng, width=40) for _ in range(10)], strict=True)
+    images, masks = zip(*[disc(rng, 32, 40, dark=0.1, hue=0.1) for _ in range(10)], strict=True)
     return list(images), list(masks)
 
 

@@ -152,8 +152,8 @@ def test_the_same_is_learned_and_remembered(run, done, tmp_path, usual, form):
     out, _ = done(f"predict {model} {tmp_path}/test")
     if not usual:
         usual["ends"] = ends(run("predict m.structsvm test")[1])
-        usual["scores"] = scores(run, "m.structsvm", "test")
-    assert {"ends": ends(out), "scores": scores(run, model, tmp_path / "test")} == usual
+        usual["scores"] = scores(done, "m.structsvm", "test")
+    assert {"ends": ends(out), "scores": scores(done, model, tmp_path / "test")} == usual
 
 
 @pytest.mark.parametrize("form", ["german", "one table", "dates", "a column of words"])

@@ -135,9 +135,10 @@ def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch):
     assert error.endswith("; --verbose shows the traceback")
 
 
-def test_verbose_shows_the_traceback(refused, installed, tmp_path):
+def test_verbose_shows_the_traceback(run, installed, tmp_path):
     line = f"fit failing train --verbose --set problem.where=encode -o {tmp_path}/m"
-    err = refused(line)
+    code, _, err = run(line)
+    assert code == 1
     assert "ZeroDivisionError" in err
     assert "self._fail" in err
 
