@@ -276,13 +276,13 @@ def plot_gap(
     return ax
 
 
-def plot_gaps(runs: Mapping[str, Solution], *, figure: Figure | None = None) -> NDArray[Any]:
+def plot_gaps(solutions: Mapping[str, Solution], *, figure: Figure | None = None) -> NDArray[Any]:
     """Draw the gaps of several runs against seconds and oracle calls, side by side.
 
     Parameters
     ----------
-    runs : mapping of names to solutions
-        Such as the ``solutions`` of :func:`structsvm.compare_solvers`.
+    solutions : mapping of names to solutions
+        Such as those of :func:`structsvm.compare_solvers`.
     figure : matplotlib Figure, optional
         An empty one; a new one otherwise.
 
@@ -306,7 +306,7 @@ def plot_gaps(runs: Mapping[str, Solution], *, figure: Figure | None = None) -> 
         figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
     pair: NDArray[Any] = figure.subplots(1, 2, sharey=True)
     for against, ax in zip(("seconds", "oracle_calls"), pair, strict=True):
-        if (legend := plot_gap(runs, against=against, ax=ax).get_legend()) is not None:
+        if (legend := plot_gap(solutions, against=against, ax=ax).get_legend()) is not None:
             legend.remove()
     pair[1].set_ylabel("")
     figure.legend(*pair[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
