@@ -458,7 +458,12 @@ def read_layers(
 
     Layers of labels have the same arrays, and the recordings in which they were looked for.
     """
-    refuse_foreign_options(args, problem)
+    typed = typed_files(args)
+    for option in typed:  # of tables for images, and of labels without a file of labels
+        if option != "labels" and takes_images(problem):
+            raise SettingsError(f"{option}= is not for {problem_name(problem)}: leave it out")
+        alone = f"{option}= is for a separate table of labels: give labels= as well"
+        refuse_if(option in OF_LABELS and args.labels is None, alone)
     if takes_images(problem):
         with args.terminal.working("reading images"):
             images = read_images(args.paths, args.labels, need_labels=need_labels)
@@ -468,7 +473,6 @@ def read_layers(
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart, in_order = args.labels is not None, problem.traits.contiguous
     learned = getattr(learner, "columns_", {})
-    typed = typed_files(args)
     given = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
     given |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
     optional = {learned[name] for name in COLUMNS if learned.get(name) and name not in typed}
@@ -558,12 +562,3 @@ def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputDat
         X[:, np.isin(names, kept)] = recording.X
         found[i] = replace(recording, X=X, features=tuple(names))
     return replace(inputs, items=found, labels=None)
-
-
-def refuse_foreign_options(args: Namespace, problem: PartitionProblem) -> None:
-    """Refuse options of tables for images, and options of labels without a file of labels."""
-    for name in typed_files(args):
-        if name != "labels" and takes_images(problem):
-            raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
-        alone = name in OF_LABELS and args.labels is None
-        refuse_if(alone, f"{name}= is for a separate table of labels: give labels= as well")

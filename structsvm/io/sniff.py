@@ -127,7 +127,9 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
-    decimal = options.decimal or decimal_of(text, separator)
+    cells = [cell for _, row in _head(text, separator)[1:] for cell in row]
+    has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
+    decimal = options.decimal or ("," if has_comma and not has_point else ".")
     beginning = whole[left_out[0]] if left_out else ""
     numbers = tuple(k + 1 for k in left_out)
     return text, TextFormat(separator, decimal, encoding, numbers, beginning)
@@ -249,13 +251,6 @@ def separator_in(text: str, options: FileOptions) -> str:
         if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) >= n):
             best, most = separator, n
     return best
-
-
-def decimal_of(text: str, separator: str) -> str:
-    """Return a comma if there are numbers with one and none with a point."""
-    values = [value for _, row in _head(text, separator)[1:] for value in row]
-    has_point = any(map(POINT_NUMBER.fullmatch, values))
-    return "," if not has_point and any(map(COMMA_NUMBER.fullmatch, values)) else "."
 
 
 def refuse_thousands(rows: Iterable[Sequence[str]], written: TextFormat) -> None:
