@@ -179,9 +179,9 @@ classifiers of scikit-learn, optional
             models += model
         self.models_, self.classes_ = models, states.classes
         self.n_features_in_ = int(arrays[0].shape[1])
-        if len(np.unique(units[[part.recording for part in known]])) < 2:
-            return Scored(None, known, fold, states.codes, units)
-        means = [np.mean(of_one, axis=0) for of_one in zip(*held_out, strict=True)]
+        several = len(np.unique(units[[part.recording for part in known]])) > 1
+        pairs = zip(*held_out, strict=True) if several else ()
+        means = [np.mean(of_one, axis=0) for of_one in pairs]
         return Scored(means, known, fold, states.codes, units)
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:

@@ -30,7 +30,7 @@ from structsvm.data.samples import (
 from structsvm.errors import DataError, about, refuse
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, stretches_of
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Ints
@@ -373,13 +373,8 @@ class Known:
             return [np.arange(self.n_samples)], [self.truth]
         if self.contiguous:  # where it is known of each sample whether a segment begins there
             allowed, forced = self.constraint.boundary_masks(self.n_samples)
-            edges = np.flatnonzero(np.diff(forced | ~allowed, prepend=False, append=False))
-            found, truths = list[Ints](), list[EquivalenceMatrix]()
-            for first, stop in edges.reshape(-1, 2).tolist():
-                found.append(np.arange(first - 1, stop))
-                labels = np.cumsum([False, *forced[first:stop]])
-                truths.append(EquivalenceMatrix.from_labels(labels))
-            return found, truths
+            found = stretches_of(forced | ~allowed, forced)
+            return [np.arange(a, b) for a, b, _ in found], [truth for *_, truth in found]
         groups = self.constraint.together
         if not groups:
             return [], []

@@ -116,7 +116,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         self.threshold_ = USUAL_THRESHOLD
         if regions.classes.size == 2:
             held_out, _, self.models_ = recipe.learn(arrays, regions, groups)
-            if held_out is not None:
+            if held_out:
                 self.threshold_ = best_threshold(held_out, regions, graphs)
         else:
             self.models_ = [recipe.fit(arrays, regions, groups)]

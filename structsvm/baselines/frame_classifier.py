@@ -30,7 +30,7 @@ from structsvm.features.scores import (
 )
 from structsvm.oracles._segments.searches import path_losses
 from structsvm.oracles.semi_markov import StateScore, best_states
-from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.tables import each_in_order
@@ -119,7 +119,7 @@ class FrameSegmenter(Segmenter):
             If there are no two groups, and as for :meth:`fit`.
         """
         scored = self._scored(Xs, ys, groups)
-        if scored.probabilities is None:
+        if not scored.probabilities:
             raise DataError(f"{type(self).__name__}: there are no two groups to hold one out")
         choices, losses = self._losses(scored)
         self._tune(scored, choices, losses)
@@ -246,8 +246,8 @@ class Stretch:
 class Scored:
     """Training recordings, and what classifiers say of them that have not seen them."""
 
-    probabilities: Sequence[Floats] | None
-    """(T_i, C) each; None where no recording can be held out."""
+    probabilities: Sequence[Floats]
+    """(T_i, C) each; none where no recording can be held out."""
     known: Sequence[Stretch]
     fold: Ints
     """In which each recording was held out, (N,)."""
@@ -263,7 +263,7 @@ class Scored:
 
     @property
     def is_tunable(self) -> bool:
-        return self.probabilities is not None and bool(self.known)
+        return bool(self.probabilities and self.known)
 
     @property
     def units_of_known(self) -> Ints:
@@ -277,20 +277,16 @@ class Scored:
 
     def seen(self, smoothing: float) -> list[Floats]:
         """Logarithms of the probabilities of the known stretches."""
-        assert self.probabilities is not None
         return [np.log(part.of(self.probabilities) + smoothing) for part in self.known]
 
 
 def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     """The stretches whose segmentation is known: whole recordings, and parts of others."""
-    found = []
-    for i, code in enumerate(begins):
-        known = (code != UNKNOWN).astype(np.int8)
-        edges = np.flatnonzero(np.diff(known, prepend=0, append=0))
-        for first, end in edges.reshape(-1, 2).tolist():
-            inside = np.flatnonzero(code[first:end] == 1) + 1
-            truth = EquivalenceMatrix.from_breakpoints([*inside.tolist(), end - first + 1])
-            found.append(Stretch(i, first - 1, end, truth))
+    found = [
+        Stretch(i, *one)
+        for i, code in enumerate(begins)
+        for one in stretches_of(code != UNKNOWN, code == 1)
+    ]
     if not found:
         raise DataError(
             f"{owner} is tuned on samples next to each other that have labels, and there are none: "
@@ -496,7 +492,6 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         return [*sorted(chosen), sums.size]
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
-        assert scored.probabilities is not None
         seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
 
         @cache  # many choices pick the same peaks

@@ -249,11 +249,11 @@ class FrameRecipe:
 
     def learn(
         self, Xs: Recordings, states: States, groups: Any = None, near: States | None = None
-    ) -> tuple[list[Floats] | None, Ints, list[FrameModel]]:
-        """Probabilities of recordings that were held out, the fold of each, and the model."""
+    ) -> tuple[list[Floats], Ints, list[FrameModel]]:
+        """Probabilities of recordings, if they can be held out, the fold of each, and the model."""
         learned = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
-            return None, np.zeros(len(Xs), dtype=np.int64), [self.fit(Xs, learned, groups)]
+            return [], np.zeros(len(Xs), dtype=np.int64), [self.fit(Xs, learned, groups)]
         fold = self.draw(Xs, states, groups, every_state=False)
         held_out, _, model = self.cross_fit(Xs, learned, fold, groups)
         return held_out, fold, model

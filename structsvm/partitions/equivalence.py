@@ -72,10 +72,8 @@ class EquivalenceMatrix:
         rank = np.empty(first.size, dtype=np.int64)
         rank[np.argsort(first)] = np.arange(first.size)
         found = rank[inverse]
-        changes = np.flatnonzero(np.diff(found)) + 1
-        if changes.size == first.size - 1:
-            return cls.from_boundaries(np.concatenate(([0], changes, [found.size])))
-        return cls(_frozen(found), "labels")
+        runs = runs_of(found)
+        return runs if runs.n_clusters == first.size else cls(_frozen(found), "labels")
 
     @classmethod
     def from_breakpoints(cls, breakpoints: ArrayLike) -> EquivalenceMatrix:
@@ -274,6 +272,13 @@ def runs_of(values: NDArray[Any]) -> EquivalenceMatrix:
     """The segmentation in which every change of value, (T,), begins a segment."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     return EquivalenceMatrix.from_boundaries(np.concatenate(([0], changes, [values.size])))
+
+
+def stretches_of(known: Bools, begins: Bools) -> list[tuple[int, int, EquivalenceMatrix]]:
+    """The rows of each stretch of which it is known where segments begin, and its segmentation."""
+    edges = np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
+    labels = [np.cumsum([False, *begins[first:end]]) for first, end in edges]
+    return [(a - 1, b, runs_of(y)) for (a, b), y in zip(edges, labels, strict=True)]
 
 
 def _received(held: NDArray[Any], form: str) -> EquivalenceMatrix:
