@@ -81,14 +81,9 @@ def _pca(problem: PartitionProblem, data: Examples) -> Metric:
     return calibration.metric(vectors[:, :rank])
 
 
-def _rca(data: Examples, shrinkage: float = 0.5) -> Floats:
-    """Relevant component analysis: the inverse of the covariance within the true clusters."""
-    return within_whitening(data, shrinkage)
-
-
 def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
-    whitening, given = _rca(data, shrinkage), (data.arrays, data.weights, data.truths)
+    whitening, given = within_whitening(data, shrinkage), (data.arrays, data.weights, data.truths)
     between = sum_of_each("measuring the samples", _between, *given)
     between = whitening @ between @ whitening
     rank = min(sum(M.n_clusters - 1 for M in data.truths), whitening.shape[0])
@@ -101,7 +96,7 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     S is the scatter between neighbouring segments, and C the covariance of RCA: less shrunk, B
     depends on directions in which few labels happen to vary little.
     """
-    whitening, given = _rca(data, shrinkage), (data.arrays, data.weights, data.truths)
+    whitening, given = within_whitening(data, shrinkage), (data.arrays, data.weights, data.truths)
     between = sum_of_each("measuring the samples", _of_changes, *given)
     between /= data.weights @ [sample.n_samples for sample in data.samples]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
@@ -123,6 +118,6 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
     return M.gram(X - X.mean(axis=0))
 
 
-OWN: dict[str, Callable[..., Floats]] = {"rca": _rca, "lda": _lda, "olda": _olda}
+OWN: dict[str, Callable[..., Floats]] = {"rca": within_whitening, "lda": _lda, "olda": _olda}
 """The factor of each in closed form."""
 NAMES = ("untrained", "pca", *OWN)

@@ -609,8 +609,11 @@ class Learning(Contract):
         return calibrate(oracles, in_metric(data.samples, factor), data.truths, data.weights, loss)
 
 
-def within_whitening(data: Examples, shrinkage: float) -> Floats:
-    """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I."""
+def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
+    """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I.
+
+    That is relevant component analysis.
+    """
     given = data.arrays, data.weights, data.truths
     scatter = sum_of_each("measuring the clusters", _scatter_within, *given)
     covariance = scatter / (data.weights @ [sample.n_samples for sample in data.samples])
