@@ -50,7 +50,8 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             Exactly so many segments in each recording, in place of as many as are found.
         """
-        return [numbers_of(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
+        found = map(EquivalenceMatrix.from_breakpoints, self.predict_breakpoints(Xs, n_clusters))
+        return [np.array(M.labels) for M in found]
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
@@ -197,11 +198,6 @@ def with_counts(
     """Pair the values of each recording with its number of segments or None."""
     counts = cluster_counts(n_clusters, [len(one) for one in values])
     return zip(values, counts, strict=True)
-
-
-def numbers_of(ends: Sequence[int]) -> Ints:
-    """The number of the segment of each sample, (T,)."""
-    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
 def typical_length(sequences: Sequence[Ints]) -> float:
@@ -477,7 +473,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         return [p[:, 1] for p in self._seen(Xs)]
 
     def _labels(self, p: Floats, K: int | None) -> Ints:
-        return numbers_of(self._ends(p, K))
+        return np.array(EquivalenceMatrix.from_breakpoints(self._ends(p, K)).labels)
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
         sums = sums_of(seen[:, 1], self.spread_)
