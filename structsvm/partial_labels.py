@@ -10,12 +10,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
 
 from structsvm.data.reading import labels_that_came
-from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Sample, Words
+from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Sample, Words, connected
 from structsvm.data.samples import (
     UNKNOWN,
     check_vector,
@@ -336,9 +334,7 @@ def _groups(
     n_samples: int, together: Sequence[tuple[int, int]], apart: Sequence[Link]
 ) -> list[list[int]]:
     """The groups of rows that have to be in one cluster, in order."""
-    i, j = np.array(together, dtype=np.int64).reshape(-1, 2).T
-    linked = sp.csr_array((np.ones(i.size), (i, j)), shape=(n_samples, n_samples))
-    _, group = connected_components(linked, directed=False)
+    group = connected(together, n_samples)
     for first, second, name in apart:
         if group[first] == group[second]:
             rows = np.flatnonzero(group == group[first]).tolist()

@@ -435,10 +435,14 @@ def contents(items: Sequence[Any]) -> Ints:
     exact = np.unique([fingerprint(item) for item in items], return_inverse=True)[1]
     first = np.unique(exact, return_index=True)[1]
     pairs = [(exact[a], exact[b]) for a, b in _near([items[i] for i in first], first)]
-    if not pairs:
-        return exact.astype(np.int64)
-    links = coo_array((np.ones(len(pairs)), np.transpose(pairs)), shape=(first.size,) * 2)
-    return np.asarray(connected_components(links, directed=False)[1][exact], dtype=np.int64)
+    return connected(pairs, first.size)[exact]
+
+
+def connected(pairs: Any, n: int) -> Ints:
+    """The number of the group of each of n things, of which pairs (E, 2) are in one, (n,)."""
+    ends = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+    links = coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
 
 
 def near_rows(X: Floats) -> Ints:
@@ -450,12 +454,9 @@ def near_rows(X: Floats) -> Ints:
 
 def joined(units: Ints, numbers: Ints) -> Ints:
     """The unit of each recording, (N,), where units that have copies in common are one."""
-    G = int(units.max()) + 1
-    links = coo_array(
-        (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
-    )
-    component = connected_components(links, directed=False)[1][units]
-    return np.unique(component, return_inverse=True)[1].astype(np.int64)
+    pairs = np.column_stack([units, units.max() + 1 + numbers])
+    group = connected(pairs, int(pairs.max()) + 1)[units]
+    return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
 def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
+from structsvm.data.sample import connected
 from structsvm.data.samples import (
     UNKNOWN,
     as_floats,
@@ -154,8 +153,7 @@ class FeatureGraph:
         """DataWarning when a cut of this graph has nothing to do with the metric."""
         T, components = self.n_samples, 1
         if self.edges is not None:
-            pattern = sp.coo_array((np.ones(self.n_edges), tuple(self.edges)), shape=(T, T))
-            components = connected_components(pattern, directed=False)[0]
+            components = int(connected(self.edges.T, T).max()) + 1
         if components > 1:
             warn(
                 f"{name} has {components} connected components: cutting between them costs nothing "
