@@ -28,9 +28,8 @@ from structsvm.evaluation.verdict import Contrast
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions import Metric, Sample
+from structsvm.partitions import Examples, Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
-from structsvm.partitions.metric import calibrate
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +83,8 @@ def describe(Z: Floats) -> Floats:
 
 def interval(learner: MetricLearner, Z: Floats, truth: EquivalenceMatrix) -> tuple[float, float]:
     """The longest run of penalties, in logarithms, that segment a recording best."""
-    found = calibrate([learner.problem_.decoder(Sample(Z))], [Z], [truth])
+    examples = Examples([Sample(Z)], [truth])
+    found = learner.problem_.learning.calibrate(np.eye(Z.shape[1]), examples)
     logs = np.log(found.penalties)
     best = np.flatnonzero(found.losses <= found.losses.min() + 1e-9)
     runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)

@@ -1,5 +1,6 @@
 """The price of a cluster: calibrated by decoding, and paths of prices."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
 from structsvm.oracles.sequential import SHORT
 from structsvm.partitions import Examples, TraceObjective
 from structsvm.partitions.equivalence import partition_loss
-from structsvm.partitions.metric import Calibration, Metric, calibrate, penalty_grid
+from structsvm.partitions.metric import Calibration, Metric, calibrate_by, penalty_grid
 
 ORACLE, PROBLEM = SequentialOracle(), ChangePoint()
 
@@ -28,10 +29,16 @@ def sample(rng, T=50, P=2, jump=3.0):
     return rng.normal(size=(T, P)) + jump * rng.normal(size=(4, P))[truth.labels], truth
 
 
+def calibrated(Zs, truths):
+    """In the metric in which the samples are."""
+    data = Examples(list(map(Sample, Zs)), truths)
+    return PROBLEM.learning.calibrate(np.eye(Zs[0].shape[1]), data)
+
+
 def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
     samples = [sample(rng) for _ in range(4)]
     Zs, truths = [Z for Z, _ in samples], [M for _, M in samples]
-    calibration = calibrate([ORACLE] * 4, Zs, truths)
+    calibration = calibrated(Zs, truths)
     for penalty, loss in zip(calibration.penalties, calibration.losses, strict=True):
         metric = Metric(np.eye(2), float(penalty))
         pairs = zip(truths, Zs, strict=True)
@@ -51,7 +58,7 @@ def test_the_middle_of_the_best_penalties_is_taken():
 def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
     _, truth = sample(rng)
     for Z in (np.zeros((50, 2)), np.zeros((50, 0))):
-        calibration = calibrate([ORACLE], [Z], [truth])
+        calibration = calibrated([Z], [truth])
         assert calibration.loss == truth.n_clusters - 1
         metric = Metric(np.eye(Z.shape[1]), calibration.penalty)
         assert PROBLEM.partition(Sample(Z), metric).n_clusters == 1
@@ -177,8 +184,9 @@ def test_recordings_of_several_oracles_are_calibrated_together() -> None:
     truths = [EquivalenceMatrix.from_breakpoints([20, 50, 80])] * 4
     Zs = [rng.standard_normal((80, 2)) + 3 * rng.standard_normal((3, 2))[truths[0].labels]] * 4
     whatever = AllowedSegmentsOracle(_any_length)
-    mixed = calibrate([ORACLE, ORACLE, whatever, SequentialOracle()], Zs, truths)
-    same = calibrate([ORACLE] * 4, Zs, truths)
+    same, losses = calibrated(Zs, truths), [partial(partition_loss, M) for M in truths]
+    oracles = [ORACLE, ORACLE, whatever, SequentialOracle()]
+    mixed = calibrate_by(oracles, Zs, losses, same.penalties, truths=truths)
     np.testing.assert_allclose(mixed.losses, same.losses, rtol=0, atol=1e-12)
 
 

@@ -23,7 +23,7 @@ from structsvm import (
 from structsvm.errors import VerdictWarning
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import encode, prepare
-from structsvm.partitions.metric import calibrate
+from structsvm.partitions import Examples, Learning
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 
 FINE = Stopping(tol=1e-9, max_iter=2000)
@@ -55,12 +55,9 @@ def same(weighted, repeated, data):
         assert weighted.baselines_[name].price == pytest.approx(metric.price, rel=1e-9)
     assert weighted.metric_.price == pytest.approx(repeated.metric_.price, rel=1e-3)
     truths = encode(repeated, *data)
-    Zs = repeated.transform(data[0])
-    oracles = [repeated.problem_.decoder(sample) for sample in prepare(repeated, data[0])]
-    curves = [
-        calibrate(oracles, Zs, truths, WEIGHTS),
-        calibrate(listed(oracles), listed(Zs), listed(truths)),
-    ]
+    samples, factor = prepare(repeated, data[0]), repeated.metric_.factor
+    given = Examples(samples, truths, WEIGHTS), Examples(listed(samples), listed(truths))
+    curves = [Learning(repeated.problem_).calibrate(factor, examples) for examples in given]
     np.testing.assert_allclose(*(curve.losses for curve in curves))
     np.testing.assert_allclose(*(curve.penalties for curve in curves))
 

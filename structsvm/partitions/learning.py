@@ -24,7 +24,14 @@ from structsvm.data.sample import (
 from structsvm.data.samples import STANDARDIZE, centred
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector, partition_loss
-from structsvm.partitions.metric import Calibration, Metric, calibrate, in_metric, metric_factor
+from structsvm.partitions.metric import (
+    Calibration,
+    Metric,
+    calibrate_by,
+    in_metric,
+    metric_factor,
+    penalties_for,
+)
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
@@ -599,14 +606,23 @@ class Learning(Contract):
 
     @promises(Calibration)
     def calibrate(self, factor: Floats, data: Examples) -> Calibration:
-        """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
+        """The price of a cluster that suits the labels of samples in the metric ``L L^T``.
+
+        By default they are decoded for every penalty of a geometric grid.
+        """
         problem, oracles = self.problem, []
         for i, sample in enumerate(data.samples):
             with asked(problem, "decoder", f"{problem.traits.words.whole} {i}"):
                 oracles.append(problem.decoder(sample))
         is_usual = problem.loss is partition_loss
         loss = partition_loss if is_usual else partial(loss_of, problem)
-        return calibrate(oracles, in_metric(data.samples, factor), data.truths, data.weights, loss)
+        Zs = in_metric(data.samples, factor)
+        penalties = penalties_for(Zs, data.truths, data.weights)
+        if penalties is None:
+            ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in data.truths]
+            return Calibration.of_one_cluster(list(map(loss, data.truths, ones)), data.weights)
+        losses, known = [partial(loss, M) for M in data.truths], data.truths if is_usual else None
+        return calibrate_by(oracles, Zs, losses, penalties, data.weights, known)
 
 
 def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from structsvm.data.sample import (
     of_each,
 )
 from structsvm.parallel import single_threaded, spread
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted
@@ -148,28 +148,6 @@ def in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
     return all_derived([sample.data for sample in samples], InMetric(factor), factor.shape[1])
 
 
-def calibrate(
-    oracles: Sequence[Oracle],
-    Zs: Sequence[Data],
-    truths: Sequence[EquivalenceMatrix],
-    weights: Floats | None = None,
-    loss: Callable[[EquivalenceMatrix, EquivalenceMatrix], float] = partition_loss,
-) -> Calibration:
-    """Decode the training samples for every penalty of a geometric grid, exactly.
-
-    Two penalties with the same optimal partition share it with all between them (the optimal value
-    is a maximum of functions affine in the penalty), so that most of the grid needs no decoding.
-    """
-    penalties = penalties_for(Zs, truths, weights)
-    losses = [partial(loss, truth) for truth in truths]
-    if penalties is None:
-        ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]
-        found = [of_truth(one) for of_truth, one in zip(losses, ones, strict=True)]
-        return Calibration.of_one_cluster(found, weights)
-    is_usual = loss is partition_loss
-    return calibrate_by(oracles, Zs, losses, penalties, weights, truths if is_usual else None)
-
-
 def penalties_for(
     Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
@@ -202,9 +180,11 @@ def calibrate_by(
     weights: Floats | None = None,
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> Calibration:
-    """As :func:`calibrate`, by any loss of the partition that is found for each sample.
+    """Decode samples for every penalty, exactly; the mean loss of what is found at each.
 
-    ``truths`` where that is the usual one, which an oracle may know without the partitions.
+    Two penalties with the same optimal partition share it with all between them (the optimal value
+    is a maximum of functions affine in the penalty), so that most of the grid needs no decoding.
+    ``truths`` where the loss is the usual one, which an oracle may know without the partitions.
     """
     known: Sequence[EquivalenceMatrix | None] = [None] * len(Zs) if truths is None else truths
     tasks = list(zip(oracles, Zs, losses, known, strict=True))
