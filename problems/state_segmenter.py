@@ -304,11 +304,7 @@ def _shares(counts: Floats, where: Any = True) -> Floats:
 def sequence_of(
     given: StateSegmenter, classes: NDArray[Any], lengths: Floats, block: int = 1, most: float = inf
 ) -> StateSequence:
-    """The problem with these scores of lengths, (C, L), and what a user allows.
-
-    Lengths are those of blocks of so many samples, with room for where blocks begin. A recording of
-    at most so many samples may be one segment, however long segments are to be.
-    """
+    """The problem of what a user allows, with these scores of lengths, (C, L), in blocks."""
     names = classes.tolist()
     C = len(names)
     changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
@@ -332,9 +328,9 @@ def sequence_of(
     longest = _of_each(names, given.max_length, "max_length", inf)
     if (shortest > longest).any():
         raise SettingsError("min_length is above max_length: swap them")
-    if block > 1:
+    if block > 1:  # with room for where blocks begin
         shortest, longest = np.maximum(shortest // block, 1.0), np.ceil(longest / block) + 1
-    shortest = np.minimum(shortest, most)
+    shortest = np.minimum(shortest, most)  # a recording that is shorter may be one segment
     finite = longest[np.isfinite(longest)]
     more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
     lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from structsvm.data.samples import full_labels
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 
 MOST_SAMPLES = 100_000_000
 """Labels of more would take the memory of a whole machine."""

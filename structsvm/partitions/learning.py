@@ -626,10 +626,7 @@ class Learning(Contract):
 
 
 def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
-    """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I.
-
-    That is relevant component analysis.
-    """
+    """RCA: ``C^{-1/2}``, C the covariance within the true clusters, shrunk to a multiple of I."""
     given = data.arrays, data.weights, data.truths
     scatter = sum_of_each("measuring the clusters", _scatter_within, *given)
     covariance = scatter / (data.weights @ [sample.n_samples for sample in data.samples])

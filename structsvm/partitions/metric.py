@@ -180,12 +180,7 @@ def calibrate_by(
     weights: Floats | None = None,
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> Calibration:
-    """Decode samples for every penalty, exactly; the mean loss of what is found at each.
-
-    Two penalties with the same optimal partition share it with all between them (the optimal value
-    is a maximum of functions affine in the penalty), so that most of the grid needs no decoding.
-    ``truths`` where the loss is the usual one, which an oracle may know without the partitions.
-    """
+    """The mean loss at every penalty; ``truths`` where it is the usual one, which oracles know."""
     known: Sequence[EquivalenceMatrix | None] = [None] * len(Zs) if truths is None else truths
     tasks = list(zip(oracles, Zs, losses, known, strict=True))
     parts = [(a, tasks[a:b]) for a, b in batches_of([Z.shape[0] for Z in Zs])]

@@ -498,6 +498,8 @@ def decode_between(
             found[index] = decode(float(prices[index]))
         return found[index]
 
+    # The optimal value is a maximum of functions affine in the price, so that two prices with the
+    # same optimal partition share it with all between them.
     pending = [(0, prices.size - 1)]
     while pending:
         low, high = pending.pop()
