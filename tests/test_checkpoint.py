@@ -1,8 +1,6 @@
 """A run that is killed, fails or is cut short goes on from its file to the same answer."""
 
 import signal
-import subprocess
-import sys
 import textwrap
 from dataclasses import replace
 from functools import partial
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from cases import cases
 from enumerated import Listed, Once, column, listed_risk
+from programs import python
 from recording_cases import recordings_of_four_segments as recordings
 
 from structsvm import MetricLearner
@@ -133,7 +132,7 @@ def test_kill_9_at_any_moment_changes_nothing(name, tmp_path):
         name=name,
         dooms=[*KILLS, ("never", 0, 0.0)],
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr
     *killed, answer, bounds, last = map(str.split, done.stdout.splitlines())
     assert killed == [[str(-signal.SIGKILL)]] * len(KILLS), done.stderr

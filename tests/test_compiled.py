@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
-import subprocess
 import sys
 
 import numba
 import numpy as np
+from programs import python
 
 from structsvm.data.samples import Standardizer, centred
 from structsvm.support.arrays import Stack
@@ -38,13 +37,7 @@ def add(a, b):
 def output(folder, what, **environment):
     (folder / "adding.py").write_text(ADDING)
     (folder / "program.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "-B", folder / "program.py", what],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-B", folder / "program.py", what, **environment)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("set NUMBA_CACHE_DIR") == 1
     return done
@@ -90,13 +83,7 @@ def test_where_numba_is_told_to_compile_nothing_the_variable_is_named(tmp_path):
         "import numpy as np; from structsvm import MetricLearner; "
         "X = np.arange(40.0)[:, None] > 20; MetricLearner().fit([X, X], [[20, 40]] * 2)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", program, NUMBA_DISABLE_JIT="1")
     assert "SettingsError: " in done.stderr
     assert "NUMBA_DISABLE_JIT is set, and the search for segments has to be" in done.stderr
 

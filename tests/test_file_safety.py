@@ -4,8 +4,6 @@ import io
 import os
 import resource
 import stat
-import subprocess
-import sys
 import tempfile
 import textwrap
 import warnings
@@ -16,6 +14,7 @@ import pytest
 from enumerated import listed_risk
 from numpy.lib import format as npy
 from PIL import Image
+from programs import python
 
 from structsvm import MetricLearner, load, save
 from structsvm.errors import (
@@ -51,13 +50,9 @@ def peak():
 # below which nothing that it takes would be seen.
 
 
-def python(code, *arguments, timeout=120):
-    """Run a program of its own, which has ``peak``; its standard output."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", PEAK + textwrap.dedent(code), *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=timeout, env=environment, check=False
-    )
+def printed(code, *arguments):
+    """What a program prints that has ``peak``."""
+    done = python("-c", PEAK + textwrap.dedent(code), *arguments, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -146,7 +141,7 @@ MetricLearner().fit(X, [[10, 20]] * 2, resume=path)
 @pytest.fixture(scope="module")
 def compiled():
     """Run a fit in a process of its own: numba needs 120 MB to compile it, and then keeps it."""
-    python(READERS["resume"].replace("path", "None"))
+    printed(READERS["resume"].replace("path", "None"))
 
 
 class TestArchivesThatExpand:
@@ -164,7 +159,7 @@ except StructSVMError as error:
     print(error)
 print(peak() - before)
 """
-        told, grown = python(code, big).splitlines()
+        told, grown = printed(code, big).splitlines()
         assert "bomb.npz: " in told
         assert "expand to " in told
         assert "give max_bytes" in told
@@ -212,7 +207,7 @@ except DataError as error:
     print(error)
 print(peak() - before)
 """
-        told, grown = python(code, path).splitlines()
+        told, grown = printed(code, path).splitlines()
         assert f"{path}: cannot be read as an image: 12000 x 12000 pixels, at most 50" in told
         assert "give max_pixels" in told
         assert int(grown) < 50_000  # kilobytes
@@ -307,7 +302,7 @@ for line in (
 assert main(["show", f"{name}.npz"]) == 1
 assert main(["fit", "change-point", name, "-o", "new"]) == 1
 """
-        out = python(code, tmp_path)
+        out = printed(code, tmp_path)
         assert "caf\\xe9: " in out
         assert "caf\\xe9" in (tmp_path / "one.csv").read_text(encoding="utf-8")
         assert (tmp_path / "many" / "caf\\xe9_segments.csv").is_file()

@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
-import sys
 import textwrap
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +13,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import cases
+from programs import python
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -284,7 +283,7 @@ class TestWriting:
             save(learner, {str(model)!r})
             """
         )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        done = python("-c", code)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert model.read_bytes() == before
         assert load(model).metric_.price != 1.0

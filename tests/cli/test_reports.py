@@ -2,10 +2,7 @@
 
 import csv
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ import pytest
 from cases import cases
 from cli_kit import TEST, TRAIN, table
 from PIL import Image
+from programs import python
 
 import structsvm
 from structsvm import MetricLearner, NormalizedCut
@@ -228,10 +226,7 @@ def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(fol
         "main(sys.argv[1:])\n"
     )
     line = ["fit", "change-point", "train", "--metric", "diagonal", "-o", str(tmp_path / "m")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *line], cwd=folder, env=environment, capture_output=True
-    )
+    done = python("-c", code, *line, cwd=folder, OMP_NUM_THREADS="1")
     assert done.returncode == -signal.SIGKILL
     learner = load(tmp_path / "m")
     assert learner.baselines_.keys() == {"untrained"}

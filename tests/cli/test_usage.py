@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from cases import cases
+from programs import python
 
 import structsvm
 from structsvm import load
@@ -73,14 +74,8 @@ class TestHelpAndUsage:
 
 
 class TestProcess:
-    def python_m(self, *arguments, **settings):
-        command = [sys.executable, "-m", "structsvm", *map(str, arguments)]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=LONG, check=False, **settings
-        )
-
     def test_module_is_the_command(self, folder):
-        done = self.python_m("show", "m.structsvm", "--json", cwd=folder)
+        done = python("-m", "structsvm", "show", "m.structsvm", "--json", cwd=folder)
         assert (done.returncode, done.stderr) == (0, "")
         assert json.loads(done.stdout)["problem"]["name"] == "change-point"
 
@@ -95,9 +90,7 @@ class TestProcess:
             "from structsvm.cli import main\n"
             "sys.exit(main(['show', 'm.structsvm']))"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LONG
-        )
+        done = python("-c", code)
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
     @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE on Windows")
@@ -118,9 +111,7 @@ def test_version_help_and_wrong_usage_need_no_library():
         "    heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'cvxpy'} & set(sys.modules)\n"
         "    assert not heavy, (line, heavy)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
-    )
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr
 
 
