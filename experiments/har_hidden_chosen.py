@@ -33,7 +33,7 @@ from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.io import Recording
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured
-from structsvm.partitions import Candidate, Labelled, Sample
+from structsvm.partitions import Candidate, ComparisonData, Sample
 
 N_LEARN = 20
 CHOSEN = ("learned", "best")
@@ -42,7 +42,7 @@ CHOSEN = ("learned", "best")
 def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Candidate]:
     """The tool's own menu, for recordings that are standardised already."""
     samples = [Sample(X) for X in Xs]
-    found = list(ChangePoint().comparison.candidates(Labelled(samples, ys, question=split)))
+    found = list(ChangePoint().comparison.candidates(ComparisonData(samples, ys, question=split)))
     for candidate in found:
         rival = None if candidate.estimator is None else candidate.estimator.estimator
         for part in filter(None, [candidate.settings.get("features"), rival]):

@@ -32,7 +32,7 @@ from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearne
 from structsvm.baselines import metrics
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions import Labelled
+from structsvm.partitions import ComparisonData
 from structsvm.partitions.equivalence import adjusted_rand_index
 
 Floats = NDArray[np.float64]
@@ -133,7 +133,7 @@ def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
     learner = MetricLearner(Clustering()).fit(X, y)
     samples, truths = prepare(learner, [X]), encode(learner, [X], [y])
     found: dict[str, float] = {}
-    asked = Labelled(samples, [y], question="clusters")
+    asked = ComparisonData(samples, [y], question="clusters")
     for candidate in learner.problem_.comparison.candidates(asked):
         options = dict(candidate.settings)
         if candidate.tuned is not None:

@@ -38,7 +38,7 @@ from structsvm.partitions.problem import (
     Baseline,
     Candidate,
     Comparison,
-    Labelled,
+    ComparisonData,
     PartitionProblem,
 )
 from structsvm.problem import Separation
@@ -242,7 +242,7 @@ class TableComparison(Comparison):
 
     problem: Clustering
 
-    def baselines(self, data: Labelled) -> list[Baseline]:
+    def baselines(self, data: ComparisonData) -> list[Baseline]:
         """The classifiers that apply to fully labelled tables with the same clusters."""
         classes = set()
         for y in data.labels:
@@ -254,7 +254,7 @@ class TableComparison(Comparison):
             return []
         return [Baseline(name, RowClassifier(kind), 0.2) for kind, name in KINDS.items()]
 
-    def candidates(self, data: Labelled) -> Sequence[Candidate]:
+    def candidates(self, data: ComparisonData) -> Sequence[Candidate]:
         """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
 
         No single one is best for further rows and for new clusters alike (docs/clustering.md): the

@@ -22,7 +22,7 @@ from structsvm.partitions.problem import (
     Baseline,
     Candidate,
     Comparison,
-    Labelled,
+    ComparisonData,
     named_candidate,
 )
 from structsvm.problems.state_segmenter import StateSegmenter
@@ -72,7 +72,7 @@ STRONGEST = (1.0,)
 class SegmentComparison(Comparison):
     """Comparisons of recordings."""
 
-    def baselines(self, data: Labelled) -> list[Baseline]:
+    def baselines(self, data: ComparisonData) -> list[Baseline]:
         """Segments of equal length, and the classifiers that apply to labelled recordings."""
         samples, labels, context = data.samples, data.labels, _context(data.features)
         named = are_names(samples, labels)
@@ -93,7 +93,7 @@ class SegmentComparison(Comparison):
         return found
 
     @hook
-    def candidates(self, data: Labelled) -> list[Candidate]:
+    def candidates(self, data: ComparisonData) -> list[Candidate]:
         """Metrics and classifiers in the order of preference, the default first.
 
         That is the segmenter of states for names of states. For change points it is a metric: that

@@ -61,7 +61,7 @@ from structsvm.partitions.problem import (
     Baseline,
     Candidate,
     Comparison,
-    Labelled,
+    ComparisonData,
     PartitionProblem,
     named_candidate,
 )
@@ -335,7 +335,7 @@ class CutComparison(Comparison):
         factor = self._best_scales(data)
         return self.problem.learning.calibrate(factor, data).metric(factor)
 
-    def baselines(self, data: Labelled) -> list[Baseline]:
+    def baselines(self, data: ComparisonData) -> list[Baseline]:
         """Classifiers of nodes and pixels, if labels are names of regions that graphs share."""
         values = [getattr(y, "labels", y) for y in data.labels]  # of PartialLabels
         vectors = [np.asarray(() if y is None else y) for y in values]
@@ -351,7 +351,7 @@ class CutComparison(Comparison):
             found.append(Baseline("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
         return found
 
-    def candidates(self, data: Labelled) -> list[Candidate]:
+    def candidates(self, data: ComparisonData) -> list[Candidate]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
         found = [*super().candidates(data)]
         quick = [baseline for baseline in self.baselines(data) if baseline.quick]

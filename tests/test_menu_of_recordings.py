@@ -12,7 +12,7 @@ from structsvm import MetricLearnerCV
 from structsvm.baselines import EqualSegments
 from structsvm.errors import DataWarning, LearningError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
-from structsvm.partitions import Baseline, Candidate, Labelled, Sample
+from structsvm.partitions import Baseline, Candidate, ComparisonData, Sample
 from structsvm.problems import ChangePoint
 
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
@@ -32,7 +32,7 @@ def recordings(n, seed=0):
 
 def menu_of(labels, features=None, T=30):
     samples = [Sample(np.zeros((T, 2)))] * len(labels)
-    return ChangePoint().comparison.candidates(Labelled(samples, labels, features))
+    return ChangePoint().comparison.candidates(ComparisonData(samples, labels, features))
 
 
 def names_of(labels, features=None, T=30):
@@ -52,7 +52,7 @@ def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     samples = [Sample(np.zeros((30, 2)))] * 4
-    data = Labelled(samples, [NAMES] * 4, question="states")
+    data = ComparisonData(samples, [NAMES] * 4, question="states")
     found = ChangePoint().comparison.candidates(data)
     assert [c.name for c in found] == [*SCORED, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.

@@ -8,7 +8,7 @@ from structsvm import Clustering, MetricLearner, PartialLabels, evaluate, load, 
 from structsvm.baselines import RowClassifier
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import estimators_in
-from structsvm.partitions import Labelled
+from structsvm.partitions import ComparisonData
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -47,7 +47,7 @@ def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
 
 def test_it_applies_where_all_tables_have_the_same_classes():
     def names(*labels):
-        return [one.name for one in Clustering().comparison.baselines(Labelled([], labels))]
+        return [one.name for one in Clustering().comparison.baselines(ComparisonData([], labels))]
 
     a, b = ["x", "x", "y"], ["y", "x"]
     assert names(a, b) == BASELINES

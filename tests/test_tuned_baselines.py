@@ -14,7 +14,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured, encode
-from structsvm.partitions import Baseline, EquivalenceMatrix, Labelled, Sample, partition_loss
+from structsvm.partitions import Baseline, ComparisonData, EquivalenceMatrix, Sample, partition_loss
 from structsvm.problems import ChangePoint, Clustering
 from structsvm.problems.clustering import TableComparison
 
@@ -28,7 +28,7 @@ def found_for(data):
 
 def names_of(labels, features=None):
     samples = [Sample(np.zeros((30, 2)))] * len(labels)
-    return [one.name for one in found_for(Labelled(samples, labels, features))]
+    return [one.name for one in found_for(ComparisonData(samples, labels, features))]
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
 def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     def context(features):
         samples = [Sample(np.zeros((30, 2)))] * 2
-        baselines = found_for(Labelled(samples, [NAMES] * 2, features))
+        baselines = found_for(ComparisonData(samples, [NAMES] * 2, features))
         return repr(baselines[1].estimator.features)
 
     assert context(None) == context(StateScores()) == "None"  # their own

@@ -46,7 +46,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import (
     Baseline,
     Candidate,
-    Labelled,
+    ComparisonData,
     PartitionProblem,
     names_states,
     read_samples,
@@ -147,7 +147,7 @@ def chosen_baselines(
     found: list[Baseline] = []
     if data.asks != CLUSTERS:
         with asked(data.problem, "comparison"):
-            given = Labelled(data.samples, data.item_labels, features)
+            given = ComparisonData(data.samples, data.item_labels, features)
             found = list(data.problem.comparison.baselines(given))
         found = [replace(one, estimator=standardized(one.estimator, standardize)) for one in found]
     if isinstance(which, str):
@@ -172,7 +172,7 @@ def candidates_of(
     about = data.asks or data.question
     question = about if about in (ROWS, CLUSTERS, STATES) else None
     with asked(data.problem, "comparison"):
-        given = Labelled(data.samples, data.item_labels, features, question)
+        given = ComparisonData(data.samples, data.item_labels, features, question)
         found = data.problem.comparison.candidates(given)
     candidates = []
     for one in found:

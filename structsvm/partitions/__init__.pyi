@@ -24,7 +24,7 @@ from structsvm.partitions.oracle import TraceObjective as TraceObjective
 from structsvm.partitions.problem import Baseline as Baseline
 from structsvm.partitions.problem import Candidate as Candidate
 from structsvm.partitions.problem import Comparison as Comparison
-from structsvm.partitions.problem import Labelled as Labelled
+from structsvm.partitions.problem import ComparisonData as ComparisonData
 from structsvm.partitions.problem import MarginRates as MarginRates
 from structsvm.partitions.problem import PartitionProblem as PartitionProblem
 from structsvm.status import Quality as Quality

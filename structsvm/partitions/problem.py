@@ -152,15 +152,15 @@ def named_candidate(name: str) -> Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class ComparisonData:
     """Labelled samples, for which a problem has baselines and candidates of model selection.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.partitions import Labelled, Sample
+    >>> from structsvm.partitions import ComparisonData, Sample
     >>> from structsvm.problems import ChangePoint
-    >>> data = Labelled([Sample(np.zeros((4, 2)))], [[2, 4]])
+    >>> data = ComparisonData([Sample(np.zeros((4, 2)))], [[2, 4]])
     >>> [baseline.name for baseline in ChangePoint().comparison.baselines(data)][0]
     'equal-segments'
     """
@@ -197,12 +197,12 @@ class Comparison(Contract):
         return None
 
     @hook
-    def baselines(self, data: Labelled) -> Sequence[Baseline]:
+    def baselines(self, data: ComparisonData) -> Sequence[Baseline]:
         """Estimators to compare with that are no metrics, as far as they apply to these labels."""
         return ()
 
     @hook
-    def candidates(self, data: Labelled) -> Sequence[Candidate]:
+    def candidates(self, data: ComparisonData) -> Sequence[Candidate]:
         """Candidates of model selection: by default those that the traits name."""
         return [named_candidate(name) for name in self.problem.traits.candidates]
 
