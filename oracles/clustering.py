@@ -332,7 +332,7 @@ def _join(z: Floats, sums: Floats, overlaps: Floats, price: float, out: Floats) 
 
 
 class Chunks(NamedTuple):
-    """What has to be together, and what apart."""
+    """Samples that are linked, as chunks, and which chunks have to be apart."""
 
     of: Ints
     """Chunk of each row, (T,)."""

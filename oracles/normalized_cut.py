@@ -270,12 +270,12 @@ class _LabelledGraph:
 
     @property
     def count(self) -> int:
-        """How many eigenvectors the maximiser has besides."""
+        """Number of eigenvectors of the maximiser that are not forced."""
         return int(self.Y.shape[1]) - self.forced
 
     @property
     def constant(self) -> float:
-        """What the loss has besides their eigenvalues."""
+        """Part of the loss that is not the sum of their eigenvalues."""
         return self.margin * 2.0 * self.count + self.forced
 
 

@@ -247,7 +247,7 @@ class Workers(Session):
 
 @contextmanager
 def _saying(message: str, kind: type[StructSVMError], *raised: type[Exception]) -> Iterator[None]:
-    """Say in our words what was raised, which stands for the braces, and name the way out."""
+    """Raise an error with our message, in whose braces the original one is put."""
     try:
         yield
     except raised as error:

@@ -206,7 +206,7 @@ def typical_length(sequences: Sequence[Ints]) -> float:
 
 
 def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
-    """What a classifier sees beside a sample: boosting other samples, and the others windows."""
+    """Features of the samples around each: lags for boosting, windows for other classifiers."""
     typical = typical_length(sequences)
     if among(estimator, (None, "boosting", "fast-boosting")):
         return Lags(sorted({round(part * typical) for part in LAGS}))

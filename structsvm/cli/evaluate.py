@@ -72,7 +72,7 @@ def run_evaluate(args: Namespace) -> int:
 
 
 def called(paths: Sequence[str]) -> str:
-    """What a person calls a file, a folder, or the place of several."""
+    """Name of a file or folder for a message; of several, that of the folder they are in."""
     place = Path(os.path.commonpath([Path(path).resolve() for path in paths]))
     named = next(one for one in (place, *place.parents) if not set("*?[") & set(one.name))
     return named.stem if named.is_file() else named.name

@@ -336,7 +336,7 @@ class InputData:
 
     @property
     def independent(self) -> str:
-        """What is taken for granted where there are no groups."""
+        """Say that samples are taken to be independent, and how to name groups."""
         return (
             f"{self.words.whole}s are taken to be independent: if several are of one person or "
             "machine, say so with a folder for each, or with --groups, a pattern that finds whose "

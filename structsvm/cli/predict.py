@@ -93,7 +93,7 @@ def _inputs(args: Namespace) -> Iterator[Path]:
 
 
 def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
-    """The files of predictions in a folder, never outside: none is called as what was read."""
+    """Paths of the files of predictions, which are never outside the folder."""
     part = problem.traits.words.part
     ends = (f"{MASK}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
     paths = [Path(f"{name}{end}") for name in names for end in ends]  # which may have slashes
@@ -223,7 +223,7 @@ def answers_of(
 
 
 def _namer(learner: MetricLearner, baseline: str | None) -> str | None:
-    """The classifier that names clusters of rows: what found them, or the first there is."""
+    """The classifier that names clusters of rows: the baseline that found them, or the first."""
     problem, found = learner.problem_, estimators_in(learner.baselines_).items()
     if problem.traits.contiguous or takes_images(problem):
         return None

@@ -57,7 +57,7 @@ class Terminal:
             self.out.print(printable(text), soft_wrap=True)
 
     def beside(self, rows: Sequence[tuple[str, str]]) -> str:
-        """Names, and beside them what is said of them, which may take several lines."""
+        """Two columns: names, and their descriptions, which may take several lines."""
         start = max(len(printable(name)) for name, _ in rows) + 2
         shape: Any = {"width": max(self.out.width, 2 * start), "subsequent_indent": " " * start}
         return "\n".join(

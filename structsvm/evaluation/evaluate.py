@@ -173,7 +173,7 @@ def evaluate(
 
 
 def _by_sample(found: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]) -> dict[str, Any]:
-    """Partitions, or names, of windows as those of the samples that were averaged."""
+    """Partitions of windows, or names, as those of the samples that were averaged."""
 
     def spread(each: Any, whole: Recording) -> Any:
         labels = np.repeat(getattr(each, "labels", each), np.diff(whole.edges))

@@ -361,7 +361,7 @@ class _Wrapper(Stage):
             )
 
     def _call(self, transformer: Any, X: Floats, *methods: str) -> Any:
-        """What the last of these methods returns, each of which is called with X."""
+        """Call the methods with X in turn, and return the answer of the last."""
         try:
             return [getattr(transformer, method)(X) for method in methods][-1]
         except Exception as error:  # whatever a foreign transformer raises
@@ -375,7 +375,7 @@ class _Wrapper(Stage):
 
     @hook
     def _names(self, columns: list[str]) -> list[str]:
-        """Those of the columns if there are as many features, or numbered ones."""
+        """Names of the columns if there are as many features, else numbered names."""
         kind, n = type(self.transformer).__name__.lower(), self.n_features_out_
         if n == len(columns):
             return [f"{name} {kind}" for name in columns]

@@ -462,7 +462,7 @@ def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
 def _counted(
     values: NDArray[Any], known: Bools, graph: FeatureGraph
 ) -> tuple[Ints, NDArray[Any], Ints | None]:
-    """How many pixels of each node have each of the known labels, (T, K); these; those of pixels.
+    """Count the pixels of each node with each label, (T, K); return labels, also of pixels.
 
     The latter are the numbers of labels, (H W,), -1 where one is not known; None without an image.
     """

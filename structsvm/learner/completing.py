@@ -88,7 +88,7 @@ class Alternation:
 
 
 def check_labels(data: TrainingSet) -> bool:
-    """Whether labels are partial; those that never say that anything changes are refused."""
+    """Return whether labels are partial; refuse partial labels in which nothing changes."""
     if len(data) and data.complete.all():
         data.problem.learning.check(data.truths)
         return False

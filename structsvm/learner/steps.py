@@ -58,7 +58,7 @@ class Rules(TypedDict, total=False):
 
 
 def workers_of(learner: Any) -> AbstractContextManager[None]:
-    """A block whose work is done where the oracles of a learner are asked."""
+    """A block whose work is done by the workers of a learner."""
     learner = getattr(learner, "best_learner_", learner)  # of a search
     lost = isinstance(learner.backend, Unstored)  # in a model file; any workers find the same
     return working_on(backend_from("auto" if lost else learner.backend, learner.n_jobs))

@@ -166,7 +166,7 @@ class TrainingSet:
 
     @property
     def told_apart(self) -> TrainingSet:
-        """The same, where samples of the only group are each on their own."""
+        """Take each sample for a group of its own where all of them are in one group."""
         return replace(self, groups=None) if len({*(self.groups or ())}) == 1 else self
 
     def counted(self) -> TrainingSet:

@@ -140,7 +140,7 @@ class Fold:
         seconds: float,
         **about: Any,
     ) -> Trial:
-        """The trial of what finds these partitions, without and with K given, and these names."""
+        """Score partitions found without and with K given, and names of their items."""
         truths, compared = self.test.truths, self.test.problem.comparison
         losses = [
             [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]

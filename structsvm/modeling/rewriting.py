@@ -272,7 +272,7 @@ class Rewritten:
         return cp.Problem(cp.Minimize(replaced(self.objective, standing)), kept), fixed
 
     def same_size(self, value: float) -> Sizes:
-        """One size for everything."""
+        """A size of each unit that is the same for all."""
         heights = np.full(self.n_groups, value)
         return [np.full(self.dim, value), heights, value, *([value] * len(self.constraints))]
 

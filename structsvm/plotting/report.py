@@ -508,7 +508,7 @@ def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
 
 
 def _quantised(values: Floats, least: float, most: float) -> list[int | None]:
-    """Halved before they are subtracted, so that the largest floats do not overflow."""
+    """Levels of values between two limits, by their halves, because large floats would overflow."""
     span = most / 2 - least / 2
     if span == 0:
         levels = np.where(np.isnan(values), np.nan, LEVELS // 2)

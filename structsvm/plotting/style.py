@@ -75,7 +75,7 @@ def plain_text(name: Any) -> str:
 
 
 def legend_text(name: Any) -> str:
-    """A name in a legend, which leaves out those that begin with an underscore."""
+    """Text of a legend for a name; matplotlib leaves out names that begin with an underscore."""
     written = plain_text(name)
     return f" {written}" if written.startswith("_") else written
 

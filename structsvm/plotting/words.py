@@ -105,7 +105,7 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 
 
 def heaviest_columns(learner: MetricLearner, n: int) -> list[int]:
-    """Numbers of the columns of largest weight, with all that is made of each, as names tell."""
+    """Numbers of the columns whose features, those made of them included, weigh most."""
     numbers = {name: j for j, name in enumerate(column_names(learner))}
     weights = np.zeros(len(numbers))
     for name, weight in zip(learner.metric_feature_names_, feature_weights(learner), strict=True):
@@ -146,7 +146,7 @@ SCALED = {
 
 
 def words_of_training(learner: MetricLearner) -> Words:
-    """What is partitioned, called as in the files that were learned from."""
+    """Nouns for what is partitioned, as in the files that were learned from."""
     words, window = learner.problem_.traits.words, getattr(learner, "columns_", {}).get("window", 1)
     if words in (GRAPHS, IMAGES):
         return replace(IMAGES, item=GRAPHS.item)
@@ -193,7 +193,7 @@ def described(learner: MetricLearner) -> dict[str, Any]:
 
 
 def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
-    """What a learner is made of and has learned, a line for each, by what it is called."""
+    """Settings of a learner and what it has learned, a line for each, by name."""
     words, plain = words_of_training(learner), described(learner)
     words = replace(words, whole=whole or words.whole)
     size, columns = plain["n_metric_features"], plain["n_features"]

@@ -45,7 +45,7 @@ classifier makes twenty to sixty times that of them while it learns."""
 
 
 class TooLarge(ValueError):
-    """The limit, what was found, and how to raise it; whoever knows the file adds its name."""
+    """Content beyond the limit of bytes; the caller adds the name of the file."""
 
 
 def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:

@@ -76,7 +76,7 @@ def _keep(function: Any) -> None:
 
 @cache
 def _tell(level: int, words: str, *arguments: str) -> None:
-    """Once."""
+    """Log a message once in a process."""
     logger.log(level, words, *arguments)
 
 
@@ -91,7 +91,7 @@ def moments(stack: Stack) -> tuple[Floats, Floats]:
 
 @compiled(error_model="numpy")
 def _fill_moments(rows: Floats, first: Ints, means: Floats, deviations: Floats) -> None:
-    """Fill in what was zero."""
+    """Fill in means and deviations, which are zero before."""
     for i in range(first.size - 1):
         X, mean, deviation = rows[first[i] : first[i + 1]], means[i], deviations[i]
         T, P = X.shape

@@ -173,7 +173,7 @@ def _objective(risk: Regularized, cuts: WorkingSet, w: Floats) -> float:
 
 
 def _minimum(risk: Regularized, cuts: WorkingSet) -> float:
-    """As cvxpy finds it."""
+    """Minimum of the restricted problem, by cvxpy."""
     return _objective(risk, cuts, CvxpyMaster("CLARABEL").solve(risk, cuts, Request(1e-9)).w)
 
 

@@ -32,7 +32,7 @@ from structsvm.support.contract import asked
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """A plugin that is checked."""
+    """A plugin under test, with the words of messages about it."""
 
     plugin: Any
     name: str
@@ -56,7 +56,7 @@ class Checked:
             self.refuse(complaint)
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What a method answers that leaves alone what it is given."""
+        """Call a method, and check that it changes nothing that it is given."""
         before = deepcopy(arguments)
         with asked(self.plugin, method, self.where):
             answer = getattr(self.plugin, method)(*arguments)

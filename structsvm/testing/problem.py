@@ -81,7 +81,7 @@ class Report:
     neighbours of the truth and of the answers."""
 
     def __str__(self) -> str:
-        """In words."""
+        """The report in a sentence."""
         if not self.given:
             return "every check passed"
         found = "; nothing was compared by enumeration: check other settings, too"

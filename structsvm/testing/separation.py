@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Asked(Checked):
-    """A labelled sample, of which a problem is asked."""
+    """A labelled sample for which a problem is tested."""
 
     x: Any
     y: Any
@@ -94,7 +94,7 @@ class Asked(Checked):
         return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
     def separate(self, w: Floats) -> Answer:
-        """What is found at a weight, checked as solvers check it, and no worse than the truth."""
+        """Separate at a weight; the answer is checked, and is no worse than the truth."""
         try:
             answer = check_first_answer(self.plugin, self.x, self.y, self.number, w)
         except StructSVMError as error:
@@ -154,7 +154,7 @@ def check_separation(
 
 
 def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
-    """The same answers on a second call, after pickling, and where samples are asked in turn."""
+    """Check that answers are the same a second time, after pickling, from ``separate_all``."""
     copied = replace(sample, plugin=pickle.loads(sample.pickled()))
     for answer in answers:
         w, first = answer.w, answer.labelling
