@@ -382,7 +382,7 @@ class PartitionProblem(Contract):
     @property
     @hook
     def comparison(self) -> Comparison:
-        """Its comparison: rivals, candidates and scores."""
+        """Its comparison: baselines, candidates and scores."""
         return Comparison(self)
 
 
