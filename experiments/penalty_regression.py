@@ -128,7 +128,7 @@ def read(name: str, folder: Path) -> list[Recording]:
     recordings = read_recordings(folder / name)
     if name == "tssb":
         cuts = [(r, cut(r)) for r in recordings]
-        recordings = [Recording(r.name, c.X, c.labels(r.y), c.names) for r, c in cuts]
+        recordings = [Recording(r.name, c.X, c.labels(r.y), c.columns) for r, c in cuts]
     return [r for r in recordings if len(np.unique(r.y)) > 1]
 
 
