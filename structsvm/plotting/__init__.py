@@ -1,7 +1,7 @@
 """Pictures and reports of learned metrics and their evaluation.
 
-Every ``plot`` function draws on the axes given as ``ax``, or on new ones, and returns them;
-matplotlib is imported when the first picture is drawn.
+Every ``plot`` function draws on the axes given as ``ax`` (``plot_gaps``, which has two, on a
+``figure``) or on new ones, and returns them. Matplotlib is loaded with the first picture.
 """
 
 from structsvm.support.lazy import lazy
