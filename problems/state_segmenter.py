@@ -156,7 +156,7 @@ classifiers of scikit-learn, optional
         arrays, states, known, sequences = read_named(Xs, ys, type(self).__name__)
         lengths = np.zeros((states.classes.size, longest_of(sequences) + 1))
         problem = sequence_of(self, states.classes, lengths)
-        check_labels(known, sequences, problem, states.classes)
+        check_states(known, sequences, problem, states.classes)
         units = units_of(groups, len(arrays))[1]
         few = np.unique(units).size < FEW
         usual = ESTIMATORS if few else OF_MANY
@@ -339,13 +339,13 @@ def sequence_of(
     return StateSequence(np.where(allowed, lengths, -inf), changes, first, last)
 
 
-def check_labels(
+def check_states(
     known: Sequence[Stretch],
     sequences: Sequence[Ints],
     problem: StateSequence,
     classes: NDArray[Any],
 ) -> None:
-    """Refuse labels that are not allowed."""
+    """Refuse sequences of states that are not allowed."""
     for part, y in zip(known, sequences, strict=True):
         starts, ends, states = segments_of(y)
         wrong = np.isneginf(problem.lengths[states, ends - starts])

@@ -34,7 +34,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partial_labels import read_labels
+from structsvm.partial_labels import labels_of_each, read_labels
 from structsvm.partitions.equivalence import runs_of
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -217,7 +217,10 @@ class Examined:
         self.names = one_each(called, N, self.words, "name")
         prepared = learner.inputs_(measured) if prepared is None else prepared
         self.prepared = [sample.with_features(filled(sample.X)) for sample in prepared]
-        labels = [] if ys is None else read_labels(learner.problem_, prepared, ys)
+        problem, labels = learner.problem_, []
+        if ys is not None:
+            given = labels_of_each(ys, prepared, problem.traits.words)
+            labels = read_labels(problem, prepared, given)
         self.known = divided([known.truth for known in labels])
         # As measured, without gaps: what is made of these has copies and constants of its own.
         self.columns = [filled(sample.X) for sample in measured]

@@ -426,10 +426,12 @@ class Known:
         return np.concatenate(parts), apart, EquivalenceMatrix.from_labels(apart + labels)
 
 
-def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -> list[Known]:
-    """Labels as users write them, full or partial."""
+def read_labels(
+    problem: PartitionProblem, samples: Sequence[Sample], ys: Sequence[Any]
+) -> list[Known]:
+    """Labels of each sample (:func:`labels_of_each`) as users write them, full or partial."""
     words, found = problem.traits.words, []
-    for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
+    for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
         with about(f"{words.whole} {i}"), asked(problem, "encode", f"{words.whole} {i}"):
             given = read_only(y) if type(y) is np.ndarray else y
             found.append(_read(problem, sample, problem.learning.known_labels(given, sample)))

@@ -232,7 +232,7 @@ class FrameRecipe:
         rows = np.vstack([standardizer(F)[:: self.every] for F in features])[code != UNKNOWN]
         code = code[code != UNKNOWN]
         classifier = clone(self.classifier)
-        if np.unique(code).size == 1:  # most classifiers refuse a single state
+        if np.unique(code).size == 1:  # most classifiers refuse a single state; loaded when needed
             classifier = import_module("sklearn.dummy").DummyClassifier()
         try:
             with _threads_for(rows), without_warnings(UserWarning, beginning=FEW_ROWS):

@@ -167,7 +167,7 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
         raise ModelFileError(
             f"{error}, which a model file cannot hold: use one of {sorted(ESTIMATORS)}"
         ) from error
-    from structsvm.support.version import __version__
+    from structsvm.support.version import __version__  # which reads metadata: not at import
 
     libraries = {"python": python_version(), "structsvm-partitioning": __version__}
     libraries |= {library: version(library) for library in LIBRARIES}
