@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
-from structsvm.evaluation.verdict import Contrast
+from structsvm.evaluation.contrast import Contrast
 from structsvm.features import Lags, StateScores, Union
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording

@@ -21,7 +21,7 @@ from har_spsw import split
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
-from structsvm.evaluation.verdict import baseline_in_words
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features import BoundaryScores, Lags, StateScores, Union
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels

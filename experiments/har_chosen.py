@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from structsvm import MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, baseline_in_words
+from structsvm.evaluation.contrast import Contrast
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured

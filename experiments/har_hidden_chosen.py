@@ -29,7 +29,7 @@ from har_spsw import split as people
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import baseline_in_words
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording
 from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.steps import as_measured

@@ -29,7 +29,7 @@ from har_spsw import split
 from structsvm import EquivalenceMatrix
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataWarning
-from structsvm.evaluation.verdict import Contrast
+from structsvm.evaluation.contrast import Contrast
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.problems import StateSegmenter

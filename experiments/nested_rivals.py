@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, baseline_in_words
+from structsvm.evaluation.contrast import Contrast
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
 from structsvm.learner.baselines import estimators_in, partitions_with

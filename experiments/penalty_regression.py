@@ -24,7 +24,7 @@ from tssb import cut
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
-from structsvm.evaluation.verdict import Contrast
+from structsvm.evaluation.contrast import Contrast
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare

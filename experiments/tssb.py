@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.evaluation.verdict import Contrast
+from structsvm.evaluation.contrast import Contrast
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.sample import Sample, contents, filled, is_prepared
 from structsvm.data.samples import is_constant, one_each
 from structsvm.errors import SettingsError
-from structsvm.evaluation.verdict import MIN_UNITS
+from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.columns import (
     Said,
     codes_in,

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, Sh
 from structsvm import ChangePoint, MetricLearner, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
+from structsvm.evaluation.contrast import chosen
 from structsvm.evaluation.splits import split_samples
-from structsvm.evaluation.verdict import chosen
 from structsvm.learner.steps import decode_with, encode, prepare, read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from cases import cases
 
-from structsvm.evaluation.verdict import ANSWERS, LEARNED, Contrast, Verdict, chosen
+from structsvm.evaluation.contrast import LEARNED, Contrast, chosen
+from structsvm.evaluation.sentences import ANSWERS
+from structsvm.evaluation.verdict import Verdict
 from structsvm.partitions.problem import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])

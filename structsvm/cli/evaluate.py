@@ -19,10 +19,10 @@ from structsvm.cli.inputs import InputData, assigned, read_for, refuse_if, takes
 from structsvm.cli.predict import check_output
 from structsvm.data.sample import Sample, contents, joined
 from structsvm.errors import DataError, printable
+from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation, score_table
 from structsvm.evaluation.splits import fewest_rows
-from structsvm.evaluation.verdict import LEARNED, MIN_UNITS
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet

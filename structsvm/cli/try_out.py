@@ -38,7 +38,9 @@ from structsvm.errors import (
     printable,
     without_warnings,
 )
-from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_in_words
+from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
 from structsvm.learner.files import load_metric_learner

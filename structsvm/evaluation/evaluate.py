@@ -17,9 +17,9 @@ from structsvm.data.sample import Sample, contents, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, one_each, units_of
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
+from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.scores import Evaluation, confusions_of
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
-from structsvm.evaluation.verdict import LEARNED
 from structsvm.io.recording import Recording
 from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.columns import column_names, warn_of_columns, words_of

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample, Words
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
-from structsvm.evaluation.verdict import LEARNED, Verdict, baseline_title
+from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.sentences import baseline_title
+from structsvm.evaluation.verdict import Verdict
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.learner.columns import Fitted

@@ -1,4 +1,4 @@
-"""Whether learning a metric pays: paired differences of losses, and what they say in words."""
+"""Whether learning a metric pays, by paired differences of losses, and what that says in words."""
 
 from __future__ import annotations
 
@@ -7,266 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from structsvm.data.sample import RECORDINGS, Words, joined
-from structsvm.partitions.problem import ACRONYMS, BLIND
+from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
+from structsvm.evaluation.sentences import ANSWERS, NAMED_TOO, NOTES, baseline_in_words
+from structsvm.partitions.problem import BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, finite
 
 __all__ = ["Verdict"]
-
-# ---- what verdicts say: one sentence for each code, shared by Python, command line and report
-
-WORDS = {
-    "untrained": "the untrained metric",
-    "scores-untrained": "the untrained metric on the scores of a classifier",
-    "grid": "the grid",
-    "rca-plain": "plain RCA",
-    "frame-logistic": "a frame classifier (logistic)",
-    "frame-boosting": "a frame classifier (boosting)",
-    "boundary-logistic": "a boundary classifier (logistic)",
-    "boundary-boosting": "a boundary classifier (boosting)",
-    "equal-segments": "segments of equal length",
-    "fixed-times": "the times of the training labels",
-    "one-part": "one single part",
-    "most-frequent": "the most frequent name alone",
-    "region-forest": "a classifier of regions (random forest)",
-    "pixel-forest": "a classifier of pixels (random forest)",
-    "states": "a segmenter of states",
-    "frame-lda": "a frame classifier (LDA)",
-    "lda-classifier": "a classifier of rows (LDA)",
-    "nearest-centroid": "a classifier of rows (nearest centre)",
-    "forest-classifier": "a classifier of rows (random forest)",
-}
-"""How sentences call what has another name."""
-
-ANSWERS = {
-    "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
-    "{words.whole}s.",
-    "learned-from": "No verdict: the metric was learned from {verdict.seen} of these "
-    "{words.whole}s; leave these out.",
-    "too-few": "Too few to tell: {units} cannot support a verdict (at least {least} are needed).",
-    "solved": "Nothing is left to learn: every method has the {verdict.measure} 0.",
-    "constant": "Cannot tell: the difference is the same on every {words.whole}, so that its "
-    "variation is unknown.",
-    "blind": "There is no evidence that the {words.part}s follow from the features: {named}, "
-    "whatever is in the {words.whole}, may do as well.",
-    "blind-metric": "There is no evidence that learning pays: {named} may do as well.",
-    "pays": "Learning pays.",
-    "pays-use": "Learning pays, but {use} does {well}: use it.",
-    "pays-level": "Learning pays, but {named} may do as well.",
-    "pays-less": "Learning pays, but {named} pays more.",
-    "harms": "Learning harms.",
-    "mostly": "Learning helps more often than not, on {c.won} of {decided} {words.whole}s, which "
-    "chance does in {c.chance:.1%} of cases; on average, the difference may be chance.",
-    "chance": "There is no evidence that learning pays: the difference may be chance.",
-}
-"""What a verdict of each code says first."""
-
-NAMED_TOO = frozenset({"blind-metric", "harms", "mostly", "chance"})
-"""Codes whose answer ends with the method to use, if there is one."""
-
-NOTES = {
-    "few": "The figures describe {these} only.",
-    "label": "Label {more} to find out.",
-    "way": "{way} uses {method}.",
-    "wanted": "With {enough} independent {wholes} in all, those that are learned from support a "
-    "verdict, by cross-validation.",
-    "cross-validated": "Too little is held out for a verdict; this one is that of the "
-    "cross-validation on the training data.",
-    "of parts": "The verdict is that of the cross-validation on the training data.",
-    "other way": "The few held-out data point the other way: there the {measure} of the learned "
-    "metric is {contrast}.",
-    "predict": "Partition new data with",
-    "names": "Methods are chosen by the loss of their partitions; in cross-validation most "
-    "{item}s were named right by {method}, {share:.0%}.",
-    "chosen": "What was chosen is {method}; partition new data with it",
-    "diagnose": "What was chosen is {method}, whatever the features; look for the cause with",
-}
-"""What follows the figures, and what comes before a command."""
-
-
-def baseline_in_words(baseline: str) -> str:
-    """A baseline as sentences name it."""
-    if baseline in ACRONYMS:
-        return baseline.upper()
-    return WORDS.get(baseline, baseline)
-
-
-def baseline_title(baseline: str) -> str:
-    """A metric or baseline as tables name it."""
-    if baseline == "untrained":
-        return baseline
-    return baseline_in_words(baseline).removeprefix("a ").removeprefix("the ")
-
-
-# ---- paired differences of losses on held-out samples, and the choice that they support
-
-CONFIDENCE = 0.95
-LEARNED = "learned"
-MIN_UNITS = 5
-"""Recordings, or groups of them, below which no verdict is given: even if learning won on all of
-four, a fair coin does so too once in eight."""
-FEW = 6
-"""Units below which the best of many candidates is seldom the best of others: chosen on five
-recordings of activities, the best of 26 was up to seven standard errors ahead of the default, and
-worse on other people."""
-TINY = 1e-9
-"""Differences up to which losses are equal but for rounding."""
-
-
-def once_each(values: Floats, units: Ints, weights: Floats) -> Floats:
-    """The weighted mean of each unit, (G,), from values of recordings, (N,); 0 without weight."""
-    totals = np.bincount(units, weights)
-    sums = np.bincount(units, weights * values)
-    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
-
-
-def chosen(losses: Floats, units: Ints, names: Sequence[str], weights: Floats | None = None) -> int:
-    """Index of the candidate to take, given losses on held-out samples, (N, n_candidates).
-
-    Candidates come in the order of preference; a column with NaN is out of the question. Those of
-    one name differ in their strength only, and are compared by their means. The first name is the
-    default. The best of all is taken instead if it is better beyond chance or, where fewer than
-    :data:`FEW` units are independent, beyond the chance of the best of so many.
-    """
-    usable = np.flatnonzero(~np.isnan(losses).any(axis=0)).tolist()
-    means = np.average(losses, axis=0, weights=weights)
-    of_default = [j for j in usable if names[j] == names[usable[0]]]
-    best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
-    found = Contrast.of("", losses[:, best] - losses[:, default], units, weights)
-    n = len(usable) if found.units < FEW else 1
-    return best if found.one_of(n).high < 0 else default
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """The loss of a baseline minus that of the learned metric, paired over held-out recordings."""
-
-    baseline: str
-    mean: float
-    """Positive when the learned metric is better."""
-    se: float
-    """Standard error of the mean; NaN for a single unit."""
-    low: float
-    high: float
-    """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
-    single unit, and where all differences are the same, so that their spread is not known."""
-    n: int
-    """Recordings."""
-    units: int
-    """Independent ones: groups where recordings are grouped, else recordings."""
-    won: int
-    lost: int
-    """Recordings on which the learned metric is better, and worse; the others are ties."""
-    freedom: float = np.nan
-    """Degrees of freedom of the interval: one less than there are units, and fewer where some of
-    them weigh more than others; NaN for a single unit."""
-    chance: float = 1.0
-    """Probability that a fair coin divides the units at least as unevenly (sign test)."""
-
-    @classmethod
-    def of(
-        cls,
-        baseline: str,
-        differences: Floats,
-        units: Ints,
-        weights: Floats | None = None,
-        draws: int = 1,
-        inflation: float = 1.0,
-    ) -> Contrast:
-        """Mean, interval and counts.
-
-        The variance of the mean is ``inflation`` times that of independent differences, which
-        those of cross-validation are not.
-        """
-        weights = np.ones(differences.size) if weights is None else weights
-        mean = float(np.average(differences, weights=weights))
-        se, freedom = standard_error(differences, units, weights, draws)
-        se *= float(np.sqrt(inflation))
-        G = np.unique(units[weights > 0]).size // draws
-        half = np.inf
-        if G >= 2 and se > TINY * max(1.0, abs(mean)):
-            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
-        won, lost = _wins(differences[weights > 0])
-        of_units = _wins(np.bincount(units, weights=weights * differences))
-        chance = float(stats.binomtest(of_units[0], sum(of_units)).pvalue) if sum(of_units) else 1.0
-        n = int((weights > 0).sum())
-        return cls(baseline, mean, se, mean - half, mean + half, n, G, won, lost, freedom, chance)
-
-    def one_of(self, n: int) -> Contrast:
-        """The contrast of the best of ``n`` baselines, the upper end where Bonferroni puts it.
-
-        The best of many beats a metric by chance more often than one that was named before. The
-        lower end stays: a metric that beats all of them beats each.
-        """
-        if n < 2 or not np.isfinite(self.high):
-            return self
-        share = (1.0 - CONFIDENCE) / 2
-        half = float(stats.t.ppf(1.0 - share / n, self.freedom)) * self.se
-        return replace(self, high=self.mean + half)
-
-    @property
-    def told(self) -> Contrast:
-        """The contrast without its interval if too few units support one."""
-        return self if self.units >= MIN_UNITS else replace(self, low=-np.inf, high=np.inf)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all differences are the same, though there are several."""
-        return self.units >= 2 and self.se <= TINY * max(1.0, abs(self.mean))
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether there are several differences, and all of them are 0."""
-        return self.is_constant and abs(self.mean) <= TINY
-
-    @property
-    def is_beaten(self) -> bool:
-        """Whether the learned metric is better beyond chance, or by the same on each of them."""
-        return self.low > 0 or (self.is_constant and self.mean > TINY)
-
-    def __str__(self) -> str:
-        """The difference in words, with the name of the baseline."""
-        who = baseline_in_words(self.baseline)
-        if self.is_equal or (self.n == 1 and self.won == self.lost == 0):
-            return f"the same as that of {who}{' on each of them' if self.n > 1 else ''}"
-        counts = f"better on {self.won}, worse on {self.lost}"
-        if self.is_constant:
-            counts = f"the same on each of them: {counts}"
-        elif np.isfinite(self.told.low):
-            counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
-        word = "lower" if self.mean >= 0 else "higher"
-        return f"{abs(self.mean):.2g} {word} than that of {who} ({counts})"
-
-
-def _wins(differences: Floats | Ints) -> tuple[int, int]:
-    return int((differences > TINY).sum()), int((differences < -TINY).sum())
-
-
-def standard_error(
-    differences: Floats, units: Ints, weights: Floats, draws: int = 1
-) -> tuple[float, float]:
-    """That of the mean when only different units are independent, and its degrees of freedom.
-
-    NaN for a single unit. The mean over several draws of the same units is taken to be no more
-    certain than that of one.
-    """
-    mean, total = np.average(differences, weights=weights), weights.sum()
-    sums = np.bincount(units, weights=weights * (differences - mean)) / total
-    shares = np.bincount(units, weights=weights) / total
-    G = np.unique(units[weights > 0]).size
-    if G < 2 or shares.max() >= 1.0:
-        return np.nan, np.nan
-    se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
-    if draws > 1:
-        return se, G // draws - 1.0
-    pull = shares**2 / (1.0 - shares)
-    return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))
-
-
-# ---- the verdict
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
 PAYS = ("pays", "pays-use", "pays-level", "pays-less")
@@ -286,7 +35,7 @@ class Verdict:
     """
 
     code: str
-    """What the figures say, a key of ``structsvm.evaluation.verdict.ANSWERS``: "pays", "harms",
+    """What the figures say, a key of ``structsvm.evaluation.sentences.ANSWERS``: "pays", "harms",
     "chance", "blind", "too-few", ..."""
     contrasts: Mapping[str, Contrast]
     """By name, against the untrained metric, and the tuned baselines, the best first."""
@@ -448,7 +197,7 @@ class Verdict:
         }
 
     def with_notes(self, notes: Iterable[str], **fields: Any) -> Verdict:
-        """The verdict with sentences of ``structsvm.evaluation.verdict.NOTES``, by their keys."""
+        """The verdict with sentences of ``structsvm.evaluation.sentences.NOTES``, by their keys."""
         whole = f"{self.words.whole}s"
         fields |= {"wholes": f"groups of {whole}" if self.grouped else whole}
         fields |= {"measure": self.measure}

@@ -18,15 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.blind import blind_baselines
 from structsvm.baselines.metrics import NAMES
 from structsvm.errors import LearningError, SettingsError, VerdictWarning, warn
+from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
+from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import SPLITS, Split, split_samples
-from structsvm.evaluation.verdict import (
-    LEARNED,
-    NOTES,
-    Verdict,
-    baseline_in_words,
-    chosen,
-    standard_error,
-)
+from structsvm.evaluation.verdict import Verdict
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (

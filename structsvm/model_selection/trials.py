@@ -28,7 +28,7 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.evaluation.scores import share_right
-from structsvm.evaluation.verdict import baseline_in_words
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features.frames import read_names
 from structsvm.learner.baselines import (
     fit_baseline,

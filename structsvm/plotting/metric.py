@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import WeightStability
-from structsvm.evaluation.verdict import baseline_in_words
+from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words

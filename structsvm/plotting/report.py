@@ -22,9 +22,11 @@ from structsvm.data.samples import asked_counts
 from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
 from structsvm.errors import DataError, DataWarning, without_warnings
+from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import SCORES, Evaluation, meanings_in_words, score_titles
-from structsvm.evaluation.verdict import MIN_UNITS, Verdict, baseline_in_words, baseline_title
+from structsvm.evaluation.sentences import baseline_in_words, baseline_title
+from structsvm.evaluation.verdict import Verdict
 from structsvm.features.frames import read_names
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import as_list, is_picture, pixels_of

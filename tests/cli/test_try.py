@@ -17,7 +17,8 @@ from structsvm import ChangePoint
 from structsvm.cli import main, try_out
 from structsvm.cli.try_out import _verdict
 from structsvm.errors import DataError
-from structsvm.evaluation.verdict import LEARNED, Verdict
+from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load

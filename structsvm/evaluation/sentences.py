@@ -1,0 +1,87 @@
+"""What verdicts say: one sentence for each code, shared by Python, command line and report."""
+
+from __future__ import annotations
+
+from structsvm.partitions.problem import ACRONYMS
+
+WORDS = {
+    "untrained": "the untrained metric",
+    "scores-untrained": "the untrained metric on the scores of a classifier",
+    "grid": "the grid",
+    "rca-plain": "plain RCA",
+    "frame-logistic": "a frame classifier (logistic)",
+    "frame-boosting": "a frame classifier (boosting)",
+    "boundary-logistic": "a boundary classifier (logistic)",
+    "boundary-boosting": "a boundary classifier (boosting)",
+    "equal-segments": "segments of equal length",
+    "fixed-times": "the times of the training labels",
+    "one-part": "one single part",
+    "most-frequent": "the most frequent name alone",
+    "region-forest": "a classifier of regions (random forest)",
+    "pixel-forest": "a classifier of pixels (random forest)",
+    "states": "a segmenter of states",
+    "frame-lda": "a frame classifier (LDA)",
+    "lda-classifier": "a classifier of rows (LDA)",
+    "nearest-centroid": "a classifier of rows (nearest centre)",
+    "forest-classifier": "a classifier of rows (random forest)",
+}
+"""How sentences call what has another name."""
+
+ANSWERS = {
+    "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
+    "{words.whole}s.",
+    "learned-from": "No verdict: the metric was learned from {verdict.seen} of these "
+    "{words.whole}s; leave these out.",
+    "too-few": "Too few to tell: {units} cannot support a verdict (at least {least} are needed).",
+    "solved": "Nothing is left to learn: every method has the {verdict.measure} 0.",
+    "constant": "Cannot tell: the difference is the same on every {words.whole}, so that its "
+    "variation is unknown.",
+    "blind": "There is no evidence that the {words.part}s follow from the features: {named}, "
+    "whatever is in the {words.whole}, may do as well.",
+    "blind-metric": "There is no evidence that learning pays: {named} may do as well.",
+    "pays": "Learning pays.",
+    "pays-use": "Learning pays, but {use} does {well}: use it.",
+    "pays-level": "Learning pays, but {named} may do as well.",
+    "pays-less": "Learning pays, but {named} pays more.",
+    "harms": "Learning harms.",
+    "mostly": "Learning helps more often than not, on {c.won} of {decided} {words.whole}s, which "
+    "chance does in {c.chance:.1%} of cases; on average, the difference may be chance.",
+    "chance": "There is no evidence that learning pays: the difference may be chance.",
+}
+"""What a verdict of each code says first."""
+
+NAMED_TOO = frozenset({"blind-metric", "harms", "mostly", "chance"})
+"""Codes whose answer ends with the method to use, if there is one."""
+
+NOTES = {
+    "few": "The figures describe {these} only.",
+    "label": "Label {more} to find out.",
+    "way": "{way} uses {method}.",
+    "wanted": "With {enough} independent {wholes} in all, those that are learned from support a "
+    "verdict, by cross-validation.",
+    "cross-validated": "Too little is held out for a verdict; this one is that of the "
+    "cross-validation on the training data.",
+    "of parts": "The verdict is that of the cross-validation on the training data.",
+    "other way": "The few held-out data point the other way: there the {measure} of the learned "
+    "metric is {contrast}.",
+    "predict": "Partition new data with",
+    "names": "Methods are chosen by the loss of their partitions; in cross-validation most "
+    "{item}s were named right by {method}, {share:.0%}.",
+    "chosen": "What was chosen is {method}; partition new data with it",
+    "diagnose": "What was chosen is {method}, whatever the features; look for the cause with",
+}
+"""What follows the figures, and what comes before a command."""
+
+
+def baseline_in_words(baseline: str) -> str:
+    """A baseline as sentences name it."""
+    if baseline in ACRONYMS:
+        return baseline.upper()
+    return WORDS.get(baseline, baseline)
+
+
+def baseline_title(baseline: str) -> str:
+    """A metric or baseline as tables name it."""
+    if baseline == "untrained":
+        return baseline
+    return baseline_in_words(baseline).removeprefix("a ").removeprefix("the ")
