@@ -79,6 +79,25 @@ def protocol(seed, n=12, T=80):
     return Xs, ys
 
 
+def shuffled_protocol(rng, counted_from, n=12):
+    """Changes at about the same numbers of samples, which a feature shows, and labels of others."""
+    share, offset = {
+        "start": ([0, 0, 0], [10, 20, 32]),
+        "end": ([1, 1, 1], [-32, -20, -10]),
+        "both": ([0, 0, 1], [10, 22, -15]),
+    }[counted_from]
+    sizes = [int(T) for T in rng.integers(60, 200, n)]
+    Xs = []
+    for T in sizes:
+        X = rng.normal(size=(T, 4))
+        X[:, :2] = np.cumsum(rng.normal(size=(T, 2)), axis=0)
+        X[:, 2] += 6.0 * np.searchsorted(np.array(share) * T + offset, np.arange(T))
+        Xs.append(X)
+    errors = np.round(rng.normal(scale=1.5, size=(n, 3)))
+    places = [np.sort(np.array(share) * T + offset + e) for T, e in zip(sizes, errors, strict=True)]
+    return Xs, [[*at.astype(int).tolist(), T] for at, T in zip(places, sizes, strict=True)]
+
+
 class OnDemand:
     """Gives one recording at a time, counts how often, and spoils some of them later."""
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from recording_cases import protocol
+from recording_cases import protocol, shuffled_protocol
 
 from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.baselines import EqualSegments
@@ -45,6 +45,34 @@ class TestTimes:
         assert fixed.loss_ == 0
         assert fixed.predict_breakpoints([np.zeros((300, 1))]) == [[100, 300]]
 
+    @pytest.mark.parametrize(
+        "protocol_of",
+        [
+            lambda T: [10, 20, 32],
+            lambda T: [T - 40, T - 25],
+            lambda T: [12, T - 15],
+            lambda T: list(range(30, T, 30)),
+            lambda T: list(range(T - 7, 0, -50))[::-1],
+        ],
+        ids=["start", "end", "both", "stopped", "begun-late"],
+    )
+    def test_they_are_counted_as_they_vary_least(self, rng, protocol_of):
+        sizes = sorted(map(int, rng.integers(60, 200, 12)), reverse=True)
+        ys = [[*protocol_of(T), T] for T in sizes]
+        fixed = FixedTimes().fit([np.zeros((T, 1)) for T in sizes[:8]], ys[:8])
+        assert fixed.loss_ == 0
+        assert fixed.predict_breakpoints([np.zeros((T, 1)) for T in sizes[8:]]) == ys[8:]
+        (ends,) = fixed.predict_breakpoints([np.zeros((100, 1))], len(protocol_of(100)) + 1)
+        assert ends == [*protocol_of(100), 100]
+
+    def test_stretches_tell_times_of_their_recording(self):
+        y = np.full(60, None)
+        y[15:45] = "rest"
+        y[25:45] = "walk"
+        fixed = FixedTimes().fit([np.zeros((60, 1))] * 2, [y, y])
+        assert fixed.loss_ == 0
+        assert fixed.predict_breakpoints([np.zeros((80, 1))]) == [[33, 80]]
+
     @pytest.mark.parametrize("K", [1, 2, 3, 7, 12])
     def test_the_number_may_be_given(self, K):
         fixed = FixedTimes().fit([np.zeros((40, 1))] * 2, [[10, 40], [12, 20, 40]])
@@ -52,6 +80,18 @@ class TestTimes:
         assert len(ends) == K
         assert ends == sorted({*ends})
         assert ends[-1] == 12
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+@pytest.mark.parametrize("counted_from", ["start", "end", "both"])
+def test_labels_of_other_recordings_in_absolute_time_do_not_pay(counted_from):
+    """A column of the time of the protocol lets a metric find it, whatever was labelled."""
+    found = []
+    for seed in range(3):
+        Xs, ys = shuffled_protocol(np.random.default_rng(seed), counted_from)
+        search = MetricLearnerCV(candidates=("untrained", "diagonal"), lams=(0.1,), random_state=0)
+        found.append(search.fit(Xs, ys).verdict_.pays)
+    assert sum(found) <= 1
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")

@@ -72,7 +72,7 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
     assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)
-    baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
+    baselines = ["equal-segments", "fixed-times", "one-part", "boundary-logistic"]
     assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", "olda", *baselines]
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)

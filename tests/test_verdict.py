@@ -157,6 +157,22 @@ def test_few_groups_keep_the_default_however_many_rivals_it_has(n_groups):
     assert chosen(losses, units, names) == (7 if n_groups > 1 else 0)
 
 
+@pytest.mark.parametrize("draws", [1, 2, 3])
+def test_further_draws_make_a_choice_no_more_certain(draws):
+    """Two groups that are held out in three draws are two, not six."""
+    rng = np.random.default_rng(0)
+    once = rng.normal((0.9, 0.0), size=(8, 2))
+    losses = np.vstack([once] * draws)
+    units = np.arange(8 * draws)
+    assert chosen(losses, units, ["default", "other"], None, draws) == chosen(
+        once, units[:8], ["default", "other"]
+    )
+    few = np.vstack([[[2.0, 0.0], [2.1, 0.0]]] * draws)
+    assert chosen(few, np.arange(2 * draws), ["default", "other"], None, draws) == 1
+    wide = np.vstack([[[1.0, 0.0], [2.0, 0.0]]] * draws)
+    assert chosen(wide, np.arange(2 * draws), ["default", "other"], None, draws) == 0
+
+
 def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
     rng = np.random.default_rng(0)
     means = rng.normal(size=6)

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.frame_classifier import Segmenter, losses_of, stretches_to_tune_on
+from structsvm.baselines.frame_classifier import (
+    Segmenter,
+    Stretch,
+    losses_of,
+    stretches_to_tune_on,
+)
 from structsvm.data.samples import Counts
 from structsvm.features.base import read_recordings
 from structsvm.features.scores import read_boundaries
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
 from structsvm.support.tables import each_in_order
 
@@ -25,7 +29,12 @@ LENGTHS = 80
 FEW = 40
 """Segmentations to choose from, and recordings to judge them by, of the training recordings."""
 
-Truths = Sequence[EquivalenceMatrix]
+Known = Sequence[Stretch]
+"""Stretches of recordings of which the segmentation is known."""
+
+Times = tuple[Floats, Floats]
+"""Shares s and offsets d, (n,) each, of changes at ``s T + d`` in a recording of T samples: s is 0
+for what is counted from the start, 1 from the end, and d is 0 for what is scaled."""
 
 
 class BlindSegmenter(Segmenter):
@@ -39,9 +48,7 @@ class BlindSegmenter(Segmenter):
         """
         arrays, owner = read_recordings(Xs), type(self).__name__
         codes = read_boundaries(each_in_order(ys, Xs), arrays, owner).codes
-        known = stretches_to_tune_on(codes, owner)
-        whole = [part for part in known if part.truth.n_samples == len(arrays[part.recording])]
-        self._choose([part.truth for part in known], [part.truth for part in whole or known])
+        self._choose(stretches_to_tune_on(codes, owner), [len(X) for X in arrays])
         return self
 
     def _seen(self, Xs: Any) -> list[Floats]:
@@ -49,8 +56,8 @@ class BlindSegmenter(Segmenter):
         return read_recordings(Xs)
 
     @abstractmethod
-    def _choose(self, known: Truths, whole: Truths) -> None:
-        """Choose by what is known: stretches of recordings, and whole ones if there are any."""
+    def _choose(self, known: Known, lengths: Sequence[int]) -> None:
+        """Choose by what is known of recordings of these lengths."""
 
 
 class EqualSegments(BlindSegmenter):
@@ -75,12 +82,13 @@ class EqualSegments(BlindSegmenter):
     [[10, 20, 30]]
     """
 
-    def _choose(self, known: Truths, whole: Truths) -> None:
-        lengths = np.geomspace(1.0, 2.0 * max(M.n_samples for M in known), LENGTHS)
-        found = [[_equal(M.n_samples, L) for M in known] for L in lengths]
-        losses = losses_of(known, found).mean(axis=1)
+    def _choose(self, known: Known, lengths: Sequence[int]) -> None:
+        truths = [part.truth for part in known]
+        tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), LENGTHS)
+        found = [[_equal(M.n_samples, L) for M in truths] for L in tried]
+        losses = losses_of(truths, found).mean(axis=1)
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
-        self.length_, self.loss_ = float(lengths[best]), float(losses[best])
+        self.length_, self.loss_ = float(tried[best]), float(losses[best])
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
         return _equal(len(seen), self.length_ if K is None else len(seen) / K)
@@ -93,40 +101,114 @@ def _equal(T: int, length: float) -> list[int]:
 
 
 class FixedTimes(BlindSegmenter):
-    """Changes at the times of the training recordings, scaled to the length of a recording.
+    """Changes at the times of the training recordings: from the start, from the end, or scaled.
 
-    Those of the training segmentation, or of the median of those with equally many changes, of
-    least mean loss on the training recordings: hard to beat where recordings follow a protocol.
+    The times are those of one training segmentation, or the medians of those with equally many
+    changes. They are counted in samples from the start, or from the end, or are shares of the
+    length, each change as it varies least or all of them alike: whichever has the least mean loss
+    on the training recordings. Hard to beat where recordings follow a protocol.
+
+    Attributes
+    ----------
+    loss_ : float
+        The mean loss on the training recordings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines.blind import FixedTimes
+    >>> Xs = [np.zeros((T, 1)) for T in (30, 50, 70)]
+    >>> fixed = FixedTimes().fit(Xs, [[10, 25, 30], [10, 45, 50], [10, 65, 70]])
+    >>> fixed.predict_breakpoints([np.zeros((100, 1))])
+    [[10, 95, 100]]
     """
 
-    def _choose(self, known: Truths, whole: Truths) -> None:
-        judged = whole[:: -(-len(whole) // FEW)]
-        shares = [np.array(M.breakpoints[:-1]) / M.n_samples for M in judged]
-        same = {n: [s for s in shares if s.size == n] for n in {s.size for s in shares}}
-        every = [np.median(some, axis=0) for some in same.values()] + shares
-        found = [[_at(s, M.n_samples) for M in judged] for s in every]
-        losses = losses_of(judged, found).mean(axis=1)
+    def _choose(self, known: Known, lengths: Sequence[int]) -> None:
+        whole = [part for part in known if part.truth.n_samples == lengths[part.recording]]
+        judged = (whole or known)[:: -(-len(whole or known) // FEW)]
+        changes: dict[int, list[int]] = {}
+        for part in judged:
+            own = (part.start + part.truth.boundaries[1:-1]).tolist()
+            changes.setdefault(part.recording, []).extend(own)
+        sizes = {i: float(lengths[i]) for i in changes}
+        every = _protocols([np.array(own) for own in changes.values()], np.array([*sizes.values()]))
+        truths = [part.truth for part in judged]
+        found = [
+            [_within(part, _at(times, sizes[part.recording])) for part in judged] for times in every
+        ]
+        losses = losses_of(truths, found).mean(axis=1)
         order = np.argsort(losses, kind="stable")
         self.times_ = [every[k] for k in order]
+        self.shares_ = np.concatenate([np.array(own) / sizes[i] for i, own in changes.items()])
         self.loss_ = float(losses[order[0]])
 
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
+        T = len(seen)
         if K is None:
-            return _at(self.times_[0], len(seen))
-        best = next((times for times in self.times_ if times.size == K - 1), None)
-        if best is None:
-            shares = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
-            best = np.quantile(np.concatenate(self.times_), shares)
-        return _at(best, len(seen))
+            return _at(self.times_[0], T)
+        every = (ends for times in self.times_ if len(ends := _at(times, T)) == K)
+        known = next(every, None)
+        if known is not None:
+            return known
+        places = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
+        shares = np.quantile(self.shares_, places) if self.shares_.size else places
+        return _apart(shares * T, T)
 
 
-def _at(shares: Floats, T: int) -> list[int]:
-    """Segment ends at shares of T samples, at least one sample apart where there are enough."""
-    n = min(shares.size, T - 1)
+def _protocols(changes: Sequence[Floats], sizes: Floats) -> list[Times]:
+    """Times of changes, (n_i,) each, of recordings with these numbers of samples, (N,)."""
+    found: list[Times] = []
+    counts = np.array([own.size for own in changes])
+    for n in dict.fromkeys(counts.tolist()):
+        which = np.flatnonzero(counts == n)
+        found += _clocks(np.array([changes[i] for i in which.tolist()]), sizes[which])
+    for own, T in zip(changes, sizes, strict=True):
+        found += _clocks(own[None], np.array([T]))
+    # Recordings that are stopped early, or begun late, have some of the changes.
+    longest = int(counts.max())
+    first = np.full((len(changes), longest), np.nan)
+    last = np.full((len(changes), longest), np.nan)
+    for i, own in enumerate(changes):
+        first[i, : own.size] = own
+        last[i, longest - own.size :] = own - sizes[i]
+    found.append((np.zeros(longest), np.nanmedian(first, axis=0)))
+    found.append((np.ones(longest), np.nanmedian(last, axis=0)))
+    return found
+
+
+def _clocks(changes: Floats, sizes: Floats) -> list[Times]:
+    """Medians of changes, (N, n), scaled, from the start, from the end, or as each varies least."""
+    n = changes.shape[1]
+    lengths = sizes[:, None]
+    scaled = (np.median(changes / lengths, axis=0), np.zeros(n))
+    from_start = (np.zeros(n), np.median(changes, axis=0))
+    from_end = (np.ones(n), np.median(changes - lengths, axis=0))
+    found: list[Times] = [scaled, from_start, from_end]
+    off = [np.abs(share * lengths + offset - changes).mean(axis=0) for share, offset in found]
+    least = np.argmin(off, axis=0)
+    shares = np.choose(least, [share for share, _ in found])
+    return [*found, (shares, np.choose(least, [offset for _, offset in found]))]
+
+
+def _at(times: Times, T: float) -> list[int]:
+    """Ends of the segments of a recording of T samples, without the changes outside of it."""
+    share, offset = times
+    places = np.sort(share * T + offset)
+    return _apart(places[(places > 0) & (places < T)], int(T))
+
+
+def _apart(places: Floats, T: int) -> list[int]:
+    """Ends of segments near these places, at least one sample apart where there are enough."""
+    n = min(places.size, T - 1)
     order = np.arange(n)
-    ends = np.maximum(np.round(shares[:n] * T).astype(np.int64), 1)
+    ends = np.maximum(np.round(places[:n]).astype(np.int64), 1)
     ends = np.maximum.accumulate(ends - order) + order
     return [*np.minimum(ends, T - n + order).tolist(), T]
+
+
+def _within(part: Stretch, ends: Sequence[int]) -> list[int]:
+    """The segment ends of a recording that are in a stretch of it, from its start."""
+    return [t - part.start for t in ends if part.start < t < part.end] + [part.end - part.start]
 
 
 @dataclass(eq=False, repr=False)
@@ -148,9 +230,8 @@ class OnePart(BaseEstimator):  # type: ignore[misc]
 
 def blind_baselines(contiguous: bool) -> dict[str, Any]:
     """Baselines that ignore the features, by name."""
-    if contiguous:
-        return {"equal-segments": EqualSegments(), "fixed-times": FixedTimes()}
-    return {"one-part": OnePart()}
+    segments = {"equal-segments": EqualSegments(), "fixed-times": FixedTimes()}
+    return {**(segments if contiguous else {}), "one-part": OnePart()}
 
 
 def blind_to(

@@ -31,19 +31,26 @@ def once_each(values: Floats, units: Ints, weights: Floats) -> Floats:
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-def chosen(losses: Floats, units: Ints, names: Sequence[str], weights: Floats | None = None) -> int:
+def chosen(
+    losses: Floats,
+    units: Ints,
+    names: Sequence[str],
+    weights: Floats | None = None,
+    draws: float = 1,
+) -> int:
     """Index of the candidate to take, given losses on held-out samples, (N, n_candidates).
 
     Candidates come in the order of preference; a column with NaN is out of the question. Those of
     one name differ in their strength only, and are compared by their means. The first name is the
     default. The best of all is taken instead if it is better beyond chance or, where fewer than
-    :data:`FEW` units are independent, beyond the chance of the best of so many.
+    :data:`FEW` units are independent, beyond the chance of the best of so many. ``draws`` are those
+    of :meth:`Contrast.of`.
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0)).tolist()
     means = np.average(losses, axis=0, weights=weights)
     of_default = [j for j in usable if names[j] == names[usable[0]]]
     best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
-    found = Contrast.of("", losses[:, best] - losses[:, default], units, weights)
+    found = Contrast.of("", losses[:, best] - losses[:, default], units, weights, draws)
     n = len(usable) if found.units < FEW else 1
     return best if found.one_of(n).high < 0 else default
 
@@ -81,19 +88,20 @@ class Contrast:
         differences: Floats,
         units: Ints,
         weights: Floats | None = None,
-        draws: int = 1,
+        draws: float = 1,
         inflation: float = 1.0,
     ) -> Contrast:
         """Mean, interval and counts.
 
-        The variance of the mean is ``inflation`` times that of independent differences, which
-        those of cross-validation are not.
+        There are ``draws`` times as many units as are independent. The variance of the mean is
+        ``inflation`` times that of independent differences, which those of cross-validation are
+        not.
         """
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
         se, freedom = standard_error(differences, units, weights, draws)
         se *= float(np.sqrt(inflation))
-        G = np.unique(units[weights > 0]).size // draws
+        G = round(np.unique(units[weights > 0]).size / draws)
         half = np.inf
         if G >= 2 and se > TINY * max(1.0, abs(mean)):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
@@ -154,7 +162,7 @@ def _wins(differences: Floats | Ints) -> tuple[int, int]:
 
 
 def standard_error(
-    differences: Floats, units: Ints, weights: Floats, draws: int = 1
+    differences: Floats, units: Ints, weights: Floats, draws: float = 1
 ) -> tuple[float, float]:
     """That of the mean when only different units are independent, and its degrees of freedom.
 
@@ -169,6 +177,6 @@ def standard_error(
         return np.nan, np.nan
     se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
     if draws > 1:
-        return se, G // draws - 1.0
+        return se, round(G / draws) - 1.0
     pull = shares**2 / (1.0 - shares)
     return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))

@@ -90,6 +90,14 @@ class Split:
             return np.flatnonzero(self.fold != k)
         return np.flatnonzero(~self.shares[k][self.fold])
 
+    def draws_among(self, which: Ints) -> float:
+        """How often these samples are held out in all, where each draw holds out other folds."""
+        if self.draws == 1:
+            return 1.0
+        folds = np.unique(self.fold[which])
+        n_folds = len(self) // self.draws  # in each draw, one after another
+        return folds.size / int(np.bincount(folds // n_folds).max())
+
     def test_set(self, k: int) -> TrainingSet:
         return self.held_out.at(self.test(k))
 

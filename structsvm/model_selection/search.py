@@ -463,7 +463,8 @@ class HeldOut:
         """The candidate to take, by the losses of some recordings."""
         units = np.unique(self.split.units[which], return_inverse=True)[1]
         names = [c.name for c in self.tried]
-        return chosen(losses[which], units, names, self.split.held_out.weights[which])
+        weights = self.split.held_out.weights[which]
+        return chosen(losses[which], units, names, weights, self.split.draws_among(which))
 
     @property
     def best(self) -> Candidate:

@@ -59,6 +59,7 @@ class TestEvaluate:
             "olda",
             "equal-segments",
             "fixed-times",
+            "one-part",
             "boundary-logistic",
         )
         assert [row[0] for row in rows if len(row) > 4 and row[0][0] != "("] == [
@@ -75,7 +76,7 @@ class TestEvaluate:
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
-        baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
+        baselines = ["equal-segments", "fixed-times", "one-part", "boundary-logistic"]
         names = ["learned", "untrained", "pca", "rca", "olda", *baselines]
         assert list(report) == [*names, "counts", "time_unit", "verdict", "recordings"]
         scores = ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
