@@ -253,7 +253,11 @@ class Custom(_Weighted):
     def _checked(self, B: Any) -> Any:
         import cvxpy as cp
 
-        found = self.expression(B)
+        try:
+            found = self.expression(B)
+        except Exception as error:
+            said = f"the expression of a Custom regularizer fails for a weight of shape {B.shape}"
+            raise SettingsError(f"{said}: {type(error).__name__}: {error}") from error
         fits = isinstance(found, cp.Expression) and found.is_scalar() and found.is_convex()
         refuse_unless(fits, "a Custom regularizer", "a scalar convex cvxpy expression", found)
         return found
@@ -280,10 +284,10 @@ class Separable(Regularizer):
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """Return the sum of the expressions of the parts; ``B`` is the first part of a metric."""
-        assert isinstance(space, Product)
         terms: list[cp.Expression] = []
         for part, block, factor in self._blocks(w, space):
-            seen = factor.to_metric(block) if terms or not space.metric_first else B
+            is_metric = not terms and getattr(space, "metric_first", False)
+            seen = B if is_metric else factor.to_metric(block)
             terms.append(part.as_cvxpy(seen, block, factor))
         return sum(terms[1:], start=terms[0])
 
@@ -310,7 +314,11 @@ class Separable(Regularizer):
         return min(p.max_scale(v, s) for p, v, s in self._blocks(slope, space))
 
     def _blocks(self, w: Any, space: WeightSpace) -> list[tuple[Regularizer, Any, WeightSpace]]:
-        assert isinstance(space, Product)
+        if not isinstance(space, Product) or len(space.factors) != len(self.parts):
+            raise SettingsError(
+                f"Separable has {len(self.parts)} parts, one for each factor of a Product: it is "
+                f"not for {space}"
+            )
         return list(zip(self.parts, space.split(w), space.factors, strict=True))
 
 

@@ -21,6 +21,7 @@ from wrong_plugins import Segments, recordings
 from structsvm import (
     ChangePoint,
     MetricLearner,
+    MetricLearnerCV,
     StructuredSVM,
     compare_solvers,
     evaluate,
@@ -29,9 +30,18 @@ from structsvm import (
 )
 from structsvm.cli import main
 from structsvm.data.sample import Sample
-from structsvm.errors import PluginError
-from structsvm.oracles import SequentialOracle
-from structsvm.partitions import EquivalenceMatrix, Examples, Metric, PartitionProblem
+from structsvm.errors import DataError, OracleError, PluginError
+from structsvm.oracles import ExhaustiveOracle, SequentialOracle
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    EquivalenceMatrix,
+    Examples,
+    Metric,
+    Oracle,
+    PartitionProblem,
+    Traits,
+    Words,
+)
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
@@ -162,6 +172,62 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
 
 
 TABLE, SHORT = Sample(np.zeros((40, 2))), EquivalenceMatrix.from_labels([0, 0, 1])
+
+
+@dataclass(frozen=True)
+class SearchedInFull(Oracle):
+    """Looks at every partition, and takes no conditions on it but those named."""
+
+    contiguous: bool
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        return ExhaustiveOracle(self.contiguous).maximize(objective, constraint)
+
+
+class WithoutConditions(SearchedInFull):
+    takes = frozenset()
+
+
+class WithBoundaries(SearchedInFull):
+    takes = frozenset({"boundaries"})
+
+
+@dataclass(frozen=True)
+class FewItems(Segments):
+    """Items whose number of parts cannot be asked for."""
+
+    oracle: type[Oracle] = WithoutConditions
+
+    def decoder(self, sample):
+        return self.oracle(contiguous=True)
+
+
+@dataclass(frozen=True)
+class FewOfASet(FewItems):
+    traits = Traits(words=Words("set", "group", "item"))
+
+    def decoder(self, sample):
+        return self.oracle(contiguous=False)
+
+    def encode(self, y, sample):
+        labels = np.asarray(y)
+        if labels.shape != (sample.n_samples,):
+            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} items")
+        return EquivalenceMatrix.from_labels(labels)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+@cases(FewItems(), FewItems(WithBoundaries), FewOfASet())
+def test_an_oracle_need_not_take_a_number_of_clusters(problem):
+    """The conformance kit, the search among candidates and the evaluation ask for none."""
+    rng = np.random.default_rng(0)
+    ys = [np.repeat([0, 1], [2, 4]), np.repeat([0, 1, 2], [1, 2, 3]), np.repeat([0, 1], [3, 3])] * 3
+    Xs = [4.0 * y[:, None] * [1.0, 0.0] + rng.standard_normal((6, 2)) for y in ys]
+    check_problem(problem, Xs[:3], ys[:3])
+    search = MetricLearnerCV(problem, lams=[0.1], random_state=0).fit(Xs[:6], ys[:6])
+    assert evaluate(search, Xs[6:], ys[6:]).scores["learned"]["loss"] < 1.0
+    with pytest.raises(OracleError, match="does not take n_clusters"):
+        search.predict(Xs, n_clusters=2)
 
 
 def test_what_is_no_oracle_is_refused(installed) -> None:

@@ -3,8 +3,9 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from cases import cases
 
-from structsvm.errors import SettingsError
+from structsvm.errors import PluginError, SettingsError
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.testing import check_regularizer
 from structsvm.weights import PSD, Free, Nonnegative, Product
@@ -46,6 +47,33 @@ def weight(space, rng):
 @pytest.mark.parametrize(("space", "omega"), [*CASES, *NOT_QUADRATIC])
 def test_its_forms_agree(space, omega):
     check_regularizer(omega, [space])
+
+
+@cases(
+    Trace(0.5),
+    SquaredNorm(2.0, center=1.0),
+    SquaredNorm(center=np.diag([1.0, -2.0])),
+    Separable((Trace(), SquaredNorm(0.5))),
+    Custom(lambda B: cp.lambda_max(B), weight=0.5),
+    Custom(cp.norm1),
+)
+def test_without_spaces_it_is_checked_on_those_that_it_accepts(omega):
+    check_regularizer(omega)
+
+
+@cases(
+    (Separable((Trace(), Trace(), Trace())), "accepts no cone .* 3 parts, one for each factor"),
+    (SquaredNorm(center=np.ones(7)), "accepts no cone .* give spaces="),
+    (Custom(lambda B: cp.norm1(B @ np.ones(7))), "fails for a weight of shape"),
+)
+def test_one_that_accepts_none_of_them_is_named(omega, complaint):
+    with pytest.raises(PluginError, match=complaint):
+        check_regularizer(omega)
+
+
+def test_a_space_that_is_given_has_to_be_accepted():
+    with pytest.raises(SettingsError, match="not nonnegative on Free"):
+        check_regularizer(Trace(), [Nonnegative(3), Free(3)])
 
 
 @pytest.mark.parametrize(("space", "omega"), CASES, ids=IDS)

@@ -42,7 +42,7 @@ from structsvm.learner.steps import names_in
 from structsvm.learner.training_set import STATES, Inputs, TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import Baseline, Candidate, names_states
+from structsvm.partitions.problem import Baseline, Candidate, count_of_truth, names_states
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.support.archive import Archive
@@ -120,9 +120,13 @@ class Fold:
     untrained: dict[Any, Metric] = field(default_factory=dict)
     """By what metrics see, once in a process."""
 
-    @property
-    def counts(self) -> list[int]:
-        return [truth.n_clusters for truth in self.test.truths]
+    @cached_property
+    def counts(self) -> list[int] | None:
+        """The true numbers of clusters; None where the oracle of the problem takes no number."""
+        pairs = zip(self.test.samples, self.test.truths, strict=True)
+        found = [count_of_truth(self.test.problem, x, truth) for x, truth in pairs]
+        known = [K for K in found if K is not None]
+        return known if len(known) == len(found) else None
 
     @cached_property
     def names(self) -> Sequence[NDArray[Any]] | None:
@@ -156,9 +160,8 @@ class Fold:
     ) -> Trial:
         """The trial of a metric on the held-out samples as it sees them."""
         problem, (samples, states) = self.test.problem, seen
-        counted = [
-            problem.partition(x, metric, K) for x, K in zip(samples, self.counts, strict=True)
-        ]
+        counts = self.counts or [None] * len(samples)
+        counted = [problem.partition(x, metric, K) for x, K in zip(samples, counts, strict=True)]
         priced = counted
         if metric.price is not None and not problem.traits.given_k:
             priced = [problem.partition(x, metric, None) for x in samples]

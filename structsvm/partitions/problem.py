@@ -436,6 +436,13 @@ LARGEST = 1e6
 """Margins above this, infinite ones among them, count as this."""
 
 
+def count_of_truth(problem: PartitionProblem, sample: Sample, truth: Any) -> int | None:
+    """The true number of clusters, to partition with; None where the oracle takes no number."""
+    if problem.traits.convex and "n_clusters" not in problem.decoder(sample).takes:
+        return None
+    return int(truth.n_clusters)
+
+
 def boundary_margins(
     problem: PartitionProblem,
     sample: Sample,

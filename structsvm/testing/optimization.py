@@ -22,9 +22,14 @@ from structsvm.solvers.base import Solver
 from structsvm.support.arrays import Floats
 from structsvm.testing.oracle import Checked
 from structsvm.testing.separation import SCALES
-from structsvm.weights import PSD, Free, Nonnegative, WeightSpace
+from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
-SPACES: tuple[WeightSpace, ...] = (Nonnegative(3), PSD(2), Free(3))
+SPACES: tuple[WeightSpace, ...] = (
+    Nonnegative(3),
+    PSD(2),
+    Free(3),
+    Product((Nonnegative(2), PSD(2)), metric_first=True),
+)
 ROUNDING = 1e-7
 ACCURACY = 1e-6
 """What cvxpy may be off, for the size of a value."""
@@ -33,10 +38,19 @@ LABELS = ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 1, 1], [0, 0, 0, 
 """Of the recordings that a solver learns from."""
 
 
-def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = SPACES) -> None:
+def check_regularizer(
+    regularizer: Regularizer, spaces: Sequence[WeightSpace] | None = None
+) -> None:
     """Check that a regularizer is convex on some cones and that its formulas agree.
 
     The first promise that is broken raises PluginError, as in all of these checks.
+
+    Parameters
+    ----------
+    regularizer : Regularizer
+    spaces : sequence of WeightSpace, optional
+        Cones on which it is checked. If they are not given, it is checked on small ones of every
+        kind, except those that it refuses by a SettingsError; it must accept one of them.
 
     Examples
     --------
@@ -45,19 +59,32 @@ def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = 
     >>> check_regularizer(SquaredNorm())
     """
     checked = Checked.of(Regularizer, regularizer)
-    for space in spaces:
-        rng = np.random.default_rng(0)
-        ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
-        values = [_value(checked, space, w) for w in ws]
-        for (v, at_v), (w, at_w) in pairwise(zip(ws, values, strict=True)):
-            ends, middle = (at_v + at_w) / 2, regularizer.value((v + w) / 2, space)
-            checked.require(
-                middle <= ends + ROUNDING * (1.0 + abs(ends)),
-                f"value is {middle} between weights of the mean {ends}: it is not convex",
-            )
-        _check_forms(checked, space, ws)
-        for slope in rng.standard_normal((4, space.dim)):
-            _check_minimum(checked, space, ws, slope)
+    refused: list[str] = []
+    for space in SPACES if spaces is None else spaces:
+        try:
+            _check_on(checked, space)
+        except SettingsError as error:
+            if spaces is not None:
+                raise
+            refused.append(f"{space}: {error}")
+    said = f"it accepts no cone ({'; '.join(refused)}): give spaces=, cones that it is for"
+    checked.require(spaces is not None or len(refused) < len(SPACES), said)
+
+
+def _check_on(checked: Checked, space: WeightSpace) -> None:
+    rng = np.random.default_rng(0)
+    ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
+    values = [_value(checked, space, w) for w in ws]
+    for (v, at_v), (w, at_w) in pairwise(zip(ws, values, strict=True)):
+        ends = (at_v + at_w) / 2
+        middle = checked.plugin.value((v + w) / 2, space)
+        checked.require(
+            middle <= ends + ROUNDING * (1.0 + abs(ends)),
+            f"value is {middle} between weights of the mean {ends}: it is not convex",
+        )
+    _check_forms(checked, space, ws)
+    for slope in rng.standard_normal((4, space.dim)):
+        _check_minimum(checked, space, ws, slope)
 
 
 def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:

@@ -21,7 +21,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Examples, SearchedSample
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, count_of_truth
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
@@ -469,12 +469,13 @@ class _Kit(Checked):
 
     def check_predictions(self, data: TrainingSet, metric: Metric) -> None:
         for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
-            M = self._predicted(i, sample, metric, truth.n_clusters)
+            K = count_of_truth(self.plugin, sample, truth)
+            M = self._predicted(i, sample, metric, K)
             if metric.price is not None or metric.n_clusters is not None:
                 M = self._predicted(i, sample, metric, None)
             if not self.plugin.traits.contiguous:
                 for constraint in constraints_of(_partition(truth), {"links"}, self.rng, False):
-                    self._predicted(i, sample, metric, truth.n_clusters, constraint)
+                    self._predicted(i, sample, metric, K, constraint)
             found = self.plugin.comparison.scores(truth, M, 5)
             self.require(
                 {"loss", "disagreement"} <= found.keys()
