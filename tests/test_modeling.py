@@ -619,6 +619,37 @@ def test_an_infeasible_problem_names_the_constraints_that_have_to_give_way():
     assert all(said.startswith(("constraint 0, ", "constraint 1, ")) for said in stats.conflict)
 
 
+@pytest.mark.parametrize("limit", [-10.0, -1000.0])
+@cases(
+    lambda x, h: cp.sum(x),
+    lambda x, h: h,
+    lambda x, h: cp.Constant(0.0),
+    lambda x, h: cp.norm_inf(x),
+)
+def test_a_function_bounded_below_its_least_value_is_infeasible(limit, objective):
+    """Also where no variable is bounded, so that the first boxes hold no point either."""
+    rng = np.random.default_rng(4)
+    A, c, oracle = family(rng, n=100, dim=5)
+    x, y = cp.Variable(5), cp.Variable(5)
+    assert cp.Problem(cp.Minimize(cp.max(c + A @ y))).solve(solver=cp.CLARABEL) > limit
+    h = OracleMax(x, oracle)
+    problem = cp.Problem(cp.Minimize(objective(x, h)), [h <= limit])
+    assert solve(problem) == np.inf
+    assert problem.status == cp.INFEASIBLE
+    assert "constraint 0, " in problem.solver_stats.extra_stats.conflict[0]
+
+
+@pytest.mark.parametrize("least", [500.0, -5e4, 1e6])
+def test_points_far_from_the_first_box_are_points(least):
+    """The first plane leaves the objective without a minimum, and the first box holds no point."""
+    A, c, oracle = family(np.random.default_rng(4), n=100, dim=5)
+    x = cp.Variable(5)
+    further = [cp.sum(x) >= least] if least > 0 else [cp.sum(x) <= least]
+    value = solve(cp.Problem(cp.Minimize(OracleMax(x, oracle)), further))
+    full = cp.Problem(cp.Minimize(cp.max(c + A @ x)), further)
+    assert value == pytest.approx(full.solve(solver=cp.CLARABEL), rel=1e-3)
+
+
 def test_a_problem_without_a_minimum_asks_for_bounds():
     x = cp.Variable(3)
     only_one_plane = OracleMax(x, lambda x: (x.sum(), np.ones(3)))
@@ -718,3 +749,60 @@ def test_a_problem_with_a_point_is_not_called_infeasible_for_its_large_numbers()
         except MasterError:
             continue
         assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+
+
+def cut_dual(rng, scale, n=8):
+    """The dual of a largest cut: a semidefinite bound by eigenvalues, over a subspace."""
+    W = scale * np.triu(rng.random((n, n)) < 0.5, 1)
+    L = np.diag(W.sum(axis=0) + W.sum(axis=1)) - W - W.T
+
+    def oracle(u):
+        values, vectors = np.linalg.eigh(L / 4 + np.diag(u))
+        return n * values[-1], n * vectors[:, -1] ** 2
+
+    u = cp.Variable(n)
+    return cp.Problem(cp.Minimize(OracleMax(u, oracle)), [cp.sum(u) == 0])
+
+
+def convex_regression(rng, n=15):
+    """Values and slopes, all of whose tangents are below all values."""
+    x = np.sort(rng.uniform(-1.0, 1.0, n))
+    y = x**2 + 0.1 * rng.standard_normal(n)
+
+    def most_broken(values, slopes):
+        below = values[:, None] + slopes[:, None] * (x - x[:, None]) - values
+        i, j = np.unravel_index(below.argmax(), below.shape)
+        each = np.eye(n)
+        return below[i, j], (each[i] - each[j], (x[j] - x[i]) * each[i])
+
+    values, slopes = cp.Variable(n), cp.Variable(n)
+    kept = OracleMax([values, slopes], most_broken) <= 0
+    return cp.Problem(cp.Minimize(cp.sum_squares(values - y)), [kept])
+
+
+def unbounded_below_by_first_planes(rng):
+    _, _, oracle = family(rng, n=100, dim=6)
+    return cp.Problem(cp.Minimize(OracleMax(cp.Variable(6), oracle)))
+
+
+def outside_of_a_domain(rng):
+    """The run begins at zero, where the logarithm has no value."""
+    _, _, oracle = family(rng)
+    x = cp.Variable(4, nonneg=True)
+    return cp.Problem(cp.Minimize(OracleMax(x, oracle) - cp.sum(cp.log(x))), [x <= 10])
+
+
+@cases(
+    lambda rng: cut_dual(rng, 1.0),
+    lambda rng: cut_dual(rng, 1e6, n=20),
+    lambda rng: cut_dual(rng, 1e-6),
+    convex_regression,
+    unbounded_below_by_first_planes,
+    outside_of_a_domain,
+)
+@pytest.mark.parametrize("slack", ["n", "one"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_nothing_is_computed_with_infinite_bounds(slack, make):
+    """Warnings of numpy are errors in tests, and would end the run."""
+    problem = make(np.random.default_rng(0))
+    assert np.isfinite(solve(problem, slack=slack, max_iter=60))

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.errors import MasterError, OracleError, SettingsError, warn, without_warnings
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import CONIC
+from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.modeling.atoms import Plane, ask
 from structsvm.modeling.restricted import (
     SCALES,
@@ -332,8 +333,8 @@ WITNESSES = 20
 LEAST = 1e-4
 """What the first size that is not zero counts for: all terms may vanish at the solution."""
 
-SEEN = 1e-6
-"""A slack below which a constraint is kept."""
+SEEN = 1e-9
+"""A slack below which a constraint is kept, in units that may be far larger than its terms."""
 
 
 class ProgramRun(CutRun):
@@ -444,8 +445,10 @@ class ProgramRun(CutRun):
         assert self.solver is not None
         started = time.perf_counter()
         least = -np.inf if answer.bound is None else answer.bound[0]
-        level = least + damping * (self.certificate.upper - least)
-        found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
+        found = None
+        if np.isfinite(least) and np.isfinite(self.certificate.upper):
+            level = least + damping * (self.certificate.upper - least)
+            found = self.solver.nearest(cuts, best, level)
         self.master_seconds += time.perf_counter() - started
         return super().between(answer, cuts, damping) if found is None else found
 
@@ -506,6 +509,7 @@ class ProgramRun(CutRun):
             labellings=[cut.labellings for cut in cuts],
         )
 
+    @np.errstate(all="ignore")  # outside of the domain of a function, as of a logarithm
     def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
         """The largest violation at a point, by the size of its terms, and that of the objective."""
         self.rewritten.put(np.append(w, values))
@@ -603,7 +607,10 @@ class ProgramRun(CutRun):
         relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
         try:
             with without_warnings(Warning):
-                relaxed.solve(solver=None if relaxed.is_mixed_integer() else "CLARABEL")
+                if relaxed.is_mixed_integer():
+                    relaxed.solve()
+                else:
+                    relaxed.solve(solver="CLARABEL", **PRECISE_OPTIONS["CLARABEL"])
         except cp.error.SolverError:
             return ()
         found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}

@@ -211,14 +211,24 @@ class Conic(Restricted):
             x, alpha, least = self._solved(rows, right, tol)
             bound = least * self.restriction.objective_unit, CONIC
         except UnboundedError:
-            lower, upper = (end / self.restriction.w_units for end in self._box.grown(len(cuts)))
-            d, label, is_minimum = self._columns.size, "clarabel in a box", False
-            sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, self._size))
-            boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
-            x, alpha, _ = self._solved(boxed, ends, 1e-7)
+            label, is_minimum = "clarabel in a box", False
+            x, alpha = self._in_a_box(rows, right, len(cuts))
             self._raw = before
         multipliers = self.restriction.multipliers(cuts, alpha[: len(cuts)])
         return MasterSolution(self._w(x), multipliers, label, bound, is_minimum)
+
+    def _in_a_box(self, rows: Any, right: Floats, n_cuts: int) -> tuple[Floats, Floats]:
+        """Point and multipliers of the standard form within the first box that holds a point."""
+        d = self._columns.size
+        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, self._size))
+        boxed = sp.vstack([rows, sides, -sides])
+        while True:
+            lower, upper = (end / self.restriction.w_units for end in self._box.grown(n_cuts))
+            try:
+                x, alpha, _ = self._solved(boxed, np.concatenate([right, upper, -lower]), 1e-7)
+            except InfeasibleError:
+                continue
+            return x, alpha
 
     def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
         if self._raw is not None:

@@ -223,7 +223,8 @@ class Rewritten:
     @property
     def value(self) -> float:
         """The objective at the values that were put."""
-        return float(np.asarray(self.objective.value).item())
+        with np.errstate(all="ignore"):  # infinite outside of its domain
+            return float(np.asarray(self.objective.value).item())
 
     def mended(self) -> Floats | None:
         """The point that was put, with the best values of variables in no argument of an atom.
