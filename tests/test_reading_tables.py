@@ -45,7 +45,9 @@ def write(frame, path):
     return path
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"]
+)
 @cases((",", "."), (";", "."), (";", ","), ("\t", "."), ("\t", ","), ("|", ","), ("  ", "."))
 def test_every_way_to_write_a_table_gives_the_same_recording(
     tmp_path, encoding, separator, decimal
@@ -109,7 +111,7 @@ LATE = "".join(f"{n:,};{n % 2}\n".replace(",", ".") for n in range(900, 1100))
         ("a,label\n1,0\nlost,0\n2,1\nlost,1\n3,1\n", {},
          r"'lost' is not a number, row 1 \(line 3\), .* a missing value is a blank cell"),
         ("a,b,label\n1,2,0\n3,high,0\n", {}, r"'high' is not a number, row 1 \(line 3\), column "
-         r"'b': if .* of labels, .* ignore='b' leaves it out; .* skip_lines=\[3\] leaves out"),
+         r"'b': ignore='b' leaves it out; .* blank cell; skip_lines=\[3\] leaves out that line"),
         ("a,b,c,label\n1,x,sun,0\n2,y,fog,0\n3,y,fog,1\n", {}, r"'x' is not a number, row 0 .* "
          r"ignore=\['b', 'c'\] leaves it out"),
         ('x,label\n998,0\n"1,002",1\n0,1\n', {}, "'1,002' stands beside '998' .* decimal=','"),

@@ -20,8 +20,9 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import YEAR_FIRST, TimeAxis
 from structsvm.errors import DataError, about, printable, refuse
+from structsvm.io.decoding import decoded
 from structsvm.io.recording import listed, spelled
-from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
+from structsvm.io.sniff import COMMA_NUMBER, COMMENT
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels import region_from
 from structsvm.partitions.oracle import Region
@@ -143,7 +144,7 @@ class LabelFile:
         if self.path.suffix.lower() in EXCEL:
             return ""
         try:
-            return decoded(self.path.read_bytes())[0].removeprefix("\ufeff")
+            return decoded(self.path.read_bytes(), where=self.path)[0].removeprefix("\ufeff")
         except (OSError, ValueError) as error:  # the latter for names that hold a zero
             raise DataError(f"cannot be read: {error}") from error
 

@@ -6,7 +6,6 @@ This is the only place that guesses them; pandas reads the table.
 from __future__ import annotations
 
 import bz2
-import codecs
 import csv
 import gzip
 import io
@@ -14,13 +13,13 @@ import lzma
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
 from structsvm.errors import DataError
+from structsvm.io.decoding import decoded
 from structsvm.io.recording import SPACES, FileOptions, listed
 from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
@@ -29,12 +28,12 @@ TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSIONS = (*OPENERS, ".zip")
 SEPARATORS = ("\t", ",", ";", "|", SPACES)
+CLOSING = (";", ",", "|")
 CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
-UNITS = (1, 2)  # rows of units, and of whatever else a column has
+UNITS = (1, 2, 3)  # rows below the first of a header: of units, and of whatever columns have
+EVEN = 1.01  # the largest step, in smallest ones, between numbers that count columns
 CHUNK = 2**20
-MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""First bytes of text in some encodings."""
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -42,7 +41,25 @@ WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
 MISSING_WORDS = {
-    *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
+    *(
+        "",
+        "-",
+        "--",
+        "---",
+        "\u2013",
+        "\u2014",
+        "\u2212",
+        "?",
+        ".",
+        "*",
+        "na",
+        "n.a.",
+        "n/a",
+        "nan",
+        "nd",
+        "n.d.",
+        "none",
+    ),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
@@ -60,6 +77,9 @@ class TextFormat:
     left_out: tuple[int, ...] = ()
     """Lines that are no rows: comments, a title above the header, units below it; from 1."""
     beginning: str = ""  # what the first of them says
+    names: tuple[str, ...] = ()
+    """Of the columns, if they are not a row of the text as it is."""
+    has_header: bool = True  # whether the first row names columns
 
     def __str__(self) -> str:
         odd = {
@@ -101,12 +121,12 @@ def stem_of(path: Path) -> str:
 
 
 def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tuple[str, TextFormat]:
-    """Read a text, with blank lines for those that are no rows, and find its format.
+    """Read a text, with blank lines for what is no row, and find its format.
 
     The text of a sheet has been read, with commas between columns.
     """
     if sheet is None:
-        text, encoding = decoded(_content(path, options.max_bytes), options.encoding)
+        text, encoding = decoded(_content(path, options.max_bytes), options.encoding, path)
     else:
         text, encoding, options = sheet, "utf-8", replace(options, separator=",")
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
@@ -114,25 +134,29 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
         lines[0] = ""
     whole = list(lines)
     _blank_comments_above(lines, options)
-    rest = "\n".join(lines)
-    separator = separator_in(rest, options)
-    for k in lines_beside(_head(rest, separator)):
+    lines = _without_closing_marks(lines)
+    separator = separator_in("\n".join(lines), options)
+    found = layout_of(_head("\n".join(lines), separator))
+    for k in found.left_out:
         lines[k - 1] = ""
     header = next(iter(_head("\n".join(lines), separator)), (0, []))[1]
     for k, line in enumerate(lines):
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
     left_out = [k for k, line in enumerate(lines) if whole[k] and not line]
+    for k in found.below:
+        lines[k - 1] = ""
     nothing = " " if separator == SPACES else f"{separator} "
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
-    cells = [cell for _, row in _head(text, separator)[1:] for cell in row]
+    cells = [cell for _, row in _head(text, separator)[found.has_header :] for cell in row]
     has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
     decimal = options.decimal or ("," if has_comma and not has_point else ".")
     beginning = whole[left_out[0]] if left_out else ""
     numbers = tuple(k + 1 for k in left_out)
-    return text, TextFormat(separator, decimal, encoding, numbers, beginning)
+    named = found.names, found.has_header
+    return text, TextFormat(separator, decimal, encoding, numbers, beginning, *named)
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
@@ -171,62 +195,176 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
     return bytes(content)
 
 
-def decoded(content: bytes, typed: str | None = None) -> tuple[str, str]:
-    """Decode a text, with plain ends of lines; return also the encoding."""
-    marked = [name for mark, name in MARKS.items() if content.startswith(mark)]
-    # five bytes are no letter in cp1252
-    encodings = [typed] if typed else marked or ["utf-8", "cp1252", "latin-1"]
-    for encoding in encodings:
-        with suppress(UnicodeDecodeError):
-            text = content.decode(encoding)
-            if "\0" not in text:  # as in text whose letters take 16 bits
-                return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
-    raise DataError(
-        f"cannot be read: it is no text in {encodings[0]}: name its encoding, "
-        "encoding='utf-16-le', say"
-    )
+def _without_closing_marks(lines: list[str]) -> list[str]:
+    """Leave out a mark that ends all lines of a text, but perhaps the first, and separates none."""
+    head = [line.rstrip() for line in islice(filter(str.strip, lines), ROWS)]
+    for mark in CLOSING:
+        if len(head) > 1 and all(
+            line.endswith(mark) and line.count(mark) == 1 for line in head[1:]
+        ):
+            return [line.rstrip().removesuffix(mark) for line in lines]
+    return lines
 
 
 def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
     try:
-        return list(islice(TextFormat(separator).rows(text[:CHUNK]), ROWS))
+        return list(islice(TextFormat(separator).rows(_beginning(text)), ROWS))
     except csv.Error:  # a quoted text that does not end
         return []
 
 
-def lines_beside(head: Sequence[tuple[int, Sequence[str]]]) -> list[int]:
-    """Return the lines of a title above the header of a table, and of units below it.
+def _beginning(text: str) -> str:
+    """The first lines of a text, at least one of them, none of which is cut."""
+    end = text.rfind("\n", 0, CHUNK)
+    return text[: end if end > 0 else text.find("\n")] if len(text) > CHUNK else text
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the first lines of a table are, by their numbers from 1."""
+
+    left_out: Sequence[int] = ()
+    """A title above the header, units below it, and what is written above rows without one."""
+    below: Sequence[int] = ()
+    """Further lines of the header."""
+    names: tuple[str, ...] = ()
+    """Of the columns, if they are not a row of the table."""
+    has_header: bool = True
+
+
+def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
+    """Find the header of a table, what stands above it and the units below.
 
     A title has fewer cells than the header, which holds no number, and all below are as wide, with
     numbers in a column at least.
     """
     numbers, rows = zip(*head, strict=True) if head else ((), ())
     for h, header in enumerate(rows):
-        above, below, names = rows[:h], rows[h + 1 :], [name.strip() for name in header]
+        above, below = rows[:h], rows[h + 1 :]
+        if any(len(row) != len(header) for row in below):
+            continue
+        is_header = not any(map(is_number_text, header))
+        n_words = is_header * _count_words(below)
+        names, n_names = _joined([[cell.strip() for cell in row] for row in rows[h:]], n_words)
         unnamed = [j for j, name in enumerate(names) if j and not name]  # the first may be an index
-        if any(len(row) != len(names) or any(row[j].strip() for j in unnamed) for row in below):
+        if any(row[j].strip() for row in below[n_names - 1 :] for j in unnamed):
             continue
-        is_header = not any(map(is_number_text, names))
-        body = below[len(UNITS) :] or below
-        n_names, is_table = sum(map(bool, names)), any(map(_are_numbers, zip(*body, strict=True)))
+        body = below[max(UNITS) :] or below
+        is_table = any(map(_are_numbers, zip(*body, strict=True)))
         widest = max((sum(map(bool, row)) for row in above), default=0)
-        if above and not (is_header and is_table and widest < n_names):
+        if above and not (is_header and is_table and widest < sum(map(bool, names))):
             continue
-        n_units = max(
-            (k for k in UNITS if all(_are_units([row, *below[k:]]) for row in below[:k])), default=0
-        )
-        return [*numbers[:h], *numbers[h + 1 : h + 1 + n_units * is_header]]
-    return []
+        if not is_header and _are_values(rows[h:]):
+            break
+        first, last = h + n_names, h + 1 + n_words
+        left_out = [*numbers[:h], *numbers[first:last]]
+        return Layout(left_out, numbers[h + 1 : first], names if n_names > 1 else ())
+    return _without_header(numbers, rows)
+
+
+def _count_words(below: Sequence[Sequence[str]]) -> int:
+    """How many rows below a header hold words wherever all others hold numbers."""
+    found = 0
+    for k in UNITS:
+        if all(_are_units([row, *below[k:]]) for row in below[:k]) and len(below) > k:
+            found = k
+    return found
+
+
+def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...], int]:
+    """Names that tell columns apart, of the first row or of several, and how many rows these are.
+
+    A blank cell above another one goes on with what is at its left, as merged cells do. Rows that
+    are not needed to tell them apart, such as that of a scorer, are in no name.
+    """
+    first = tuple(rows[0])
+    for n in range(2, n_words + 2):
+        block = [_filled(row, rows[n - 1]) for row in rows[: n - 1]] + [rows[n - 1]]
+        whole = _together(block)
+        is_title = not all(first) and _are_different(_together(block[1:]))
+        if is_title or len(set(block[0])) == len(first):
+            break
+        if not _are_different(whole):
+            continue
+        while len(block) > 1:
+            fewer = _together(block[1:])
+            names = tuple(few or name for few, name in zip(fewer, whole, strict=True))
+            if not _are_different(names):
+                break
+            whole, block = names, block[1:]
+        return whole, n
+    return first, 1
+
+
+def _filled(row: Sequence[str], below: Sequence[str]) -> list[str]:
+    found = list[str]()
+    for cell, lower in zip(row, below, strict=True):
+        found.append(found[-1] if found and lower and not cell else cell)
+    return found
+
+
+def _together(block: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    columns = zip(*block, strict=True)
+    return tuple(" ".join(dict.fromkeys(filter(None, cells))) for cells in columns)
+
+
+def _are_different(names: Sequence[str]) -> bool:
+    return len({*names}) == len(names) and all(names[1:])
+
+
+def _without_header(numbers: Sequence[int], rows: Sequence[Sequence[str]]) -> Layout:
+    """Number the columns of rows as wide as the last one that have no header."""
+    if not rows:
+        return Layout()
+    width = len(rows[-1])
+    first = len(rows) - sum(1 for _ in takewhile(lambda row: len(row) == width, reversed(rows)))
+    body = rows[first:]
+    may_be_header = first > 0 and len(rows[first - 1]) + 1 >= width
+    if may_be_header or not _are_values(body) or 2 * len(body) < len(rows):
+        return Layout()
+    names = tuple(f"column {j + 1}" for j in range(width))
+    return Layout(numbers[:first], (), names, has_header=False)
+
+
+def _are_values(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first of these rows is like the others, and has no names of columns."""
+    first, *others = rows
+    numeric = list[tuple[str, Sequence[str]]]()
+    for cell, column in zip(first, zip(*others, strict=True), strict=True) if others else ():
+        if _are_numbers(column):
+            numeric.append((cell, column))
+        elif cell.strip() and cell.strip() in map(str.strip, column):
+            return all(is_number_text(cell) for cell, _ in numeric)
+    if not numeric or not all(is_number_text(cell) for cell, _ in numeric):
+        return False
+    values = [_number(cell) for cell, _ in numeric]
+    steps = [b - a for a, b in pairwise(values)]
+    if not steps:
+        return values[0] != round(values[0])
+    if min(steps) <= 0:
+        return True
+    within = [_is_within(value, column) for value, (_, column) in zip(values, numeric, strict=True)]
+    return max(steps) > EVEN * min(steps) and 2 * sum(within) >= len(within)
+
+
+def _number(cell: str) -> float:
+    return float(cell.replace(",", "."))
+
+
+def _is_within(value: float, column: Sequence[str]) -> bool:
+    known = [_number(cell) for cell in column if cell.strip().lower() not in MISSING_WORDS]
+    return min(known) <= value <= max(known)
 
 
 def _are_units(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has words, and no number, wherever all others have numbers."""
-    cells = []
-    for first, *others in zip(*rows, strict=True):
+    has_words = False
+    for first, *others in zip(*rows, strict=True) if len(rows) > 2 else ():
         if _are_numbers(others):
-            cells.append(first)
-    words = [cell for cell in cells if cell.strip().lower() not in MISSING_WORDS]
-    return len(rows) > 2 and bool(words) and not any(map(is_number_text, cells))
+            if is_number_text(first):
+                return False
+            has_words = has_words or first.strip().lower() not in MISSING_WORDS
+    return has_words
 
 
 def _are_numbers(column: Sequence[str]) -> bool:
@@ -238,14 +376,14 @@ def separator_in(text: str, options: FileOptions) -> str:
     """Return the separator that was named, or gives the header, and the rows, most columns."""
     if options.separator is not None:
         return options.separator
-    lines = text[:CHUNK].splitlines()[1:ROWS]
+    lines = _beginning(text).splitlines()[1:ROWS]
     best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", 1
     for separator in SEPARATORS:
         if separator == options.decimal or (separator == SPACES and most > 1):
             continue
         head = _head(text, separator)
-        beside = lines_beside(head)
-        rows = [row for line, row in head if line not in beside]
+        found = layout_of(head)
+        rows = [row for line, row in head if line not in found.left_out]
         n = len(rows[0]) if rows else 0
         alike = separator != SPACES or all(len(row) == n for row in rows[1:])
         if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) >= n):

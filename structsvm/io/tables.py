@@ -37,7 +37,7 @@ from structsvm.support.lazy import require
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
-SKIP = "skip_lines=[1] leaves out a line above the header"
+SKIP = "skip_lines=[{}] leaves out a line above the header"
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
@@ -64,8 +64,6 @@ def read_frame(
         reason = f"cannot be read: {reason}"
         if isinstance(error, pandas.errors.EmptyDataError):
             reason = "the file is empty"
-        if isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning):
-            reason += f"; {SKIP}"
         raise DataError(f"{path}: {reason}") from error
 
 
@@ -93,10 +91,12 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     pandas = require("pandas", "files", "reading tables")
     sheet = _sheet(path, as_text, options) if kind_of(path) in EXCEL else None
     text, written = read_text(path, options, sheet)
-    names = [name.strip() for name in next(written.rows(text), (0, []))[1]]
+    names = list(written.names) or [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
     label, reading = options.label_column, dict[str, Any](dtype=str, keep_default_na=False)
+    if not (as_text or written.has_header):
+        warn(f"{path}: it has no header: its columns are called {listed(names, 3)}")
     if not as_text:
         refuse_repeated([name for name in names if name])
         # pandas looks for missing values after its converters too: a mark in front hides them
@@ -104,6 +104,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         converters = {names.index(name): way for name, way in ways.items() if name in names}
         reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
+    reading["header"] = 0 if written.has_header else None
     with warnings.catch_warnings():
         # longer rows: without index_col their first values are names and the others shift
         warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -116,17 +117,19 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
     last = frame.iloc[:, -1]
     may_be_short = written.separator != SPACES and (last.isna() | last.isin(["", "="])).any()
-    if may_be_short or len(lines) != len(frame) + 1:  # the latter for cells of several lines
+    n_lines = len(frame) + written.has_header
+    if may_be_short or len(lines) != n_lines:  # the latter for cells of several lines
         found = list(written.rows(text))
         lines = [line for line, _ in found]
         short = next((line for line, row in found if len(row) < len(names)), None)
         if may_be_short and short is not None and not as_text:
-            above = f"; {SKIP}" if short == lines[1] else ""
-            raise DataError(
-                f"cannot be read: line {short} has fewer columns than the header{above}"
-            )
+            (above, _), (_, names), *_ = found
+            is_title = label in names and all(len(row) == len(names) for _, row in found[1:])
+            hint = f"; {SKIP.format(above)}" if is_title else ""
+            raise DataError(f"cannot be read: line {short} has fewer columns than the first{hint}")
     rows = np.arange(len(frame))
-    numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
+    first = int(written.has_header)
+    numbers = np.array(lines[first:]) if len(lines) == n_lines else rows + 1 + first
     origin = Origin(path, rows, written, numbers, options)
     if as_text:
         return frame.fillna(""), origin
@@ -146,11 +149,7 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     needed = [options.label_column] if options.need_labels else []
     needed += [one for one in options.roles[1:] if one not in options.optional]
     if missing := [one for one in needed if one is not None and one not in headers]:
-        raise DataError(
-            f"no column {missing[0]!r}; the columns are {listed(headers)}"
-            f"{_between(origin, ', {} between them')}; name another one (label_column=, "
-            f"time_column=, recording_column=), or separator=; {SKIP}"
-        )
+        _refuse_without(missing[0], frame, origin)
     aside = {ROW_NUMBERS, *options.roles}
     features = options.chosen([one for one in headers if one not in aside])
     if not features or not len(frame):
@@ -171,6 +170,20 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     return [without_gaps(one, options) for one in _in_order(found, path)]
 
 
+def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
+    """Say which columns there are, and the way out: what follows from them and from the rows."""
+    headers = list(frame.columns)
+    ways = ["name another one (label_column=, time_column=, recording_column=)"]
+    if len(headers) == 1 and kind_of(origin.path) in TEXT_KINDS:
+        ways.append("or separator=")
+    if len(frame) and column in frame.iloc[0].astype(str).tolist():
+        ways.append(f"or the header's line: {SKIP.format(origin.line(0) - 1)}")
+    raise DataError(
+        f"no column {column!r}; the columns are {listed(headers)}"
+        f"{_between(origin, ', {} between them')}; {', '.join(ways)}"
+    )
+
+
 def _between(origin: Origin, words: str) -> str:
     """Return words about what separates the columns of a text; nothing of other files."""
     return words.format(origin.format.between) if kind_of(origin.path) in TEXT_KINDS else ""
@@ -178,7 +191,7 @@ def _between(origin: Origin, words: str) -> str:
 
 def refuse_repeated(names: Sequence[str]) -> None:
     if repeated := repeated_in(names):
-        raise DataError(f"features need different names, repeated: {listed(repeated)}; {SKIP}")
+        raise DataError(f"features need different names, repeated: {listed(repeated)}")
 
 
 def _with_categories(
@@ -233,7 +246,7 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
         return np.ascontiguousarray(chosen.to_numpy(np.float64, na_value=np.nan))
     has_commas = origin.format is not None and origin.format.decimal == ","
     arrays: list[Floats] = []
-    words: dict[str, int] = {}
+    words: dict[str, NDArray[np.int64]] = {}
     for name in features:
         column = frame[name]
         if getattr(column.dtype, "kind", "O") in "mMc":
@@ -251,27 +264,41 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
         said = {str(value).strip().lower() for value in column.iloc[wrong]}
         if wrong.size == len(values) or not said <= MISSING_WORDS:
-            words[name] = int(wrong[0])
+            words[name] = wrong
         arrays.append(values)
     if words:
         _refuse_words(frame, words, origin)
     return np.column_stack(arrays)
 
 
-def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
-    first, row = next(iter(words.items()))
+def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Origin) -> None:
+    """Refuse words in columns of features, with the ways out that help there."""
+    first, rows = next(iter(words.items()))
+    row, cell = rows[0], frame[first].iloc[rows[0]]
     shown = list(words)[:TEXT_EXAMPLES]
-    ignored = shown[0] if len(shown) == 1 else shown
-    again = [name for name in words if frame[name].nunique() < len(frame)]
-    categories = f"categories={again!r} makes a feature of each word; " if again else ""
-    written = _between(origin, "; columns are read with {} between them (separator=) and decimal=")
+    ways = [f"ignore={(shown[0] if len(shown) == 1 else shown)!r} leaves it out"]
+    if 2 * rows.size > len(frame):
+        ways.append(
+            "if it is of labels, of time or of names of recordings, say so (label_column=, "
+            "time_column=, recording_column=)"
+        )
+    else:
+        ways.append("a missing value is a blank cell")
+    if len({*np.concatenate(list(words.values())).tolist()}) == 1 < len(frame):
+        ways.append(f"skip_lines=[{origin.line(row)}] leaves out that line")
+    if again := [name for name, rows in words.items() if _are_categories(frame[name], rows)]:
+        ways.append(f"categories={again!r} makes a feature of each word")
+    if any(map(str.isdigit, str(cell))) and kind_of(origin.path) in TEXT_KINDS:
+        columns = _between(origin, "columns are read with {} between them (separator=)")
+        ways.append(f"{columns} and decimal={origin.format.decimal!r}")
     raise DataError(
-        f"{frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
-        f"{first!r}: if the column is of labels, of time or of names of recordings, say so "
-        f"(label_column=, time_column=, recording_column=), and ignore={ignored!r} leaves it out; "
-        f"{categories}a missing value is a blank cell, and skip_lines=[{origin.line(row)}] leaves "
-        f"out a line of units{written and f'{written}{origin.format.decimal!r}'}"
+        f"{cell!r} is not a number, {origin.place(row)}, column {first!r}: {'; '.join(ways)}"
     )
+
+
+def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:
+    """Whether a column holds few words, each of them often, and no number."""
+    return bool(rows.size == column.notna().sum() and 2 * column.nunique() <= rows.size)
 
 
 def _labels(column: Any, origin: Origin) -> NDArray[Any] | None:

@@ -48,7 +48,6 @@ WRONG = {
     "words": (FIT, changed(place="here"), "--ignore place"),
     "categories": (FIT, changed(leg=["left", "right"] * 60), "--set files.categories=leg"),
     "separator": (FIT, text(sep="~"), "--set files.separator=~"),
-    "encoding": (FIT, text().encode("utf-16-le"), "--set files.encoding=utf-16-le"),
     "missing values": (FIT, blank("x", 5), "--missing interpolate"),
     "values to mask": (FIT, blank("x", 5), "--missing mask"),
     "a wide title": (FIT, "a,b,c,d\n" + text(), "--set files.skip_lines=1"),

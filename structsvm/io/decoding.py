@@ -1,0 +1,99 @@
+"""Bytes of text files as text: encodings, ends of lines, and how other programs write numbers."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from contextlib import suppress
+
+from structsvm.errors import DataError, warn
+from structsvm.support.checks import counted, some_of
+
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""First bytes of text in some encodings."""
+WIDE = ("utf-16-le", "utf-16-be")  # encodings in which every letter of English holds a zero
+LETTERS = 0.5  # part of a text that is ASCII, if it was decoded rightly from bytes with zeros
+PADDING = re.compile(r"^\0+|\0+$", re.MULTILINE)
+"""Zeros at the ends of lines, where the power was lost before they were written."""
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # letters that no table holds
+HEAD = 2**14  # letters at the beginning that tell how numbers are written
+DASH = re.compile("(?<![^\\s,;|\"'eEdD(])[\u2010-\u2013\u2212\ufe63\uff0d](?=[.,]?\\d)")
+"""What typesetters write for a minus, before a number or its exponent."""
+FORTRAN = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*|\.\d+))[dD](?=[-+]?\d{1,3}(?!\w))")
+"""A number up to the D of its exponent."""
+
+
+def decoded(content: bytes, typed: str | None = None, where: object = "") -> tuple[str, str]:
+    """Decode a text, with plain ends of lines and numbers; return also the encoding."""
+    named = [typed] if typed else [name for mark, name in MARKS.items() if content.startswith(mark)]
+    wide = _wide(content) if not named and b"\0" in content else None
+    try:
+        encoding = (named or [wide or "utf-8"])[0]
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        if named:
+            raise DataError(f"cannot be read: it is no text in {encoding}") from None
+        text, encoding = _by_lines(content, where)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        text = _without_padding(text, where)
+    if not text.isascii():
+        text = DASH.sub("-", text)
+    if FORTRAN.search(text[:HEAD]):
+        text = FORTRAN.sub(r"\1e", text)
+    return text, encoding
+
+
+def is_text(head: bytes) -> bool:
+    """Whether the beginning of a file is text, and not numbers as computers hold them."""
+    if any(map(head.startswith, MARKS)) or _wide(head):
+        return True
+    return not CONTROLS.search(PADDING.sub("", head.decode("latin-1")))
+
+
+def _wide(content: bytes) -> str | None:
+    """The encoding of text whose letters take 16 bits; None of other bytes."""
+    for encoding in WIDE:
+        with suppress(UnicodeDecodeError):
+            text = content[: len(content) // 2 * 2].decode(encoding)
+            plain = sum(map(str.isascii, text[:HEAD]))
+            if "\0" not in text and plain > LETTERS * len(text[:HEAD]):
+                return encoding
+    return None
+
+
+def _by_lines(content: bytes, where: object) -> tuple[str, str]:
+    """Decode each line as UTF-8, and those that are none as Windows or Unix did before."""
+    lines = content.splitlines(keepends=True)
+    texts, others = list[str](), list[int]()
+    for k, line in enumerate(lines):
+        try:
+            texts.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            others.append(k)
+            texts.append("")
+    encoding = "cp1252"
+    try:
+        b"".join(lines[k] for k in others).decode(encoding)
+    except UnicodeDecodeError:  # five bytes are no letter there
+        encoding = "latin-1"
+    is_mixed = not "".join(texts).isascii()  # of the lines that are UTF-8
+    for k in others:
+        texts[k] = lines[k].decode(encoding)
+    numbers = some_of([str(k + 1) for k in others], 5)
+    if is_mixed:
+        warn(
+            f"{where}: line {numbers} is no UTF-8, as others are, and is read as {encoding}: write "
+            "all lines in one encoding, if a name looks odd"
+        )
+        encoding = "utf-8"
+    return "".join(texts), encoding
+
+
+def _without_padding(text: str, where: object) -> str:
+    plain = PADDING.sub("", text)
+    if "\0" in plain:
+        raise DataError("cannot be read: it is no text, or damaged: it has zero bytes within lines")
+    lines = counted(sum("\0" in line for line in text.split("\n")), "line")
+    warn(f"{where}: zero bytes left out in {lines}, as a log has after a loss of power")
+    return plain

@@ -1,0 +1,170 @@
+"""Texts as loggers, old programs and typesetters write them: encodings, signs, headers, none."""
+
+import numpy as np
+import pytest
+from cases import cases
+
+from structsvm.errors import DataError, DataWarning
+from structsvm.io import read_intervals, read_recording
+
+VALUES = np.array([1.5, -0.25, 3.0, 2.5, -4.0, 0.5, 7.25, 1.0, -2.5, 0.25, 6.0, 4.5])
+STATES = np.repeat(["café", "rue"], 6)
+OTHERS = [[2, 3], [0, 7, 11], [5]]
+ROWS = list(zip(VALUES.tolist(), STATES.tolist(), strict=True))
+
+
+def put(folder, content, name="one.csv"):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def table(sign=str, end=""):
+    """A table of one column whose numbers are written by ``sign``."""
+    return "label,x\n" + "".join(f"{name},{sign(value)}{end}\n" for value, name in ROWS)
+
+
+class TestEncodings:
+    @cases(*OTHERS)
+    def test_lines_in_another_encoding_are_told_and_read(self, tmp_path, others):
+        """The whole file was read as cp1252: one state became two."""
+        lines = [
+            f"{value},{name}\n".encode("latin-1" if k in others else "utf-8")
+            for k, (value, name) in enumerate(ROWS)
+        ]
+        path = put(tmp_path, b"x,label\n" + b"".join(lines))
+        foreign = [k for k in others if STATES[k] == "café"]
+        with pytest.warns(DataWarning, match=f"line {foreign[0] + 2}.* is no UTF-8, as others"):
+            assert read_recording(path).y.tolist() == STATES.tolist()
+
+    @cases("latin-1", "cp1252", "utf-8")
+    def test_one_encoding_is_read_without_a_word(self, tmp_path, encoding):
+        path = put(tmp_path, table().encode(encoding))
+        assert read_recording(path).y.tolist() == STATES.tolist()
+
+    def test_labels_of_tools_are_decoded_alike(self, tmp_path):
+        rows = ["0\t5\tcafé\n".encode(), "5\t9\tcafé\n".encode("latin-1")]
+        path = put(tmp_path, b"".join(rows), "one.txt")
+        with pytest.warns(DataWarning, match="line 2 is no UTF-8"):
+            found = read_intervals(path)["one"]
+        assert [one.label for one in found] == ["café", "café"]
+
+    @cases(
+        table().encode() + bytes(200),
+        table().encode().replace(b"\ncaf", b"\n" + bytes(30) + b"\ncaf", 2),
+        table().encode().replace(b"\nrue", bytes(3) + b"\nrue", 1),
+    )
+    def test_zeros_that_a_loss_of_power_leaves(self, tmp_path, content):
+        path = put(tmp_path, content)
+        with pytest.warns(DataWarning, match="zero bytes left out in"):
+            assert read_recording(path).X.ravel().tolist() == VALUES.tolist()
+
+    @cases(bytes(range(256)) * 4, table().encode().replace(b"rue", b"r\0ue"))
+    def test_what_is_no_text(self, tmp_path, content):
+        with pytest.raises(DataError, match=r"cannot be read: .*no text, or damaged"):
+            read_recording(put(tmp_path, content))
+
+
+class TestNumbers:
+    @cases(
+        (lambda value: str(value).replace("-", "\u2212"), ""),
+        (lambda value: str(value).replace("-", "\u2013"), ""),
+        (lambda value: f"{value:.4E}".replace("E", "D"), ""),
+        (lambda value: f"{value:.4e}".replace("e", "d").replace("-", "\u2212"), ""),
+        (str, ";"),
+        (lambda value: f"+{value}" if value > 0 else value, " ;"),
+    )
+    def test_other_signs_and_ends_of_lines(self, tmp_path, sign, end):
+        found = read_recording(put(tmp_path, table(sign, end)))
+        assert found.X.ravel().tolist() == VALUES.tolist()
+        assert found.y.tolist() == STATES.tolist()
+
+    def test_words_with_dashes_stay(self, tmp_path):
+        names = {"café": "2\u20135 years", "rue": "A\u22121", "x": "x"}
+        text = table()
+        for name, other in names.items():
+            text = text.replace(name, other)
+        found = read_recording(put(tmp_path, text))
+        assert set(found.y.tolist()) == {"2\u20135 years", "A\u22121"}
+
+    @cases(
+        ("x,place\n1,here\n2,there\n3,here\n4,there\n", "categories=['place'] makes"),
+        ("x,place\n1,here\n2,5;3\n3,6;3\n4,7;3\n", None),
+        ("x,place\n1,4\n2,lost\n3,5\n4,lost\n", None),
+        ("x,place\n1,a\n2,b\n3,c\n4,d\n", None),
+    )
+    def test_words_become_categories_where_they_are_words(self, tmp_path, text, advice):
+        path = put(tmp_path, text)
+        with pytest.raises(DataError, match="is not a number") as caught:
+            read_recording(path, need_labels=False)
+        assert ("categories=" in str(caught.value)) == (advice is not None)
+        if advice:
+            assert advice in str(caught.value)
+            read_recording(path, need_labels=False, categories=["place"])
+
+
+def columns(*texts):
+    """The rows of a table with a column for each text, and a label."""
+    rows = zip(*texts, STATES, strict=True)
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+SCALED = [(VALUES * k).tolist() for k in (1, 2, 3, 4)]
+POSES = (
+    "scorer,net,net,net,net,{0}\nbodyparts,nose,nose,tail,tail,{1}\ncoords,x,y,x,y,{2}\n"
+    + columns(range(12), *SCALED)
+)  # fmt: skip
+
+
+class TestHeaders:
+    @cases(
+        (POSES.format("label", "label", "label"), "nose x, nose y, tail x, tail y"),
+        (POSES.format("label", "", ""), "nose x, nose y, tail x, tail y"),
+        ("acc,,gyro,,label\nx,y,x,y,\n" + columns(*SCALED), "acc x, acc y, gyro x, gyro y"),
+        (
+            "acc,acc,gyro,gyro,label\nx,y,x,y,\ng,g,deg,deg,\n" + columns(*SCALED),
+            "acc x, acc y, gyro x, gyro y",
+        ),
+        (
+            "scorer,m,m,m,m,label\nindividuals,a,a,b,b,\nbodyparts,nose,nose,nose,nose,\n"
+            "coords,x,y,x,y,\n" + columns(range(12), *SCALED),
+            "a nose x, a nose y, b nose x, b nose y",
+        ),
+        ("left,right,label\nmm,mm,\n" + columns(*SCALED[:2]), "left, right"),
+    )
+    @pytest.mark.filterwarnings("ignore:the samples. 1 column left out:UserWarning")
+    def test_several_rows_are_joined(self, tmp_path, text, names):
+        path = put(tmp_path, text)
+        found = read_recording(path)
+        kept = [name for name in found.features if "coords" not in name]
+        assert ", ".join(kept) == names
+        assert found.y.tolist() == STATES.tolist()
+        assert text.splitlines()[found.origin.line(0) - 1].endswith(",café")
+
+    @cases(
+        ("", ",", ""),
+        ("Rat 3, 100 Hz\nby Anna\n", ",", ""),
+        ("Geolife trajectory\nWGS 84\n0,2,255,My Track,0,0,2,8421376\n0\n", ",", ""),
+        ("", ",", ";"),
+        ("", "  ", ""),
+        ("# recorded by Anna\n", "\t", ""),
+    )
+    def test_rows_without_a_header_are_all_read(self, tmp_path, above, separator, end):
+        rows = columns(*SCALED[:3]).replace(",", separator).replace("\n", f"{end}\n")
+        path = put(tmp_path, above + rows)
+        with pytest.warns(DataWarning, match="no header: its columns are called 'column 1'"):
+            found = read_recording(path, label_column="column 4")
+        np.testing.assert_array_equal(found.X, np.transpose(SCALED[:3]))
+        assert found.features == ("column 1", "column 2", "column 3")
+        assert found.origin.line(0) == above.count("\n") + 1
+
+    @cases("0,1,2,label\n", "1990,1991,1992,label\n", "0.5,1.0,1.5,label\n", "a,b,c,label\n")
+    def test_names_that_are_numbers_and_rise_are_a_header(self, tmp_path, header):
+        found = read_recording(put(tmp_path, header + columns(*SCALED[:3])))
+        assert found.features == tuple(header.split(",")[:3])
+
+    def test_a_header_that_lacks_a_name_is_none_that_is_left_out(self, tmp_path):
+        """R writes the numbers of rows without a name above them."""
+        rows = "".join(f"{k},{line}\n" for k, line in enumerate(columns(*SCALED[:2]).split()))
+        with pytest.raises(DataError, match="cannot be read"):
+            read_recording(put(tmp_path, "a,b,label\n" + rows))
