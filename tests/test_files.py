@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
+from programs import python
+from scipy.io import savemat
 
 from structsvm.data.reading import count_marks
 from structsvm.errors import DataError, DataWarning, SettingsError
@@ -70,22 +72,24 @@ class TestWhatIsRead:
 
     def test_subfolders_are_read_but_for_what_lies_beside_recordings(self, tmp_path):
         """Same names are told apart by folders; an output folder of the product is no input."""
-        recordings = ["ann/1/walk", "ann/2/walk", "ben/walk"]
+        recordings = ["ann/1/walk", "ann/2/walk", "ben/walk", "img/walk"]
         beside = [
             *("labels/walk.csv", "tried/predicted/r_end_segments.csv", ".old/walk.csv"),
             "tried/tried.npz",
             *("index.csv", "ben/images/walk.npy", "segmented/ben/walk_segments.csv", "ReadMe.txt"),
+            "ben/images/walk.png",
         ]
         for name in (*(f"{name}.csv" for name in recordings), *beside, "tried/model.structsvm"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             text(tmp_path / name, "a,label\n1,0\n3,1\n")
+        text(tmp_path / "labels" / "walk.csv", "start,end,label\n0,1,x\n1,2,y\n")
         (tmp_path / "empty").mkdir()
         (tmp_path / "ann" / "loop").symlink_to(tmp_path, target_is_directory=True)
         (tmp_path / "linked").symlink_to(tmp_path / "ben", target_is_directory=True)
         found, skipped = find_recordings(tmp_path)
         assert [*found.values()] == recordings
-        others = {"labels", "images", "loop", "index.csv", "model.structsvm"}
-        assert {path.name for path in skipped} == others | {"walk_segments.csv", "ReadMe.txt"}
+        others = {"labels", "images", "loop", "index.csv", "tried", "segmented", "ReadMe.txt"}
+        assert {path.name for path in skipped} == others
         several, _ = find_recordings([tmp_path / "ben", tmp_path / "ann" / "1" / "walk.csv"])
         assert [*several.values()] == ["ben/walk", "ann/1/walk"]
         assert [*find_recordings(tmp_path / "ben", labels=tmp_path)[0].values()] == ["walk"]
@@ -195,15 +199,17 @@ class TestFoldersAndSets:
 
     def test_a_folder_without_recordings(self, tmp_path):
         (tmp_path / "anna").mkdir()
-        (tmp_path / "b.dat").write_text("x,label\n1,a\n")
+        (tmp_path / "b.pdf").write_text("%PDF-1.4\n1 0 obj\n")
         assert complaint(tmp_path) == (
             f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder or "
-            "below, only b.dat"
+            "below, only b.pdf"
         )
 
     def test_another_kind_of_file(self, tmp_path):
         file = text(tmp_path / "notes.md", "hello")
-        assert "or of no kind that is read; give .npz, .parquet, .csv, .tsv" in complaint(file)
+        assert "notes.md is of no kind that is read; give .npz, .parquet, .csv, .tsv" in complaint(
+            file
+        )
 
     def test_other_features_name_both_files(self, tmp_path):
         npz(tmp_path / "one.npz")
@@ -407,3 +413,104 @@ class TestMarks:
             read_labels_as([self.labelled([0, -1, 1])], "changes", ask=True)
         with pytest.raises(SettingsError, match="got 'marks'"):
             read_labels_as([], "marks", ask=True)
+
+
+# ---- kinds of files by what is in them, and what is said of others
+
+ROWS = "x,y,label\n" + "".join(f"{k % 4 / 2},{k % 7},{'ab'[k > 5]}\n" for k in range(12))
+
+
+class TestKindsByContent:
+    @cases("dat", "data", "asc", "log", "las", "mat", "DAT", "out", "5")
+    def test_text_is_read_whatever_it_is_called(self, tmp_path, kind):
+        text(tmp_path / f"one.{kind}", ROWS)
+        text(tmp_path / "about.txt", "Recordings of two states, x and y in mm.\n")
+        assert read_recording(tmp_path / f"one.{kind}").X.shape == (12, 2)
+        (found,) = read_recordings(tmp_path)
+        assert (found.name, found.y.tolist()) == ("one", ["a"] * 6 + ["b"] * 6)
+
+    @cases("img", "images", "mask", "labels", "Label")
+    def test_folders_are_read_whatever_they_are_called(self, tmp_path, folder):
+        for name in (folder, "video"):
+            (tmp_path / name).mkdir()
+            text(tmp_path / name / "one.csv", ROWS)
+        assert sorted(find_recordings(tmp_path)[0].values()) == sorted(
+            [f"{folder}/one", "video/one"]
+        )
+
+    @cases(
+        "start,end,label\n0,5,a\n5,9,b\n",
+        "Start Time\tEnd Time\tTransportation Mode\n2008/05/01 10:00\t2008/05/01 11:00\tbus\n",
+        "onset;duration;trial_type\n0,5;3;rest\n",
+        "change\n3\n7\n",
+    )
+    def test_tables_of_labels_alone_are_no_recordings(self, tmp_path, labels):
+        text(tmp_path / "one.csv", ROWS)
+        text(tmp_path / "marks.csv", labels)
+        found, skipped = find_recordings(tmp_path)
+        assert ([*found.values()], [path.name for path in skipped]) == (["one"], ["marks.csv"])
+
+    @cases(
+        "start,end,x,label\n0,5,1.5,a\n5,9,2.5,b\n", "chrom,start,end,log2\nX,0,5,0.1\nX,5,9,2\n"
+    )
+    def test_stretches_with_measurements_are(self, tmp_path, table):
+        text(tmp_path / "one.csv", ROWS)
+        text(tmp_path / "two.csv", table)
+        assert len(find_recordings(tmp_path)[0]) == 2
+
+
+def run_line(message, folder):
+    """Run the line that a message says converts a file, and return what it wrote."""
+    before = {*folder.iterdir()}
+    line = message.partition("To convert it: ")[2].partition(". Name the files")[0]
+    code = line.removeprefix('python -c "').removesuffix('"')
+    python("-c", code, cwd=folder)
+    (made,) = {*folder.iterdir()} - before
+    return made
+
+
+class TestKindsThatAreConverted:
+    @cases(
+        ({"X": X, "y": Y}, "y"),
+        ({"ET": {"pos": X.T, "state": Y.astype(float), "rate": 500.0}}, "state"),
+        ({"recording": {"acc": X * 1.5}, "fs": 30.0, "labels": Y[:, None]}, "labels"),
+    )
+    def test_matrices_of_matlab(self, tmp_path, held, label):
+        savemat(tmp_path / "one.mat", held)
+        made = run_line(complaint(tmp_path / "one.mat"), tmp_path)
+        found = read_recording(made, label_column=label)
+        values = next(iter(held.values()))
+        inside = next(iter(values.values())) if isinstance(values, dict) else values
+        np.testing.assert_array_equal(found.X, inside if len(inside) == 6 else inside.T)
+        assert found.y.tolist() == Y.tolist()
+
+    def test_arrays_and_frames(self, tmp_path):
+        np.save(tmp_path / "one.npy", X)
+        made = run_line(complaint(tmp_path / "one.npy"), tmp_path)
+        np.testing.assert_array_equal(read_recording(made, need_labels=False).X, X)
+        frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y})
+        frame.to_feather(tmp_path / "two.feather")
+        frame.to_stata(tmp_path / "three.dta", write_index=False)
+        for name in ("two.feather", "three.dta"):
+            made = run_line(complaint(tmp_path / name), tmp_path)
+            np.testing.assert_array_equal(read_recording(made).X, X)
+
+    @cases(
+        ("one.mat", b"MATLAB 7.3 MAT-file, Platform: GLNXA64", "save('one.mat', '-v7')"),
+        ("one.mat", b"MATLAB 5.0 MAT-file, cut off", None),
+        ("one.edf", bytes(range(256)), None),
+        ("one.npy", b"\x93NUMPY and no more", None),
+        ("one.xls", b"\xd0\xcf\x11\xe0" * 9, None),
+    )
+    def test_a_line_is_given_only_where_it_works(self, tmp_path, name, content, advice):
+        (tmp_path / name).write_bytes(content)
+        said = complaint(tmp_path / name)
+        assert "of no kind that is read" in said
+        assert ("To convert it" in said) == (advice is not None)
+        assert (advice or "") in said
+
+    def test_what_is_in_a_folder_is_named_too(self, tmp_path):
+        savemat(tmp_path / "one.mat", {"X": X, "y": Y})
+        assert "only one.mat; one.mat is of no kind that is read" in complaint(tmp_path)
+        run_line(complaint(tmp_path), tmp_path)
+        assert "one.mat is of no kind" in complaint(tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import takewhile
 from os import PathLike
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, about, printable, warn
+from structsvm.graphs.images import KINDS as PICTURES
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
-from structsvm.io.image_folder import IMAGE_FOLDERS, MASK_FOLDERS
+from structsvm.io.convert import OTHERS, advice_on
 from structsvm.io.intervals import label_files
+from structsvm.io.label_files import columns_in
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.recording import USUAL, FileOptions, Origin, Recording, listed, spelled
-from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
+from structsvm.io.sniff import TEXT_KINDS, first_rows, holds_table, kind_of, stem_of
 from structsvm.io.tables import (
     EXCEL,
     are_spelled,
@@ -34,7 +36,7 @@ from structsvm.io.tables import (
 from structsvm.partial_labels import known_where
 from structsvm.support import archive as storage
 from structsvm.support.archive import write_atomically
-from structsvm.support.checks import counted, ending_of, some_of
+from structsvm.support.checks import counted, ending_of, is_number_text, some_of
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
 
@@ -47,8 +49,6 @@ KINDS = (*TABLES, *MEDIA)
 """Kinds of files; sound and films of a folder are read if it holds no tables."""
 PROSE = ".txt"
 """A kind that is read if it is named, or alone in its folder: it may be a text for people."""
-OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
-"""Kinds that may well hold recordings, but are not read."""
 PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
 UNSEEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
@@ -185,13 +185,15 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     paths : path or list of paths
         ``.npz`` files hold ``X`` (T, P), either ``y`` (T,) or ``bkps`` (sorted segment ends, the
         last being T), ``features``, the names of the columns, and ``time`` (T,), numbers or dates,
-        if they are known. Tables have a header: ``.parquet``, ``.xlsx`` (its first sheet) and text,
+        if they are known. Tables are ``.parquet``, ``.xlsx`` (its first sheet) and text,
         ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed (``.gz``, ``.bz2``, ``.xz``,
         ``.zip``). Every column but the label and the time is a feature; one that only counts rows
         is left out, with a warning. Of a folder and its subfolders, all these files are read in
         the order of their names; the file ``ann/walk.csv`` in it is called ``ann/walk``. Sound and
         moving pictures are read as :func:`read_media` does; those of a folder if it holds no
-        tables. Folders of images and of labels are left out, and hidden ones.
+        tables. Other text with rows of numbers, such as ``.dat``, is read where it is named, and
+        of a folder that holds none of these. Tables that hold nothing but stretches of time and
+        their labels are left out, and what is hidden.
     options
         The fields of :class:`FileOptions`.
 
@@ -437,49 +439,92 @@ def read_file(
 
 def _checked(path: Path) -> Path:
     # os.path.exists takes a name that is too long for one that is not there
-    if not os.path.exists(path) or path.is_dir() or kind_of(path) not in KINDS:
-        raise DataError(
-            f"{path}: no such file or folder, or of no kind that is read; give "
-            f"{', '.join(TABLES)}, or sound or pictures such as {', '.join(MEDIA[:2])}"
-        )
+    if not os.path.exists(path) or path.is_dir():
+        raise DataError(f"{path}: no such file or folder")
+    if kind_of(path) not in KINDS and not holds_table(path):
+        raise DataError(f"{path} is {advice_on(path, TABLES)}")
     return path
 
 
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
+    """List the files of a folder and its subfolders by name; of hidden ones, and our own, none."""
     above = {*above, os.path.realpath(folder)}
     made = (PREDICTED, TRIED) if (folder / MODEL).exists() else ()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(UNSEEN) or path.name in made:
             continue
-        is_image_folder = path.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS)
-        if not path.is_dir() or is_image_folder or os.path.realpath(path) in above:
+        if not path.is_dir() or os.path.realpath(path) in above:
             yield path
         else:
             yield from _below(path, above)
 
 
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the recordings of a folder and its subfolders, by name, and other files there."""
+    """Return the recordings of a folder and its subfolders, by name, and what else is there."""
     files = [path for path in _below(folder) if not apart or path.resolve() not in apart]
-    kinds = (set(TABLES) - {PROSE}, MEDIA, (PROSE,))
-    chosen = next(filter(None, ([p for p in files if kind_of(p) in some] for some in kinds)), [])
+    chosen = _of_one_kind(files)
     made = {*predictions_among(chosen)}
     chosen = [path for path in chosen if path not in made]
     chosen = [path for path in chosen if path.name.lower() not in NO_RECORDINGS] or chosen
+    chosen = [path for path in chosen if not holds_stretches(path)] or chosen
     if not chosen:
         there = some_of([path.name for path in files])
+        lines = [
+            f"; {path.name} is {advice_on(path, TABLES)}"
+            for path in files
+            if kind_of(path) in OTHERS
+        ]
         raise DataError(
             f"{folder}: no {', '.join(TABLES)} files in this folder or below, "
-            f"{f'only {there}' if there else 'it is empty'}"
+            f"{f'only {there}' if there else 'it is empty'}{''.join(lines[:1])}"
         )
     others = [path for path in files if path not in {*chosen}]
     first: dict[Path, Path] = {}
-    twice = [p for p in chosen if first.setdefault(p.with_name(stem_of(p)), p) is not p]
-    odd = dict.fromkeys(twice, "has the name of another file")
-    odd |= {p: "is of no kind that is read" for p in others if p.suffix.lower() in OTHER_TABLES}
-    for path, why in odd.items():
-        raise DataError(
-            f"{path} {why}: name the files to read, move the others away, or save them as "
-            f"{', '.join(TABLES)}"
-        )
-    return chosen, others
+    for path in chosen:
+        if first.setdefault(path.with_name(stem_of(path)), path) is not path:
+            raise DataError(
+                f"{path} has the name of another file: name the files to read, or move the others "
+                "away"
+            )
+    pictures = {path.stem for path in others if path.suffix.lower() in PICTURES}
+    for path in others:  # but for label maps of pictures
+        if kind_of(path) in OTHERS and path.stem not in pictures:
+            raise DataError(
+                f"{path} is {advice_on(path, TABLES)}. Name the files to read, or move it away"
+            )
+    return chosen, _folders_of(others, chosen, folder)
+
+
+def _of_one_kind(files: Sequence[Path]) -> list[Path]:
+    """Those of the first kind that there is: tables, media, and text with rows of numbers."""
+    for kinds in ({*TABLES} - {PROSE}, MEDIA):
+        if chosen := [path for path in files if kind_of(path) in kinds]:
+            return chosen
+    prose = [path for path in files if kind_of(path) == PROSE]
+    return list(filter(holds_table, prose)) or list(filter(holds_table, files)) or prose
+
+
+def holds_stretches(path: Path) -> bool:
+    """Whether a table is one of labels: stretches of time, or changes, and nothing measured."""
+    if kind_of(path) not in TEXT_KINDS:
+        return False
+    header, *rows = first_rows(path) or [()]
+    columns = columns_in(header)
+    known = {*columns.values()}
+    is_of_time = {"start", "end"} <= columns.keys() or (len(header) == 1 and "change" in columns)
+    measured = [
+        any(map(is_number_text, cells))
+        for name, cells in zip(header, zip(*rows, strict=False), strict=False)
+        if name not in known
+    ]
+    return is_of_time and not any(measured)
+
+
+def _folders_of(others: Sequence[Path], chosen: Sequence[Path], folder: Path) -> list[Path]:
+    """Put the outermost folders that hold nothing else in the place of files that are skipped."""
+    used = {above for path in chosen for above in path.parents}
+    found = []
+    for path in others:
+        inside = [above for above in path.parents if folder in above.parents and above not in used]
+        found.append(inside[-1] if inside else path)
+    return list(dict.fromkeys(found))

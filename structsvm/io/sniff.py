@@ -13,13 +13,14 @@ import lzma
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
-from structsvm.errors import DataError
-from structsvm.io.decoding import decoded
+from structsvm.errors import DataError, DataWarning, without_warnings
+from structsvm.io.decoding import decoded, is_text
 from structsvm.io.recording import SPACES, FileOptions, listed
 from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
@@ -33,6 +34,7 @@ CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
 UNITS = (1, 2, 3)  # rows below the first of a header: of units, and of whatever columns have
 EVEN = 1.01  # the largest step, in smallest ones, between numbers that count columns
+FEW = 2**16  # bytes of a file that tell whether it is a table
 CHUNK = 2**20
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
@@ -120,6 +122,29 @@ def stem_of(path: Path) -> str:
     return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
 
 
+def first_rows(path: Path) -> list[Sequence[str]]:
+    """The header of a text, if it has one, and its first rows; none of what is no text."""
+    try:
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            head = file.read(FEW)
+    except (OSError, EOFError, lzma.LZMAError):
+        return []
+    head = head[: head.rfind(b"\n") + 1] if len(head) == FEW else head
+    with without_warnings(DataWarning), suppress(DataError):
+        if is_text(head):
+            lines, separator, found = _laid_out(decoded(head)[0], FileOptions())
+            kept = [line for k, line in enumerate(lines, 1) if k not in found.below]
+            return [row for _, row in _head("\n".join(kept), separator)]
+    return []
+
+
+def holds_table(path: Path) -> bool:
+    """Whether a file is text with rows of numbers, whatever it is called."""
+    rows = first_rows(path)
+    is_table = len(rows) > 1 and len({*map(len, rows)}) == 1
+    return is_table and any(map(_are_numbers, zip(*rows[1:], strict=True)))
+
+
 def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tuple[str, TextFormat]:
     """Read a text, with blank lines for what is no row, and find its format.
 
@@ -129,10 +154,31 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
         text, encoding = decoded(_content(path, options.max_bytes), options.encoding, path)
     else:
         text, encoding, options = sheet, "utf-8", replace(options, separator=",")
+    whole = text.split("\n")
+    lines, separator, found = _laid_out(text, options)
+    beside = {*options.skip_lines, *([1] if OF_EXCEL.fullmatch(whole[0]) else [])}
+    left_out = [
+        k for k, line in enumerate(lines, 1) if whole[k - 1] and not line and k not in beside
+    ]
+    for k in found.below:
+        lines[k - 1] = ""
+    nothing = " " if separator == SPACES else f"{separator} "
+    while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
+        lines.pop()
+    text = "\n".join([*lines, ""])
+    cells = [cell for _, row in _head(text, separator)[found.has_header :] for cell in row]
+    has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
+    decimal = options.decimal or ("," if has_comma and not has_point else ".")
+    beginning = whole[left_out[0] - 1] if left_out else ""
+    named = found.names, found.has_header
+    return text, TextFormat(separator, decimal, encoding, tuple(left_out), beginning, *named)
+
+
+def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
+    """The lines of a text, blank where they are no rows and no header, and what was found."""
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
         lines[0] = ""
-    whole = list(lines)
     _blank_comments_above(lines, options)
     lines = _without_closing_marks(lines)
     separator = separator_in("\n".join(lines), options)
@@ -143,20 +189,7 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     for k, line in enumerate(lines):
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
-    left_out = [k for k, line in enumerate(lines) if whole[k] and not line]
-    for k in found.below:
-        lines[k - 1] = ""
-    nothing = " " if separator == SPACES else f"{separator} "
-    while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
-        lines.pop()
-    text = "\n".join([*lines, ""])
-    cells = [cell for _, row in _head(text, separator)[found.has_header :] for cell in row]
-    has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
-    decimal = options.decimal or ("," if has_comma and not has_point else ".")
-    beginning = whole[left_out[0]] if left_out else ""
-    numbers = tuple(k + 1 for k in left_out)
-    named = found.names, found.has_header
-    return text, TextFormat(separator, decimal, encoding, numbers, beginning, *named)
+    return lines, separator, found
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> None:

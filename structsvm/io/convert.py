@@ -1,0 +1,80 @@
+"""What is said of a file that is not read: the line that makes a table of it, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structsvm.io.sniff import COMPRESSIONS, kind_of
+
+FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
+"""The function of pandas that reads a kind of file."""
+OTHERS = (*FRAMES, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
+"""Kinds that may well hold recordings, but are not read."""
+LARGEST = 2**28  # bytes of a file that is looked into to say what it holds
+FIRST_OF_HDF5 = b"MATLAB 7.3"
+SAVED = "to_csv({!r}, index=False)"
+
+
+def advice_on(path: Path, kinds: Sequence[str]) -> str:
+    """Say that a file is of no kind that is read, and how it becomes one."""
+    line = None
+    try:
+        if path.stat().st_size <= LARGEST:
+            line = _line(path)
+    except Exception:  # a foreign file can raise nearly anything in its reader
+        line = None
+    there = f"of no kind that is read; give {', '.join(kinds)}, or sound or pictures"
+    return there if line is None else f"{there}. To convert it: {line}"
+
+
+def _line(path: Path) -> str | None:
+    kind, saved = kind_of(path), SAVED.format(path.with_suffix(".csv").name)
+    if kind in FRAMES:
+        return _python("pandas", f"pandas.{FRAMES[kind]}({path.name!r}).{saved}")
+    if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:
+        arrays = f"{path.with_suffix('.npz').name!r}, X=numpy.load({path.name!r})"
+        return _python("numpy", f"numpy.savez({arrays})")
+    if kind != ".mat":
+        return None
+    with path.open("rb") as file:
+        if file.read(len(FIRST_OF_HDF5)) == FIRST_OF_HDF5:
+            return f"in MATLAB, load({path.name!r}); save({path.name!r}, '-v7')"
+    frame = _frame_of(path)
+    load = f"m = scipy.io.loadmat({path.name!r}, simplify_cells=True)"
+    return frame and _python("pandas, scipy.io", f"{load}; {frame}.{saved}")
+
+
+def _python(modules: str, statements: str) -> str:
+    return f'python -c "import {modules}; {statements}"'
+
+
+def _frame_of(path: Path) -> str | None:
+    """The largest matrix of a file of MATLAB as a frame, with the vectors that are as long."""
+    from scipy.io import loadmat
+
+    arrays = dict(_arrays("m", loadmat(path, simplify_cells=True)))
+    sizes = {name: x.size for name, x in arrays.items() if x.ndim == 2 and x.dtype.kind in "fiub"}
+    if not sizes:
+        return None
+    best = max(sizes, key=sizes.__getitem__)
+    T = max(arrays[best].shape)
+    turned = "" if T == len(arrays[best]) else ".T"
+    columns = {
+        name.split("'")[-2]: name for name, x in arrays.items() if x.ndim == 1 and len(x) == T
+    }
+    assigned = ", ".join(f"{column!r}: {name}" for column, name in columns.items())
+    added = f".assign(**{{{assigned}}})" if assigned else ""
+    return f"pandas.DataFrame({best}{turned}){added}"
+
+
+def _arrays(name: str, held: Any) -> Iterator[tuple[str, Any]]:
+    """The arrays of nested structures, by the expressions that name them."""
+    if isinstance(held, np.ndarray):
+        yield name, held
+    for key, value in held.items() if isinstance(held, Mapping) else ():
+        if not key.startswith("__"):
+            yield from _arrays(f"{name}['{key}']", value)
