@@ -1,13 +1,15 @@
 """Folders of images with same-named label maps."""
 
+import shutil
 import warnings
 
 import numpy as np
 import pytest
 from cases import cases
 from PIL import Image, ImageFilter
+from scipy.ndimage import binary_dilation, binary_erosion
 
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs.images import label_map_of, pixels_of
 from structsvm.io import read_images
 
@@ -188,3 +190,102 @@ def objects(n):
 def test_maps_of_classes_are_left_as_they_are(tmp_path, mask):
     Image.fromarray(mask).save(tmp_path / "mask.png")
     assert np.array_equal(label_map_of(tmp_path / "mask.png"), mask)
+
+
+# ---- pixels that nobody judged, and objects in the alpha channel
+
+RIM = binary_dilation(DISC) & ~binary_erosion(DISC)
+JUDGED = np.where(RIM, 255, np.where(X > 90, 1 + DISC, DISC)).astype(np.uint8)
+PALETTE = [
+    0,
+    0,
+    0,
+    128,
+    0,
+    0,
+    0,
+    128,
+    0,
+    *(k for k in range(3, 255) for _ in range(3)),
+    224,
+    224,
+    192,
+]
+
+
+def with_mask(folder, mask, kind="png"):
+    """A folder of one image and its label map."""
+    for name in ("img", "mask"):
+        (folder / name).mkdir(exist_ok=True)
+    Image.new("RGB", (128, 96)).save(folder / "img" / "a.png")
+    if kind == "npy":
+        np.save(folder / "mask" / "a.npy", mask)
+    else:
+        mask.save(folder / "mask" / f"a.{kind}")
+    return folder
+
+
+def void_masks():
+    grey, palette = Image.fromarray(JUDGED), Image.fromarray(JUDGED, "P")
+    palette.putpalette(PALETTE)
+    return {
+        "grey": (grey, "png", ["255"]),
+        "palette": (palette, "png", ["255"]),
+        "colour": (palette.convert("RGB"), "png", ["#e0e0c0"]),
+        "colours as numbers": (palette.convert("RGB"), "bmp", ["7", str(0xE0E0C0)]),
+        "array": (JUDGED, "npy", ["255"]),
+    }
+
+
+@pytest.mark.parametrize(("mask", "kind", "missing"), void_masks().values(), ids=void_masks())
+def test_pixels_that_are_not_judged_have_no_label(tmp_path, mask, kind, missing):
+    """The rim around objects of Pascal VOC was a part of its own."""
+    (found,) = read_images(with_mask(tmp_path, mask, kind), missing_labels=missing)
+    assert np.array_equal(found.labels == -1, RIM)
+    assert np.unique(found.labels).size == 4 - (not DISC[X > 90].any())
+
+
+def test_255_beside_small_labels_is_asked_about_once(tmp_path):
+    folder = with_mask(tmp_path, void_masks()["palette"][0])
+    shutil.copy(folder / "img" / "a.png", folder / "img" / "b.png")
+    shutil.copy(folder / "mask" / "a.png", folder / "mask" / "b.png")
+    with pytest.warns(
+        DataWarning, match=r"255 is a label beside 0 to .*missing_labels=255.* 1 more"
+    ):
+        read_images(folder)
+    TWO.save(folder / "mask" / "a.png")
+    TWO.save(folder / "mask" / "b.png")
+    first, _ = read_images(folder)
+    assert np.unique(first.labels).tolist() == [0, 255]
+    with pytest.raises(SettingsError, match="whole numbers, or colours as '#e0e0c0', got 'void'"):
+        read_images(folder, missing_labels=["void"])
+
+
+@cases(
+    ("LA", [255, 255], "png"),
+    ("LA", [0, 0], "png"),
+    ("RGBA", [(250, 10, 10), (250, 10, 10)], "png"),
+    ("RGBA", [(0, 0, 0), (255, 255, 255)], "webp"),
+)
+def test_an_object_in_the_alpha_channel_is_a_part(tmp_path, mode, colours, kind):
+    """It was a label map of one part."""
+    ground, ink = (Image.new(mode.rstrip("A") or "L", TWO.size, colour) for colour in colours)
+    ground.paste(ink, mask=TWO)
+    ground.putalpha(TWO)
+    lossless = {"lossless": True, "exact": True} if kind == "webp" else {}
+    ground.save(tmp_path / f"mask.{kind}", **lossless)
+    found = label_map_of(tmp_path / f"mask.{kind}")
+    assert np.unique(found).size == 2
+    assert np.array_equal(found == found[0, 0], ~DISC)
+    soft = TWO.filter(ImageFilter.GaussianBlur(0.6))
+    ground.putalpha(soft)
+    ground.save(tmp_path / "soft.png")
+    assert np.unique(label_map_of(tmp_path / "soft.png")).size == 2
+
+
+def test_an_alpha_channel_that_says_nothing_is_left_out(tmp_path):
+    for alpha in (0, 90, 255):
+        picture = THREE.convert("RGBA")
+        picture.putalpha(alpha)
+        picture.save(tmp_path / "mask.png")
+        assert np.unique(label_map_of(tmp_path / "mask.png")).size == 3

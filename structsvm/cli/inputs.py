@@ -48,6 +48,7 @@ COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
 """Parameters of reading that commands give themselves."""
 OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of their own
+OF_IMAGES = ("labels", "missing_labels")  # parameters of reading that images have
 OPTIONS = [one.name for one in fields(FileOptions)]
 FILES = [*(name for name in OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
 """Parameters of reading that can be typed."""
@@ -460,13 +461,17 @@ def read_layers(
     """
     typed = typed_files(args)
     for option in typed:  # of tables for images, and of labels without a file of labels
-        if option != "labels" and takes_images(problem):
+        if option not in OF_IMAGES and takes_images(problem):
             raise SettingsError(f"{option}= is not for {problem_name(problem)}: leave it out")
         alone = f"{option}= is for a separate table of labels: give labels= as well"
         refuse_if(option in OF_LABELS and args.labels is None, alone)
     if takes_images(problem):
         with args.terminal.working("reading images"):
-            images = read_images(args.paths, args.labels, need_labels=need_labels)
+            known = {**getattr(learner, "columns_", {}), **typed}
+            missing = known.get("missing_labels", ())
+            images = read_images(
+                args.paths, args.labels, need_labels=need_labels, missing_labels=missing
+            )
         items = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
         return {"": InputData(args, items, problem)}
     lost = getattr(learner, "lost_", ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.data.samples import refuse_hidden
-from structsvm.errors import DataError, refuse, warn, without_warnings
+from structsvm.errors import DataError, SettingsError, refuse, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints
@@ -437,6 +438,12 @@ FEW_LEVELS = 16
 """Of the 256 of 8 bits: what a camera of 12 bits leaves of 16."""
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
+VOID = 255
+"""The value of pixels that nobody judged in masks of Pascal VOC and Cityscapes."""
+UNSEEN = 1 << 24
+"""The label of transparent pixels, which is no colour."""
+OPAQUE = 128
+"""Of 255, from which on a pixel is seen."""
 GREYS = ("1", "L", "LA", "La")
 """What Pillow calls greys; those with an A also say how opaque they are, which is left out."""
 RARE, MOSTLY, MOST_DOUBTFUL = 0.02, 0.8, 0.25
@@ -452,7 +459,7 @@ def is_picture(x: Any) -> bool:
 def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     """Grey (H, W) or RGB (H, W, 3), in 8 bits, of the path of an image or an image of Pillow."""
     name = _check_kind(picture, KINDS)
-    values = _values(picture, name, max_pixels)
+    values = _values(_opened(picture, name, max_pixels), name)
     if values.dtype == np.uint8:
         return values
     low, high = int(values.min()), int(values.max())
@@ -469,13 +476,37 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 
 
 def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
-    """The values of a label map, (H, W): one colour is one label, in every image."""
+    """The values of a label map, (H, W): one colour is one label, in every image.
+
+    Pixels that cannot be seen have the label :data:`UNSEEN`.
+    """
+    values, doubt = read_label_map(picture, max_pixels)
+    if doubt:
+        warn(doubt)
+    return values
+
+
+def read_label_map(
+    picture: Any, max_pixels: int | None = None, missing: Sequence[str] = ()
+) -> tuple[NDArray[np.int64], str]:
+    """A label map as :func:`label_map_of`, and what is doubtful about its values, if anything is.
+
+    Pixels of the values ``missing``, numbers, colours such as "#e0e0c0" or places in a palette, are
+    -1.
+    """
     name = _check_kind(picture, MASK_KINDS)
+    left_out = [_as_value(one) for one in missing]
     if name.lower().endswith(".npy"):
-        return _array(Path(picture), max_pixels).astype(np.int64)
-    values = _values(picture, name, max_pixels)
+        values = _array(Path(picture), max_pixels).astype(np.int64)
+        return np.where(np.isin(values, left_out), -1, values), ""
+    image = _opened(picture, name, max_pixels)
+    values = _values(image, name)
     if values.ndim == 3:  # one integer for a colour
-        values = values.astype(np.int32) @ (1 << 16, 1 << 8, 1)
+        values = values.astype(np.int64) @ (1 << 16, 1 << 8, 1)
+    places = np.asarray(image) if image.mode == "P" else values
+    values = np.where(_is_seen(image), values.astype(np.int64), UNSEEN)
+    is_missing = np.isin(values, left_out) | np.isin(places, left_out)
+    doubt = "" if left_out else _doubt_about_void(name, np.unique(places))
     values = _with_hard_edges(name, values)
     kinds, shades = np.unique(values), np.unique(values & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR
@@ -484,7 +515,34 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
             f"{name} has {kinds.size} different values: it looks drawn with soft edges, or "
             "compressed with losses; save one value per region, as .png or .npy"
         )
-    return values.astype(np.int64)
+    return np.where(is_missing, -1, values), doubt
+
+
+def _as_value(text: str) -> int:
+    with suppress(ValueError):
+        return int(text[1:], 16) if text.startswith("#") else int(text)
+    raise SettingsError(
+        f"missing_labels of label maps are whole numbers, or colours as '#e0e0c0', got {text!r}"
+    )
+
+
+def _is_seen(image: Any) -> NDArray[np.bool_]:
+    """Which pixels of a picture are opaque; all of one that is as opaque everywhere."""
+    if not image.has_transparency_data:
+        return np.ones(image.size[::-1], dtype=np.bool_)
+    opaque = np.asarray(image.convert("RGBA"))[:, :, 3] >= OPAQUE
+    return opaque | (not opaque.any())
+
+
+def _doubt_about_void(name: str, values: NDArray[Any]) -> str:
+    """A sentence on 255 beside small labels, which many sets give to pixels nobody judged."""
+    others = values[values != VOID]
+    if not (2 <= others.size < values.size and others.max() < MOST_LABELS):
+        return ""
+    return (
+        f"{name}: {VOID} is a label beside {others.min()} to {others.max()}: if it marks pixels "
+        f"that are not to be judged, missing_labels={VOID} leaves them out"
+    )
 
 
 def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -525,8 +583,8 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     return values
 
 
-def _values(picture: Any, name: str, max_pixels: int | None) -> NDArray[Any]:
-    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
+def _opened(picture: Any, name: str, max_pixels: int | None) -> Any:
+    """An image of Pillow, turned as its camera was held."""
     pillow: Any = require("PIL.Image", "images", "reading images")
     upright: Any = require("PIL.ImageOps", "images", "reading images").exif_transpose
     try:
@@ -540,17 +598,21 @@ def _values(picture: Any, name: str, max_pixels: int | None) -> NDArray[Any]:
             pages = getattr(opened, "n_frames", 1)
             if pages > 1 and opened.format == "TIFF":
                 warn(f"{name}: of its {pages} pages the first is read")
-            turned = upright(opened)  # a copy
+            return upright(opened)  # a copy
     except (
         *(OSError, SyntaxError, ValueError),
         pillow.DecompressionBombError,  # PIL.Image.MAX_IMAGE_PIXELS
     ) as error:
         raise DataError(f"{name}: cannot be read as an image: {error}") from error
-    if turned.mode == "F":
+
+
+def _values(image: Any, name: str) -> NDArray[Any]:
+    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
+    if image.mode == "F":
         raise DataError(f"{name}: greys are floats: save it with 8 or 16 bits")
-    if turned.mode.startswith("I"):
-        return np.asarray(turned).astype(np.int64)
-    return np.asarray(turned.convert("L" if turned.mode in GREYS else "RGB"))
+    if image.mode.startswith("I"):
+        return np.asarray(image).astype(np.int64)
+    return np.asarray(image.convert("L" if image.mode in GREYS else "RGB"))
 
 
 def _check_kind(picture: Any, kinds: tuple[str, ...]) -> str:

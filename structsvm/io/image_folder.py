@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, printable
-from structsvm.graphs.images import KINDS, MASK_KINDS, label_map_of, pixels_of
+from structsvm.errors import DataError, printable, warn
+from structsvm.graphs.images import KINDS, MASK_KINDS, pixels_of, read_label_map
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
@@ -37,7 +37,7 @@ class LabelledImage:
     image: NDArray[np.uint8]
     """(H, W) or (H, W, C)."""
     labels: NDArray[np.int64] | None
-    """The label of each pixel, (H, W)."""
+    """The label of each pixel, (H, W), -1 where it has none."""
     source: str
     """The file of the image."""
 
@@ -47,6 +47,7 @@ def read_images(
     masks: str | PathLike[str] | None = None,
     *,
     need_labels: bool = True,
+    missing_labels: Sequence[str] = (),
     max_pixels: int | None = None,
 ) -> list[LabelledImage]:
     """Read images and their label maps.
@@ -60,9 +61,12 @@ def read_images(
     masks : path, optional
         The folder of the label maps, which have the names of the images, or these with ``_mask``
         added: images, of which every colour is a label (two for a mask), or ``.npy`` arrays of
-        integers, in which -1 marks pixels without a label.
+        integers, in which -1 marks pixels without a label. What is transparent is a label, too.
     need_labels : bool
         Whether an image without a label map is an error.
+    missing_labels : sequence of str
+        Values of label maps that mark pixels without a label, such as "255" of Pascal VOC and
+        Cityscapes: numbers, colours such as "#e0e0c0", or places in the palette of an image.
     max_pixels : int, optional
         Larger images are refused before they are decoded. By default 50 million.
 
@@ -73,8 +77,8 @@ def read_images(
 
     Raises
     ------
-    DataError
-        Naming the file.
+    DataError, SettingsError
+        Naming the file; when a missing label is neither a number nor a colour.
 
     Examples
     --------
@@ -92,11 +96,17 @@ def read_images(
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
-    found: list[LabelledImage] = []
+    found, doubts = list[LabelledImage](), list[str]()
     for path in map(Path, paths):
         files, beside = _images_of(path)
         folder = beside if masks is None else Path(masks)
-        found += [_read(file, folder, need_labels, max_pixels) for file in files]
+        for file in files:
+            image, doubt = _read(file, folder, need_labels, missing_labels, max_pixels)
+            found.append(image)
+            doubts += [doubt] if doubt else []
+    if doubts:
+        more = f"; so it is in {len(doubts) - 1} more" if len(doubts) > 1 else ""
+        warn(f"{doubts[0]}{more}")
     return found
 
 
@@ -129,20 +139,24 @@ def made_of_images(files: Iterable[Path]) -> list[Path]:
 
 
 def _read(
-    path: Path, masks: Path | None, need_labels: bool, max_pixels: int | None
-) -> LabelledImage:
-    image, labels = pixels_of(path, max_pixels), None
+    path: Path,
+    masks: Path | None,
+    need_labels: bool,
+    missing: Sequence[str],
+    max_pixels: int | None,
+) -> tuple[LabelledImage, str]:
+    image, labels, doubt = pixels_of(path, max_pixels), None, ""
     # the label map of its name, or else of its name with ``_mask`` added
     kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
     names = [f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
     if maps:
-        labels = label_map_of(maps[0], max_pixels)
+        labels, doubt = read_label_map(maps[0], max_pixels, missing)
         sizes = [" x ".join(map(str, one.shape[:2])) for one in (labels, image)]
         if sizes[0] != sizes[1]:
             raise DataError(f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}")
     elif need_labels:
         where = "and no folder of masks was given" if masks is None else f"in {masks}"
         raise DataError(f"{path}: no label map of that name {where}")
-    return LabelledImage(printable(path.stem), image, labels, str(path))
+    return LabelledImage(printable(path.stem), image, labels, str(path)), doubt

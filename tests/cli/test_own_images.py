@@ -95,3 +95,25 @@ def test_scribbles_are_labels_in_part(refused, done, folder, tmp_path):
     assert ".png: is labelled in part only" in refused(
         f"evaluate {tmp_path / 'm'} learn/img --labels {tmp_path}"
     )
+
+
+def test_pixels_that_are_not_judged_are_remembered_with_the_model(run, tmp_path):
+    """The rim of 255 was a part, and files.missing_labels= was not for images."""
+    rng = np.random.default_rng(1)
+    pairs = []
+    for _ in range(4):
+        image, mask = stripes(rng, 2)
+        mask[:, 23:25] = 255
+        mask[mask == 60] = 1
+        pairs.append((image, mask))
+    write_images(tmp_path / "rims", pairs)
+    line = f"fit normalized-cut {tmp_path / 'rims'} -o {tmp_path / 'r.structsvm'} --lam 0.02 {FEW}"
+    code, _, err = run(line)
+    assert code == 0
+    assert "--set files.missing_labels=255 leaves them out; so it is in 3 more" in err
+    _, out, err = run(f"{line} --force --set files.missing_labels=255")
+    assert "2 parts (8 in all)" in out + err
+    assert "255" not in err
+    code, _, err = run(f"evaluate {tmp_path / 'r.structsvm'} {tmp_path / 'rims'}")
+    assert code == 0
+    assert "255" not in err
