@@ -10,7 +10,7 @@ from media_files import RATE, stripes, tone, write_media
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError
 from structsvm.io import read_media, read_recordings
-from structsvm.io.media import PICTURE, SOUND, describe_picture, describe_second
+from structsvm.io.media import PICTURE, SOUND, describe_picture, describe_sound
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ class TestSound:
         assert chroma[f"chroma_{pitch}"] == pytest.approx(1.0)
 
     def test_silence_has_finite_features(self):
-        found = describe_second(np.zeros(16_000, dtype=np.float32))
+        found = describe_sound(np.zeros(16_000, dtype=np.float32))
         assert np.isfinite(found).all()
         np.testing.assert_allclose(found[1:], 0, atol=1e-9, err_msg="neither pitch nor colour")
 
@@ -180,4 +180,4 @@ def wave(hertz, n=16_000):
 
 
 def second(hertz):
-    return describe_second(wave(hertz).astype(np.float32))
+    return describe_sound(wave(hertz).astype(np.float32))

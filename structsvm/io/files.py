@@ -429,7 +429,7 @@ def read_file(
                 "with_labels of what is read with need_labels=False)"
             )
         else:
-            film = read_streams(file, name, options.stream, options.wanted)
+            film = read_streams(file, name, options.stream, options.wanted, options.step)
             found = [film.choosing(options.chosen(film.features))]
     if options.rate is None:
         return found

@@ -1,6 +1,7 @@
-"""Recordings of sound and moving pictures: one sample for each second, from any file of FFmpeg's.
+"""Recordings of sound and moving pictures: a sample for each second, or for each step of another
+length, from any file of FFmpeg's.
 
-What was decoded is described second by second and forgotten, so that memory does not grow with the
+What was decoded is described step by step and forgotten, so that memory does not grow with the
 size of pictures or the rate of sound.
 """
 
@@ -20,7 +21,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, printable, warn
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, refuse_unlisted
+from structsvm.support.checks import counted, is_number, refuse_unless, refuse_unlisted
 from structsvm.support.lazy import require
 from structsvm.support.progress import tell
 
@@ -42,8 +43,8 @@ PICTURE = (
 FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 0 to 1
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 RATE = 16_000  # samples of sound to a second, whatever the rate of the file
-WINDOW, HOP = 2048, 512  # of a spectrum, and from one to the next: 128 and 32 ms
-HANN = np.hanning(WINDOW + 1)[:-1].astype(np.float32)
+WINDOW = 2048  # of a spectrum, 128 ms; shorter where steps are, down to SHORTEST, 32 ms
+SHORTEST, OVERLAP, FEWEST = 512, 4, 4  # spectra begin a fourth of a window apart, 4 in a step
 MELS, COEFFICIENTS = 40, 13
 FAINT = 1e-5  # the power in a band that counts as silence, about that of the last bit of 16
 PITCHES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
@@ -52,28 +53,34 @@ SOUND = (
     *(f"mfcc_{i}_spread" for i in range(COEFFICIENTS)),
     *(f"chroma_{pitch}" for pitch in PITCHES),
 )
-"""The features of a second of sound, in their order."""
+"""The features of a step of sound, in their order."""
 MEDIA = (
     *(".mkv", ".mp4", ".m4v", ".webm", ".avi", ".mov", ".mpg", ".mpeg", ".wmv", ".flv", ".ogv"),
     *(".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aiff"),
 )
 """Kinds of files of sound and moving pictures."""
 FEATURES = {"audio": SOUND, "video": PICTURE}
-PICTURES = 4  # of a second that are described, at most
+PICTURES = 4  # of a step that are described, at most
+STEPS = (0.005, 60.0)  # seconds that a step may last
 LONGEST = 48 * 3600  # seconds; time stamps beyond are damaged
 LOUDEST = 1e4  # sound is within -1 and 1, but for floating point numbers that overshoot
 GAP = 0.25  # seconds without sound between time stamps that are silence, and no jitter
+EARLY = 1e-9  # of a step, by which a picture on its beginning may come before it by rounding
+LONG = 1.0  # seconds that the last picture lasts at most
 UNEVEN = 2  # seconds by which streams may differ in length before a warning says so
 EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
 """Formats whose files have an exact length."""
 
 
-def read_media(path: str | PathLike[str], *, stream: str | None = None) -> Recording:
-    """Read sound or a film as a recording with one sample for each second.
+def read_media(
+    path: str | PathLike[str], *, stream: str | None = None, step: float = 1.0
+) -> Recording:
+    """Read sound or a film as a recording with one sample for each second, or another step.
 
-    Sound is mixed to one channel at 16 kHz; a second of it is described by the means and standard
+    Sound is mixed to one channel at 16 kHz; a step of it is described by the means and standard
     deviations of 13 cepstral coefficients (MFCC) and the mean strengths of the 12 pitch classes
-    (chroma). Of up to four pictures of a second, scaled to 64 x 64 pixels, the mean is taken of the
+    (chroma), of spectra of 128 ms, or 32 ms where steps are short. Of up to four pictures of a
+    step, scaled to 64 x 64 pixels, the mean is taken of the
     logarithms of Gabor energies, three scales and four angles in each quarter of the picture, and
     of the shares of hues, saturations and values.
 
@@ -84,6 +91,9 @@ def read_media(path: str | PathLike[str], *, stream: str | None = None) -> Recor
         ``media``.
     stream : {"audio", "video", "both"}, optional
         What is read of it, the first stream of each kind; by default what there is.
+    step : float
+        Seconds of a sample, from 0.005 to 60: a few in what is to be found, 0.02 for sounds of
+        speech.
 
     Returns
     -------
@@ -94,8 +104,8 @@ def read_media(path: str | PathLike[str], *, stream: str | None = None) -> Recor
     Raises
     ------
     DataError, SettingsError, MissingExtraError
-        When the file cannot be decoded to its end, or has no such stream; for another stream; when
-        PyAV or scikit-image are not installed.
+        When the file cannot be decoded to its end, or has no such stream; for another stream, or
+        no such step; when PyAV or scikit-image are not installed.
 
     Examples
     --------
@@ -113,33 +123,42 @@ def read_media(path: str | PathLike[str], *, stream: str | None = None) -> Recor
     >>> recording.X.shape, recording.features[int(recording.X[0, 26:].argmax()) + 26]
     ((3, 38), 'chroma_A')
     """
-    return read_streams(Path(path), printable(Path(path).stem), stream)
+    return read_streams(Path(path), printable(Path(path).stem), stream, step=step)
 
 
 def read_streams(
-    path: Path, name: str, stream: str | None = None, wanted: Sequence[str] = ()
+    path: Path,
+    name: str,
+    stream: str | None = None,
+    wanted: Sequence[str] = (),
+    step: float | None = None,
 ) -> Recording:
     """Read a file as :func:`read_media`, or only the streams with the features ``wanted``."""
     refuse_unlisted("stream", stream, (None, "audio", "video", "both"))
+    step = 1.0 if step is None else step
+    fits = is_number(step) and STEPS[0] <= step <= STEPS[1]
+    refuse_unless(fits, "step", "a number of seconds from {} to {}".format(*STEPS), step)
     asked = ["audio", "video"] if stream in (None, "both") else [str(stream)]
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]
-    described = _described(path, asked, bool(wanted) or stream is not None)
+    described = _described(path, asked, bool(wanted) or stream is not None, step)
     features = tuple(feature for kind in described for feature in FEATURES[kind])
     lengths = {kind: len(rows) for kind, rows in described.items()}
     T = min(lengths.values())
     if not T:
-        raise DataError(f"{path}: {' and '.join(lengths)} of less than half a second")
-    if max(lengths.values()) > T + UNEVEN:
-        told = " and ".join(f"{n} s of {kind}" for kind, n in lengths.items())
-        warn(f"{path}: {told}: what is beyond {T} s is left out")
+        raise DataError(f"{path}: {' and '.join(lengths)} of less than half a step of {step:g} s")
+    if step * (max(lengths.values()) - T) > UNEVEN:
+        told = " and ".join(f"{n * step:g} s of {kind}" for kind, n in lengths.items())
+        warn(f"{path}: {told}: what is beyond {T * step:g} s is left out")
     X = np.hstack([np.array(rows[:T]) for rows in described.values()])
-    time = TimeAxis("seconds", np.arange(float(T)), lasting=1.0)
+    time = TimeAxis("seconds", np.arange(T) * step, lasting=step)
     return Recording(name, np.ascontiguousarray(X), None, features, str(path), time=time)
 
 
-def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list[Floats]]:
-    """Decode the streams in one pass, to a row for each second."""
+def _described(
+    path: Path, asked: Sequence[str], needed: bool, step: float
+) -> dict[str, list[Floats]]:
+    """Decode the streams in one pass, to a row for each step."""
     av = require("av", "media", "reading sound and pictures")
     forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
     found: dict[str, _Sound | _Pictures] = {}
@@ -151,7 +170,7 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
             kinds = {stream.index: kind for kind, stream in streams.items()}
             begin = (container.start_time or 0) / av.time_base
             length = (container.duration or 0) / av.time_base  # 0 if it is not known
-            found = {kind: (_Sound if kind == "audio" else _Pictures)(av) for kind in streams}
+            found = {k: (_Sound if k == "audio" else _Pictures)(av, step) for k in streams}
             for packet in container.demux(list(streams.values())):
                 for frame in packet.decode():
                     damaged += frame.is_corrupt
@@ -164,7 +183,7 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
                         reached = at + 1
             for described in found.values():
                 described.end()
-            seconds = max(len(described.rows) for described in found.values())
+            seconds = step * max(len(described.rows) for described in found.values())
             if container.format.name in EXACT and seconds < 0.95 * length - UNEVEN:
                 raise ValueError(
                     f"of the {length:.0f} seconds that it says it has: it is truncated"
@@ -201,17 +220,31 @@ def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> 
 
 
 class _Sound:
-    """Features of each second of sound; gaps between time stamps are silence."""
+    """Features of each step of sound; gaps between time stamps are silence.
 
-    def __init__(self, av: Any) -> None:
+    Of steps that hold few spectra, what is around them is described as well.
+    """
+
+    def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []
-        self._left: Samples = np.empty(0, dtype=np.float32)
+        self._step = round(step * RATE)
+        self._window = WINDOW
+        while self._window > SHORTEST and self._reach > self._step:
+            self._window //= 2
+        self._margin = max(0, self._reach - self._step) // 2
+        self._left: Samples = np.zeros(self._margin, dtype=np.float32)
+        self._taken = 0
         self._resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+
+    @property
+    def _reach(self) -> int:
+        """The samples of the fewest spectra that describe a step."""
+        return self._window + (FEWEST - 1) * self._window // OVERLAP
 
     def take(self, frame: Any, at: float | None) -> None:
         """Add a frame that begins ``at`` seconds; None adds what the resampler has left."""
         if at is not None:
-            lacking = at - len(self.rows) - self._left.size / RATE
+            lacking = at - self._taken / RATE
             while lacking > GAP:
                 self._add(np.zeros(int(min(lacking, 1.0) * RATE), dtype=np.float32))
                 lacking -= 1.0
@@ -219,69 +252,88 @@ class _Sound:
             self._add(piece.to_ndarray()[0])
 
     def end(self) -> None:
-        """Describe what is left; half a second is a second."""
+        """Describe what is left; half a step is a step."""
         self.take(None, None)
-        if self._left.size >= max(RATE // 2, WINDOW):
-            self.rows.append(describe_second(self._left))
+        n = (self._taken + self._step // 2) // self._step
+        if n > len(self.rows) and not self._margin:
+            rest = np.zeros(max(self._window - self._left.size, 0), dtype=np.float32)
+            self.rows.append(describe_sound(np.concatenate([self._left, rest]), self._window))
+        elif n > len(self.rows):
+            self._add(np.zeros(self._step + self._margin, dtype=np.float32))
+            del self.rows[n:]
 
     def _add(self, samples: Samples) -> None:
         if not (np.abs(samples) < LOUDEST).all():  # nor if one is not a number
             raise ValueError("sound that is not finite, or far too loud")
+        self._taken += samples.size
         left = np.concatenate([self._left, samples])
-        n = left.size // RATE
-        self.rows += map(describe_second, left[: n * RATE].reshape(n, RATE))
-        self._left = left[n * RATE :]
+        wide = self._step + 2 * self._margin
+        n = max(0, (left.size - wide) // self._step + 1)
+        for begin in range(0, n * self._step, self._step):
+            self.rows.append(describe_sound(left[begin : begin + wide], self._window))
+        self._left = left[n * self._step :]
 
 
 class _Pictures:
-    """Mean features of up to :data:`PICTURES` pictures a second; a second without any repeats."""
+    """Mean features of up to :data:`PICTURES` pictures a step; a step without any repeats."""
 
-    def __init__(self, av: Any) -> None:
+    def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []
+        self._step = step
         self._last = 0.0
+        self._lasting = 0.0
         self._part = -1
-        self._seconds: dict[int, tuple[Floats, int]] = {}
-        """The sum of the features of the pictures of each second, and their number."""
+        self._steps: dict[int, tuple[Floats, int]] = {}
+        """The sum of the features of the pictures of each step, and their number."""
 
     def take(self, frame: Any, at: float | None) -> None:
         """Add a picture that appears ``at`` seconds."""
-        self._last = self._last if at is None else max(at, self._last)
-        if int(self._last * PICTURES) == self._part:
+        if at is not None and at > self._last:
+            self._lasting = at - self._last
+            self._last = at
+        now = self._last / self._step + EARLY
+        if int(now * PICTURES) == self._part:
             return
-        self._part = int(self._last * PICTURES)
+        self._part = int(now * PICTURES)
         small = frame.reformat(width=SIZE, height=SIZE, format="rgb24", interpolation="AREA")
-        total, n = self._seconds.get(int(self._last), (np.zeros(len(PICTURE)), 0))
-        self._seconds[int(self._last)] = total + describe_picture(small.to_ndarray()), n + 1
+        total, n = self._steps.get(int(now), (np.zeros(len(PICTURE)), 0))
+        self._steps[int(now)] = total + describe_picture(small.to_ndarray()), n + 1
 
     def end(self) -> None:
-        """Describe every second."""
-        total, n = next(iter(self._seconds.values()), (np.empty(0), 1))
-        for second in range(max(self._seconds, default=-1) + 1):
-            total, n = self._seconds.get(second, (total, n))
+        """Describe every step."""
+        total, n = next(iter(self._steps.values()), (np.empty(0), 1))
+        end = self._last + min(self._lasting, LONG)
+        for step in range(max(max(self._steps, default=-1) + 1, int(end / self._step + EARLY))):
+            total, n = self._steps.get(step, (total, n))
             self.rows.append(total / n)
 
 
-def describe_second(samples: Samples) -> Floats:
-    """The features :data:`SOUND` of at least :data:`WINDOW` samples in [-1, 1]."""
-    frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
-    spectra = rfft(frames * HANN, axis=1)
+def describe_sound(samples: Samples, window: int = WINDOW) -> Floats:
+    """The features :data:`SOUND` of at least ``window`` samples in [-1, 1]."""
+    frames = np.lib.stride_tricks.sliding_window_view(samples, window)[:: window // OVERLAP]
+    spectra = rfft(frames * _hann(window), axis=1)
     power = (spectra.real**2 + spectra.imag**2).astype(np.float64)
-    bands = 10 * np.log10(np.maximum(power @ _mel_filters().T, FAINT))
+    bands = 10 * np.log10(np.maximum(power @ _mel_filters(window).T, FAINT))
     cepstra = dct(bands, axis=1, norm="ortho")[:, :COEFFICIENTS]
-    pitches = power @ _chroma_filters().T
+    pitches = power @ _chroma_filters(window).T
     loudest = pitches.max(axis=1, keepdims=True)
     chroma = np.divide(pitches, loudest, out=np.zeros_like(pitches), where=loudest > FAINT)
     return np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0), chroma.mean(axis=0)])
 
 
 @cache
-def _mel_filters() -> Floats:
-    """Triangles of equal area on Slaney's mel scale up to RATE / 2, (MELS, WINDOW / 2 + 1)."""
+def _hann(window: int) -> NDArray[np.float32]:
+    return np.hanning(window + 1)[:-1].astype(np.float32)
+
+
+@cache
+def _mel_filters(window: int) -> Floats:
+    """Triangles of equal area on Slaney's mel scale up to RATE / 2, (MELS, window / 2 + 1)."""
     step = np.log(6.4) / 27  # 15 mels for 1000 Hz, linear up to there and logarithmic above
     mels = np.linspace(0.0, 15.0 + np.log(RATE / 2 / 1000.0) / step, MELS + 2)
     above = 1000.0 * np.exp((mels - 15.0) * step)
     edges = np.where(mels < 15.0, mels * (1000.0 / 15.0), above)
-    frequencies = rfftfreq(WINDOW, 1 / RATE)
+    frequencies = rfftfreq(window, 1 / RATE)
     rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
@@ -289,9 +341,9 @@ def _mel_filters() -> Floats:
 
 
 @cache
-def _chroma_filters() -> Floats:
-    """Weights of the bins of a spectrum in each pitch class, (12, WINDOW / 2 + 1)."""
-    frequencies = rfftfreq(WINDOW, 1 / RATE)[1:]
+def _chroma_filters(window: int) -> Floats:
+    """Weights of the bins of a spectrum in each pitch class, (12, window / 2 + 1)."""
+    frequencies = rfftfreq(window, 1 / RATE)[1:]
     semitones = 12 * np.log2(frequencies / (440.0 / 16))  # above an A
     semitones = np.concatenate([[semitones[0] - 18.0], semitones])
     widths = np.concatenate([np.maximum(np.diff(semitones), 1.0), [1.0]])

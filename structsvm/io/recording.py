@@ -256,6 +256,8 @@ class FileOptions:
     stream: str | None = None
     """"audio", "video" or "both" of files of sound and moving pictures; what there is by
     default."""
+    step: float | None = None
+    """Seconds of a sample of sound and moving pictures, as for :func:`read_media`; 1 by default."""
     window: int | None = None
     """Of recordings, how many samples are averaged to one: its features are the mean of each
     column, and its spread. None and 1 leave samples as they are; commands that learn choose one if
@@ -278,8 +280,11 @@ class FileOptions:
         separator = self.separator and TYPED.get(self.separator, self.separator)
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
-        # models hold it as it was typed
-        rate = self.rate and (float(self.rate) if is_number_text(str(self.rate)) else -1.0)
+        # models hold them as they were typed
+        rate, step = (
+            value and (float(value) if is_number_text(str(value)) else -1.0)
+            for value in (self.rate, self.step)
+        )
         fits = rate is None or 0 < rate < np.inf
         refuse_unless(fits, "rate", "a number of samples per second", self.rate)
         refuse_unlisted("missing", self.missing, TREATMENTS)
@@ -308,6 +313,7 @@ class FileOptions:
         )
         object.__setattr__(self, "separator", separator)
         object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "step", step)
 
     @property
     def roles(self) -> tuple[str | None, ...]:
