@@ -10,7 +10,14 @@ import pytest
 from cases import cases, refused
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import LearningError, MasterError, OracleError, PluginError, SettingsError
+from structsvm.errors import (
+    LearningError,
+    MasterError,
+    OracleError,
+    OracleWarning,
+    PluginError,
+    SettingsError,
+)
 from structsvm.modeling import OracleMax
 
 
@@ -230,15 +237,26 @@ def test_an_inexact_oracle_leaves_a_certificate_that_holds():
 def test_solving_again_begins_with_the_planes_that_are_known():
     rng = np.random.default_rng(11)
     A, c, oracle = family(rng, n=500, dim=6)
-    x, lam = cp.Variable(6), cp.Parameter(nonneg=True, value=1.0)
-    problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(x) + OracleMax(x, oracle)))
+    x, y, lam = cp.Variable(6), cp.Variable(6), cp.Parameter(nonneg=True, value=1.0)
+    asked = []
+
+    def recorded(at):
+        asked.append(at.copy())
+        return oracle(at)
+
+    problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(x) + OracleMax(x, recorded)))
     calls = []
     for lam.value in (1.0, 1.0, 0.9):
         solved(problem)
         calls.append(problem.solver_stats.extra_stats.oracle_calls)
-        full = cp.Problem(cp.Minimize(lam * cp.sum_squares(x) + cp.max(c + A @ x)))
+        full = cp.Problem(cp.Minimize(lam * cp.sum_squares(y) + cp.max(c + A @ y)))
         assert problem.value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
     assert calls[1] == 1 < calls[2] < calls[0]
+    asked.clear()
+    last, x.value = x.value, np.ones(6)
+    solved(problem)  # from elsewhere: it is asked at the last solution whether it has changed
+    assert [at.tolist() for at in asked[:2]] == [np.ones(6).tolist(), last.tolist()]
+    assert len(asked) < calls[0]
     solved(problem, warm_start=False)
     assert problem.solver_stats.extra_stats.oracle_calls > calls[2]
 
@@ -508,18 +526,74 @@ def test_a_plane_above_an_earlier_value_is_named():
         solve(problem_of(wrong_slope))
 
 
-def test_an_oracle_that_has_changed_since_is_named():
-    shift = cp.Parameter(value=0.0)
+@cases(
+    lambda A, c, p: (A, c - 5.0 * p),  # every value falls
+    lambda A, c, p: (A, c + 5.0 * p),
+    lambda A, c, p: (A / (1.0 + p), c),
+    lambda A, c, p: (A[c <= 2.0 - 2.0 * p], c[c <= 2.0 - 2.0 * p]),  # planes are gone
+)
+@pytest.mark.parametrize("restart", [False, True], ids=["at the solution", "elsewhere"])
+def test_what_is_known_of_an_oracle_that_has_changed_since_is_forgotten(restart, changed):
+    """It reads a parameter that is not declared, in loops as users of cvxpy write them."""
+    A, c = np.random.default_rng(3).normal(size=(2, 60, 3))
+    c = c[:, 0]
+    p, x = cp.Parameter(value=0.0), cp.Variable(3)
+    problem = cp.Problem(
+        cp.Minimize(
+            OracleMax(x, lambda at: corners(*changed(A, c, p.value))(at)) + 0.1 * cp.sum_squares(x)
+        )
+    )
+    solved(problem)
+    for p.value in (1.0, 0.5):
+        if restart:
+            x.value = np.ones(3)
+        planes, heights = changed(A, c, p.value)
+        full = cp.Problem(cp.Minimize(cp.max(heights + planes @ x) + 0.1 * cp.sum_squares(x)))
+        with pytest.warns(OracleWarning, match=r"has changed, and what was known.*parameters="):
+            value = solved(problem)
+        assert value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
+        solved(problem)  # without a warning: it says what it said
 
-    def closed_over(x):
-        value, slope = highest(x)
-        return value - shift.value, slope
 
-    problem = problem_of(closed_over)
+def test_other_slopes_at_the_same_value_are_forgotten_as_well():
+    """At zero the value does not tell that the slopes are others."""
+    A, p = np.random.default_rng(5).normal(size=(40, 3)), cp.Parameter(value=1.0, nonneg=True)
+    x, b = cp.Variable(3), cp.Parameter(3, value=np.zeros(3))
+
+    def oracle(at):
+        k = np.abs(A @ at).argmax()
+        return p.value * abs(A[k] @ at), p.value * np.sign(A[k] @ at + 1e-300) * A[k]
+
+    problem = cp.Problem(cp.Minimize(OracleMax(x, oracle) + 0.1 * cp.sum_squares(x - b) + 1))
+    full = cp.Problem(cp.Minimize(p * cp.norm_inf(A @ x) + 0.1 * cp.sum_squares(x - b) + 1))
     solve(problem)
-    shift.value = 5.0
-    with pytest.raises(OracleError, match=r"has changed since.*parameters="):
-        solve(problem)
+    p.value, b.value = 0.01, np.ones(3)
+    assert solved(problem) == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@cases(corners, bends)
+def test_an_oracle_may_answer_in_fewer_digits(dtype, shape):
+    """It has the tolerance of its type, and the bounds hold in spite of its rounding."""
+    rng = np.random.default_rng(6)
+    A, c, x = rng.normal(size=(300, 5)), rng.normal(size=300), cp.Variable(5)
+    A, c = A.astype(dtype), c.astype(dtype)
+    value_of = shape(A, c)
+
+    def oracle(at):
+        value, slope = value_of(at.astype(dtype))
+        return dtype(value), slope.astype(dtype)
+
+    h = OracleMax(x, oracle, label="short")
+    problem = cp.Problem(cp.Minimize(h + 0.1 * cp.sum_squares(x)), [cp.abs(x) <= 10])
+    solve(problem, tol=1e-6)
+    stats = problem.solver_stats.extra_stats
+    A, c = A.astype(float), c.astype(float)
+    write = cp.max if shape is corners else cp.log_sum_exp
+    full = cp.Problem(cp.Minimize(write(c + A @ x) + 0.1 * cp.sum_squares(x)), [cp.abs(x) <= 10])
+    assert stats.lower <= full.solve(solver=cp.CLARABEL) <= stats.upper
+    assert stats.gap <= 400 * np.finfo(dtype).eps
+    assert "upper bounds that the oracles gave" in stats.bound
 
 
 def test_a_declared_sign_or_monotonicity_is_held_against_the_oracle():

@@ -160,7 +160,7 @@ class Fold:
     ) -> Trial:
         """The trial of a metric on the held-out samples as it sees them."""
         problem, (samples, states) = self.test.problem, seen
-        counts = self.counts or [None] * len(samples)
+        counts: Sequence[int | None] = self.counts or [None] * len(samples)
         counted = [problem.partition(x, metric, K) for x, K in zip(samples, counts, strict=True)]
         priced = counted
         if metric.price is not None and not problem.traits.given_k:

@@ -25,6 +25,12 @@ from structsvm.support.contract import hook
 TOLERANCE = 1e-9
 """Rounding allowed in a sign that was declared, relative to the size of the numbers."""
 
+DIGITS = 64.0
+"""Of the rounding unit of a type with fewer digits than a double, what answers in it are off by."""
+
+SLIPS = 1e-7
+"""By how much of the size of its terms a value may be below an earlier plane, by rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plane:
@@ -52,6 +58,38 @@ class Plane:
     """How much the objective would grow for each unit by which the plane rose."""
 
 
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """What an oracle said at one argument: asked again, it says the same unless it has changed."""
+
+    argument: Floats
+    lowers: Floats
+    """Of each group, (n,)."""
+    uppers: Floats
+    slopes: Floats
+    """(n, d)."""
+    sizes: Floats
+    """Of the terms of each value, which rounding is relative to."""
+
+    @classmethod
+    def of(cls, planes: Planes) -> Touch:
+        """By planes in the space of the argument."""
+        is_guess = planes.quality is Quality.HEURISTIC
+        uppers = planes.values + (np.inf if is_guess else planes.slacks)
+        sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
+        return cls(planes.w, planes.values, uppers, planes.slopes, sizes)
+
+    def differs(self, now: Touch) -> int | None:
+        """A group whose values then and now exclude each other; None where there is none."""
+        room = SLIPS * np.maximum(self.sizes, now.sizes)
+        apart = np.maximum(self.lowers - now.uppers, now.lowers - self.uppers) - room
+        return int(apart.argmax()) if (apart > 0).any() else None
+
+    def has_other_slopes(self, now: Touch) -> bool:
+        room = SLIPS * np.abs(self.slopes).max(initial=0.0)
+        return bool((np.abs(self.slopes - now.slopes) > room).any())
+
+
 @dataclass
 class Pool:
     """The planes found below one atom, whatever problem it was in: where the next run begins."""
@@ -62,6 +100,11 @@ class Pool:
     """In the space of the argument."""
     quality: Quality = Quality.EXACT
     """The weakest of the answers that they are of."""
+    touch: Touch | None = None
+    """The answer at the last solution."""
+
+    def clear(self) -> None:
+        self.cuts, self.quality, self.touch = [], Quality.EXACT, None
 
 
 Question = tuple[Floats, tuple[Any, ...], float]
@@ -286,6 +329,12 @@ class OracleMax(OracleAtom):
         return [OraclePart(atom, terms, self.called, oracle, self.has_one_value, *said)]
 
 
+def rounding_of(array: Any) -> float:
+    """What computed numbers are off by, relative to their terms: 0 of doubles and of integers."""
+    is_short = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return DIGITS * float(np.finfo(array.dtype).eps) if is_short else 0.0
+
+
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
     """The arguments of an atom, of which there may be one or several."""
     found = [Atom.cast_to_const(one) for one in (x if isinstance(x, list | tuple) else [x])]
@@ -326,31 +375,38 @@ class OraclePart(Part):
         if not isinstance(found, tuple | list) or len(found) not in (2, 3):
             self._refuse(f"{shown(found)}: return (value, slope), or (value, slope, upper)")
         K = len(self.terms)
-        values, slopes = self._numbers("value", found[0]), self._slopes(found[1])
-        uppers = self._numbers("upper bound", found[2]) if len(found) == 3 else values
-        room = TOLERANCE * np.maximum(1.0, np.abs(values))
+        values, of_values = self._numbers("value", found[0])
+        slopes, of_slopes = self._slopes(found[1])
+        uppers, of_uppers = values, 0.0
+        if len(found) == 3:
+            uppers, of_uppers = self._numbers("upper bound", found[2])
+        rounding = max(of_values, of_slopes, of_uppers)
+        tolerance = max(TOLERANCE, rounding)
+        room = tolerance * np.maximum(1.0, np.abs(values))
         kept: dict[str, Any] = {"an upper bound below its value": uppers - values >= -room}
         if self.sign is not None:
             signed = values if self.sign == "nonneg" else -values
             kept[f"another sign than declared by sign={self.sign!r}"] = signed >= -room.max()
         if self.monotonicity is not None:
             rises = slopes if self.monotonicity == "increasing" else -slopes
-            least = -TOLERANCE * max(1.0, float(np.abs(slopes).max(initial=0.0)))
+            least = -tolerance * max(1.0, float(np.abs(slopes).max(initial=0.0)))
             said = f"another slope than declared by monotonicity={self.monotonicity!r}"
             kept[said] = (rises >= least).all(axis=1)
         for what, of_terms in kept.items():
             if not of_terms.all():
                 k = int(of_terms.argmin())
                 self._refuse(f"{what}, with the value {values[k]} of term {k}", OracleError)
+        sizes = np.abs(values) + np.abs(slopes) @ np.abs(point)
+        sure = values - rounding * sizes
         return Planes(
             w=point,
             groups=np.array(self.terms),
             slopes=slopes,
-            intercepts=values - slopes @ point,
-            values=values,
-            slacks=np.maximum(uppers - values, 0.0),
+            intercepts=sure - slopes @ point,
+            values=sure,
+            slacks=np.maximum(uppers + rounding * sizes - sure, 0.0),
             quality=Quality.EXACT,
-            size=float(np.abs(values).sum() + (np.abs(slopes) @ np.abs(point)).sum()),
+            size=float(sizes.sum()),
             calls=K,
             labellings=[()] * K,
         )
@@ -373,19 +429,20 @@ class OraclePart(Part):
                 raise PluginError(said) from error
             raise OracleError(said) from error
 
-    def _slopes(self, found: Any) -> Floats:
-        """As rows of one matrix, (n, d)."""
+    def _slopes(self, found: Any) -> tuple[Floats, float]:
+        """As rows of one matrix, (n, d), and what they are off by."""
         n, each = len(self.shapes), [found] if len(self.shapes) == 1 else found
         if not isinstance(each, tuple | list) or len(each) != n:
             self._refuse(f"{shown(found)} as its slope: return {n} slopes, one for each argument")
-        rows = []
+        rows, rounding = [], 0.0
         for one, shape in zip(each, self.shapes, strict=True):
-            slopes = self._numbers("slope", one, shape)
+            slopes, of_slopes = self._numbers("slope", one, shape)
             rows.append(np.stack([slope.ravel(order="F") for slope in slopes]))
-        return np.hstack(rows)
+            rounding = max(rounding, of_slopes)
+        return np.hstack(rows), rounding
 
-    def _numbers(self, what: str, found: Any, shape: tuple[int, ...] = ()) -> Floats:
-        """Finite real numbers of each term, (n, *shape)."""
+    def _numbers(self, what: str, found: Any, shape: tuple[int, ...] = ()) -> tuple[Floats, float]:
+        """Finite real numbers of each term, (n, *shape), and what they are off by."""
         due = shape if self.has_one_value else (len(self.terms), *shape)
         try:
             array = np.asarray(found.toarray() if sp.issparse(found) else found)
@@ -398,4 +455,5 @@ class OraclePart(Part):
         wrong = array[~np.isfinite(array)]
         if wrong.size:
             self._refuse(f"{wrong[0]} in its {what}: return numbers", OracleError)
-        return np.array(array, dtype=np.float64).reshape(len(self.terms), *shape)
+        numbers = np.array(array, dtype=np.float64).reshape(len(self.terms), *shape)
+        return numbers, rounding_of(array)

@@ -16,11 +16,18 @@ from cvxpy.constraints import PSD, Equality, Inequality
 from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import MasterError, OracleError, SettingsError, warn, without_warnings
+from structsvm.errors import (
+    MasterError,
+    OracleError,
+    OracleWarning,
+    SettingsError,
+    warn,
+    without_warnings,
+)
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import CONIC
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.modeling.atoms import Plane, ask
+from structsvm.modeling.atoms import SLIPS, Plane, Touch, ask
 from structsvm.modeling.restricted import (
     SCALES,
     Box,
@@ -127,8 +134,9 @@ def solve(
     was found, ``problem.solver_stats.extra_stats`` holds its certificate
     (:class:`~structsvm.modeling.Certified`), and each atom its ``planes``, with multipliers. Solved
     again, a problem begins with the planes that are known of its atoms: they hold whatever the
-    value of a ``cvxpy.Parameter``, unless the oracle depends on it. Ctrl-C ends the run with the
-    best point so far.
+    value of a ``cvxpy.Parameter``, unless the oracle depends on it. Planes of an oracle that no
+    longer says at the last solution what it said there are forgotten, with an OracleWarning. Ctrl-C
+    ends the run with the best point so far.
 
     Parameters
     ----------
@@ -318,9 +326,6 @@ ROOM = 2**26
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
 
-SLIPS = 1e-7
-"""By how much of the size of its terms a value may be below an earlier plane, by rounding."""
-
 ROUNDING = 1e-12
 """Of the size of the terms that an intercept was computed from."""
 
@@ -357,7 +362,7 @@ class ProgramRun(CutRun):
         self.held, self.dim = rewritten.held, rewritten.dim
         if not warm_start:
             for held in self.held:
-                held.atom.pool.cuts.clear()
+                held.atom.pool.clear()
         self._start = rewritten.start(warm_start)
         name = None if solver is None else solver.upper()
         self._solver_of = partial(solver_of, box=Box(self._start), solver=name, options=options)
@@ -385,6 +390,8 @@ class ProgramRun(CutRun):
         self._now = self._first = rewritten.same_size(0.0)
         """The size of all terms at the last point, and the first that was not zero."""
         self._is_minimum = True
+        self._touches: list[Touch] = []
+        """The answers of each atom at the best point."""
         self._witnesses: list[tuple[Floats, Floats]] = []
         """Points, and upper bounds of the groups there."""
         self._heights = self._largest = np.zeros(rewritten.n_groups)
@@ -402,15 +409,52 @@ class ProgramRun(CutRun):
 
     def start(self, groups: Ints) -> list[Cut]:
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
+        answers = self._answers(self._arguments(self._start))
         known = self.working_set(groups)
         cuts: list[Cut] = []
-        for held in self.held:
+        for held in self._unchanged(answers):
             pool = held.atom.pool
-            if pool.cuts and pool.marks == self._marks(held):
-                cuts += map(held.lifted, pool.cuts)
-                held.quality = pool.quality
+            cuts += map(held.lifted, pool.cuts)
+            held.quality = weakest((held.quality, pool.quality))
         known.add(cuts)
-        return cuts + self.evaluate(self._start, groups, known.group_values(self._start)).cuts()
+        found = self._noted(self._start, answers, known.group_values(self._start))
+        return cuts + found.cuts()
+
+    def _unchanged(self, answers: Sequence[Planes]) -> list[Held]:
+        """Atoms of which planes are known that still hold, by one question to each oracle.
+
+        ``answers`` are those at the start, which often is the last solution. An oracle may read a
+        cvxpy.Parameter or data that have changed since, and nothing else tells.
+        """
+        known = [h for h in self.held if h.atom.pool.cuts and h.atom.pool.marks == self._marks(h)]
+        arguments = [planes.w for planes in answers]
+        for held in known:
+            touch = held.atom.pool.touch
+            assert touch is not None
+            arguments[held.number] = touch.argument
+        pairs = zip(arguments, answers, strict=True)
+        if not all(np.array_equal(at, planes.w) for at, planes in pairs):
+            answers = self._answers(arguments)
+        return [held for held in known if self._is_unchanged(held, Touch.of(answers[held.number]))]
+
+    def _is_unchanged(self, held: Held, now: Touch) -> bool:
+        """Whether the oracle of an atom says what it said at the last solution; if not, forget."""
+        atom = held.atom
+        then = atom.pool.touch
+        assert then is not None
+        term = then.differs(now)
+        if term is not None:
+            warn(
+                f"{atom.called}: at the last solution the oracle returned {then.uppers[term]:.9g}, "
+                f"and at the same point it now returns {now.uppers[term]:.9g}: it has changed, and "
+                "what was known of it is forgotten. Name the cvxpy.Parameter that it depends on in "
+                "parameters=, or call solve with warm_start=False after other changes",
+                OracleWarning,
+            )
+        if term is None and not then.has_other_slopes(now):
+            return True
+        atom.pool.clear()
+        return False
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints, solved."""
@@ -453,7 +497,11 @@ class ProgramRun(CutRun):
         return super().between(answer, cuts, damping) if found is None else found
 
     def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
-        planes = self._asked(w)
+        return self._noted(w, self._answers(self._arguments(w)), known)
+
+    def _noted(self, w: Floats, answers: Sequence[Planes], known: Floats | None) -> Planes:
+        """The planes of all atoms at a point, after taking note of it as an upper bound."""
+        planes = self._lifted(w, answers)
         values = planes.values + planes.slacks
         if known is not None:
             self._check_values(planes, known)
@@ -468,12 +516,20 @@ class ProgramRun(CutRun):
         value = self.rewritten.value
         if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
             self.certificate.scale, self.best_violation = scale, broken
+            self._touches = list(map(Touch.of, answers))
         return planes
 
-    def _asked(self, w: Floats) -> Planes:
-        """One plane for each group, in the user's variables, from every oracle."""
+    def _arguments(self, w: Floats) -> list[Floats]:
+        return [held.matrix @ w + held.offset for held in self.held]
+
+    def _answers(self, arguments: Sequence[Floats]) -> list[Planes]:
+        """What the oracles of each atom say at its argument: a plane for each group, in its space.
+
+        BudgetSpentError where there is no time.
+        """
         deadline = time.time() + self.seconds_left(self.n_samples)
-        questions = [h.atom.question(h.matrix @ w + h.offset, deadline) for h in self.held]
+        pairs = zip(self.held, arguments, strict=True)
+        questions = [held.atom.question(at, deadline) for held, at in pairs]
         started = time.perf_counter()
         answers = self.session.map_shares(ask, questions)
         self.oracle_seconds += time.perf_counter() - started
@@ -482,17 +538,20 @@ class ProgramRun(CutRun):
         of_atoms: list[list[Planes]] = [[] for _ in self.held]
         for part, planes in zip(self.parts, answers, strict=True):
             of_atoms[part.atom].append(planes)
-        found = Planes.joined(list(map(partial(self._of_atom, w), self.held, of_atoms)))
+        return list(map(self._of_atom, self.held, of_atoms))
+
+    def _lifted(self, w: Floats, answers: Sequence[Planes]) -> Planes:
+        """One plane for each group of all atoms, in the user's variables."""
+        found = Planes.joined(list(map(partial(self._lifted_of, w), self.held, answers)))
         found = found._replace(quality=weakest(held.quality for held in self.held))
         self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
         self._largest = np.maximum(self._largest, self._heights)
         self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
-        self.oracle_calls += found.calls
         self.certificate.quality = weakest((self.certificate.quality, found.quality))
         return found
 
-    def _of_atom(self, w: Floats, held: Held, parts: Sequence[Planes]) -> Planes:
-        """The planes of an atom, one for each group, in the user's variables."""
+    def _of_atom(self, held: Held, parts: Sequence[Planes]) -> Planes:
+        """The planes of an atom, one for each group."""
         self._guessed[held.first + held.groups] = False
         for part in parts:
             if part.quality is Quality.HEURISTIC:
@@ -500,6 +559,11 @@ class ProgramRun(CutRun):
         joined = Planes.joined(parts)
         planes = joined.summed(held.groups[joined.groups])
         held.quality = weakest([held.quality, planes.quality])
+        self.oracle_calls += planes.calls
+        return planes
+
+    def _lifted_of(self, w: Floats, held: Held, planes: Planes) -> Planes:
+        """The planes of an atom, in the user's variables."""
         cuts = list(map(held.lifted, planes.cuts()))
         return planes._replace(
             w=w,
@@ -567,6 +631,7 @@ class ProgramRun(CutRun):
             most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
             pool = held.atom.pool
             pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], held.quality
+            pool.touch = self._touches[held.number]
         return super().solution(status)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
