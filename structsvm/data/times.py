@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import time
 from functools import cached_property
@@ -31,6 +32,8 @@ OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
 """Minutes and seconds, where some seconds of a column have decimals."""
+CLOCK = re.compile(r"\s*(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
+"""Hours, minutes and seconds, or minutes and seconds."""
 YEAR_FIRST = re.compile(r"\s*\d{4}")
 DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
 """Points between day and month mean that the day is first."""
@@ -39,6 +42,14 @@ MONTH = re.compile(
 )
 """A year and the English name of a month."""
 FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
+LENGTH = re.compile(
+    r"\s*-?(P(?=[\dT])[\d.,WDTHMS]+|\d+ days?,? \+?\d+:\d\d:\d\d([.,]\d+)?"
+    r"|(\d+([.,]\d+)?\s*(ms|msec|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?"
+    r"|d|days?)\s*)+)\s*",
+    re.IGNORECASE,
+)
+"""A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
+DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +136,11 @@ class TimeAxis:
         A sample that lasts is where its middle is. What is before a number by a millionth of the
         usual step is so by rounding, as 1.4 is before 14 * 0.1.
         """
+        return self.first_from(self.value(moment))
+
+    def first_from(self, at: Any) -> int:
+        """The first sample that is not before a value of this axis; T if none is."""
         where = self.values + self.span(self.lasting) / 2 if self.lasting else self.values
-        at = self.value(moment)
         if isinstance(at, float):
             at -= ROUNDED * self.usual_step
         return int(np.searchsorted(where, at, side="left"))
@@ -144,7 +158,9 @@ class TimeAxis:
     def value(self, moment: Any) -> Any:
         """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
 
-        A number of seconds among dates is since the first sample, as tools write events.
+        A number of seconds among dates is since the first sample, as tools write events. A time on
+        a clock is one of the day among dates, and so many seconds among numbers, as are lengths of
+        time such as ``1.5 sec`` and ``PT1.5S``.
 
         Raises
         ------
@@ -154,8 +170,7 @@ class TimeAxis:
         kind = "date" if self.holds_dates else "number"
         try:
             if not self.holds_dates:
-                minutes = _seconds(str(moment), self.clock)
-                value = float(moment) if minutes is None else minutes
+                value = _number(moment)
                 if np.isnan(value):
                     raise ValueError
                 first = float(self.values[0])
@@ -167,7 +182,8 @@ class TimeAxis:
             since = float(pandas.to_numeric(str(moment), errors="coerce"))
             day = self.values[0].astype("datetime64[D]")
             is_of_day = self.clock and self.values[0] - day < np.timedelta64(1, "h")
-            if self.clock and (np.isnan(since) or is_of_day):  # or the clock runs from zero
+            is_clock = bool(OF_DAY.fullmatch(str(moment)))
+            if is_clock or (self.clock and (np.isnan(since) or is_of_day)):  # or it runs from zero
                 return self._of_day(moment, since)
             if abs(since) < SECONDS:
                 return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
@@ -293,6 +309,8 @@ def read_times(
         clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
         if has_minutes:
             found = column.map(lambda text: _seconds(text, True), na_action="ignore")
+        elif len(texts) and texts.str.fullmatch(LENGTH).all():
+            found = column.map(lambda text: length_in(str(text)), na_action="ignore")
         found = pandas.to_numeric(found, errors="coerce")
         if found[column.notna()].isna().any():
             dates = _dates(column, texts)
@@ -338,6 +356,34 @@ def _offset(column: Any) -> np.timedelta64 | None:
 
 def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
     return np.timedelta64(0, "us") if offset is None or np.isnat(offset) else offset
+
+
+def length_in(text: str) -> float | None:
+    """A length of time in seconds; None of a text that is none."""
+    if LENGTH.fullmatch(text) is None:
+        return None
+    pandas = require("pandas", "files", "reading times")
+    with suppress(ValueError):
+        return float(pandas.to_timedelta(DECIMAL_COMMA.sub(".", text.strip())).total_seconds())
+    return None
+
+
+def _number(moment: Any) -> float:
+    """A number, or the seconds of a time on a clock or of a length of time."""
+    ways = (clock_in(moment), length_in(moment)) if isinstance(moment, str) else ()
+    for found in ways:
+        if found is not None:
+            return found
+    return float(moment)
+
+
+def clock_in(text: str) -> float | None:
+    """Hours, minutes and seconds, or minutes and seconds, in seconds; None of other texts."""
+    found = CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    hours, minutes, seconds = int(found[1] or 0), int(found[2]), float(found[3].replace(",", "."))
+    return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
 def _seconds(text: str, whole: bool) -> float | None:

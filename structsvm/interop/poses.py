@@ -14,7 +14,7 @@ from structsvm.data.samples import label_values, unknown_labels
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, warn
 from structsvm.io.intervals import refuse_dates
-from structsvm.io.label_files import Interval
+from structsvm.io.label_rows import Interval
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require

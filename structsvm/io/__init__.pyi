@@ -12,7 +12,7 @@ from structsvm.io.intervals import layers_of as layers_of
 from structsvm.io.intervals import read_intervals as read_intervals
 from structsvm.io.intervals import with_labels as with_labels
 from structsvm.io.intervals import write_intervals as write_intervals
-from structsvm.io.label_files import Interval as Interval
+from structsvm.io.label_rows import Interval as Interval
 from structsvm.io.media import read_media as read_media
 from structsvm.io.recording import FileOptions as FileOptions
 from structsvm.io.recording import Recording as Recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain, pairwise
@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from structsvm.data.samples import check_vector, label_values, missing_labels, unknown_labels
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, about, printable, refuse, warn
-from structsvm.io.label_files import LABEL_KINDS, Interval, LabelFile, name_of, read_rows
+from structsvm.io.boundaries import Boundaries, Span, Stretch
+from structsvm.io.label_files import LABEL_KINDS, NEXT, LabelFile, name_of, read_rows, unit_of
+from structsvm.io.label_rows import LONG, UNTIL_NEXT, Interval, since_start
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unless
 
-Span = tuple[int, int, Interval]
-"""The first sample of an interval, the one after its last, and the interval."""
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
 
 
@@ -65,7 +65,8 @@ def labels_of(
     fits = is_number(tolerance) and 0 <= tolerance < np.inf
     refuse_unless(fits, "tolerance", "a finite number >= 0", tolerance)
     axis = time_axis(times, len(times))
-    labels = _placed(_spans(intervals, axis), axis, outside)
+    stretches = [Stretch.of(one, axis) for one in intervals]
+    labels = _placed(_checked(Boundaries().spans(stretches, axis), axis), axis, outside)
     regions = _blurred(labels, axis, tolerance) if tolerance else []
     return PartialLabels(labels.tolist(), regions=regions)
 
@@ -81,22 +82,15 @@ def _placed(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArr
     return labels
 
 
-def _spans(intervals: Sequence[Interval], axis: TimeAxis, where: str = "") -> list[Span]:
-    """Return the samples of each interval; warn of those elsewhere, and of those that are one."""
-    spans: list[Span] = []
+def _checked(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
+    """Warn of stretches that are elsewhere, and of those that are one; return all of them."""
     misplaced = []
-    for one in intervals:
-        until_the_end = one.end == np.inf
-        if not until_the_end and axis.value(one.end) < axis.value(one.start):
-            raise DataError(f"{one} ends before it starts")
-        start = axis.sample_at(one.start)
-        end = len(axis) if until_the_end else axis.sample_at(one.end)
-        moments = [one.start] if until_the_end else [one.start, one.end]
+    for start, end, one in spans:
+        moments = [one.start] if one.end == np.inf else [one.start, one.end]
         if start == end or any(map(axis.is_beyond, moments)):
             misplaced.append(one)
-        spans.append((start, end, one))
     joined, _ = _collisions(spans)
-    n = counted(len(intervals), "interval")
+    n = counted(len(spans), "interval")
     if misplaced:
         warn(
             f"{where}{len(misplaced)} of {n} hold no sample, or reach beyond the samples, at "
@@ -225,8 +219,11 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     ...     read_intervals(track)["walk"][0]
     Interval(start=0.0, end=2.5, label='rest')
     """
-    read = read_rows(LabelFile(Path(path), chosen))
-    return {name: rows for name, (rows, _) in read.items()}
+    found = {name: rows for name, (rows, _) in read_rows(LabelFile(Path(path), chosen)).items()}
+    refuse(DataError, (not found, f"{path}: it holds no labels"))
+    every = list(found.values())
+    _warn_of_ends(path, every, chosen)
+    return dict(zip(found, _without_points(path, every), strict=True))
 
 
 def write_intervals(
@@ -441,6 +438,8 @@ def layers_of(
         )
     if tier is None:
         warn(f"{overlaps[0]}: each label is a layer of its own")
+    for one in ours:
+        _checked(one.spans, one.axis, f"{one.where}: ")
     names = labels if tier is None else [tier]
     return {name: [_having(one, name, outside) for one in ours] for name in names}
 
@@ -450,6 +449,37 @@ def label_files(path: Path) -> list[Path]:
         return [path]
     found = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
     return [file for file in found if file.parent == path] or found  # recordings may be below
+
+
+def _warn_of_ends(
+    path: str | PathLike[str], several: Sequence[Sequence[Interval]], chosen: Mapping[str, Any]
+) -> None:
+    """Warn of rows without ends, but for the last ones, which last until the recording ends."""
+    every = list(chain(*several))
+    open_ones = [row for row in every if row.kind == UNTIL_NEXT and row.end != np.inf]
+    if open_ones and chosen.get("end") != NEXT:
+        warn(
+            f"{path}: {len(open_ones)} of {counted(len(every), 'row')} have no end and last until "
+            f"the next one, the first is {open_ones[0]}: say end={NEXT!r} if they do, or name the "
+            "column of their ends with end="
+        )
+
+
+def _without_points(
+    path: str | PathLike[str], several: Sequence[Sequence[Interval]]
+) -> list[list[Interval]]:
+    """Return rows without the points among stretches, with a warning; points alone are changes."""
+    found, left_out = [], list[Interval]()
+    for rows in several:
+        among = {row.key for row in rows if row.start != row.end}
+        left_out += [row for row in rows if row.start == row.end and row.key in among]
+        found.append([row for row in rows if row.start != row.end or row.key not in among])
+    if left_out:
+        warn(
+            f"{path}: {counted(len(left_out), 'point')} in time left out, as stretches are read, "
+            f"the first is {left_out[0]}: give it an end if it lasts"
+        )
+    return found
 
 
 def _marks_of(
@@ -484,18 +514,51 @@ def _marks_of(
                 f"has {listed(list(marks), 5)}: name recordings in a column 'recording' of a "
                 "table, or call files like them, or leave out a recording that has no labels"
             )
-        found[called] = Marks(recording, *marks[called])
+        found[called] = Marks.of(recording, *marks[called])
     if strangers := [name for name in marks if name not in found]:
         warn(
             f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
             f"a name; those that were given are {listed([one.name for one in recordings], 5)}"
         )
-    return list(found.values())
+    return _with_boundaries(path, list(found.values()), chosen)
+
+
+def _with_boundaries(
+    path: Path, several: list[Marks], chosen: Mapping[str, str | None]
+) -> list[Marks]:
+    """Return what is said of recordings with the ends as they are meant, and warn of it once."""
+    _warn_of_ends(path, [one.rows for one in several], chosen)
+    means = Boundaries.of([(one.stretches, one.axis) for one in several])
+    if means.reach is None:  # else a point is a stretch of one sample
+        rows = _without_points(path, [one.rows for one in several])
+        several = [replace(one, rows=some) for one, some in zip(several, rows, strict=True)]
+        points = [row for some in rows for row in some if row.start == row.end and row.label]
+        if points:
+            warn(
+                f"{path}: points alone are changes, and their names are not used, the first is "
+                f"{points[0]}: say end={NEXT!r} if each lasts until the next one"
+            )
+    found = [replace(one, means=means) for one in several]
+    if means.from_one:
+        found = [replace(one, axis=_counted_from_one(one.axis)) for one in found]
+    changed = [
+        span[2]
+        for one, plain in zip(found, several, strict=True)
+        for span, other in zip(one.spans, plain.spans, strict=False)
+        if span != other
+    ]
+    if changed and means != Boundaries():
+        warn(f"{path}: {means}, the first that changes is {changed[0]}")
+    return found
 
 
 def _names(recording: Recording) -> list[str]:
     stem = spelled(printable(Path(recording.source or "").stem))
     return [recording.name, *([stem] if stem else []), name_of(recording.name)]
+
+
+def _counted_from_one(axis: TimeAxis) -> TimeAxis:
+    return replace(axis, values=axis.values + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,36 +569,54 @@ class Marks:
     file: Path
     rows: list[Interval]
     sought: Set[str]  # the labels that those who labelled it looked for
+    axis: TimeAxis
+    """What the moments of the file are on: the times, or the numbers of the samples."""
+    means: Boundaries = field(default_factory=Boundaries)
+
+    @classmethod
+    def of(
+        cls, recording: Recording, file: Path, rows: Sequence[Interval], sought: Set[str]
+    ) -> Marks:
+        rows = since_start(rows, recording.time)
+        with about(f"{file}: {recording.name}"):
+            return cls(recording, file, rows, sought, _axis_of(recording, rows))
 
     @property
     def where(self) -> str:
         return f"{self.file}: {self.recording.name}"
 
     @cached_property
-    def axis(self) -> TimeAxis:
-        """What the moments of the file are on: the times, or the numbers of the samples."""
-        axis, units = self.recording.time, {row.unit for row in self.rows}
-        if axis is not None and "samples" not in units:
-            return axis
-        axis = TimeAxis("sample", np.arange(len(self.recording.X)))
-        ways = "name the column of time (time_column=), or give the sampling rate in Hz (rate=)"
-        if not units <= {None, "samples"}:
-            raise DataError(f"its labels are in seconds, and it has no times: {ways}")
-        ends = [axis.value(at) for row in self.rows for at in (row.start, row.end)]
-        if any(at % 1 for at in ends if at < np.inf):
-            warn(
-                f"{self.where}: it has no times, so that labels count samples and are rounded up "
-                f"to whole ones: if they are in seconds, {ways}"
-            )
-        return axis
+    def stretches(self) -> list[Stretch]:
+        """The rows in the time of the recording, without points, unless these are samples."""
+        lasting = [row for row in self.rows if row.start != row.end or self.means.reach is not None]
+        with about(self.where):
+            return [Stretch.of(row, self.axis) for row in lasting]
 
     @cached_property
     def spans(self) -> list[Span]:
         """The samples of each stretch; none where all rows are points, which are changes."""
-        if all(row.start == row.end for row in self.rows):
-            return []
-        with about(self.where):
-            return _spans(self.rows, self.axis, f"{self.where}: ")
+        return self.means.spans(self.stretches, self.axis)
+
+
+def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
+    """Return the times of a recording in the unit of rows, or the numbers of its samples."""
+    axis, units = recording.time, {row.unit for row in rows}
+    if axis is not None and ("samples" not in units or unit_of(axis.name) == "samples"):
+        scale = LONG.get(unit_of(axis.name) or "", 1.0)
+        if axis.holds_dates or scale == 1.0 or not units.isdisjoint((None, "samples")):
+            return axis
+        return replace(axis, name="seconds", values=axis.values * scale, written=None)
+    axis = TimeAxis("sample", np.arange(len(recording.X)))
+    ways = "name the column of time (time_column=), or give the sampling rate in Hz (rate=)"
+    if not units <= {None, "samples"}:
+        raise DataError(f"its labels are in seconds, and it has no times: {ways}")
+    ends = [axis.value(at) for row in rows for at in (row.start, row.end)]
+    if any(at % 1 for at in ends if at < np.inf):
+        warn(
+            f"{recording.name}: it has no times, so that labels count samples and are rounded up "
+            f"to whole ones: if they are in seconds, {ways}"
+        )
+    return axis
 
 
 def _having(marks: Marks, label: str, outside: str | None) -> Recording:
@@ -560,7 +641,8 @@ def _labelled(
         if marks.rows and not marks.spans:
             y = _segments([row.start for row in marks.rows], marks.axis)
         elif marks.rows:
-            placed = _placed(marks.spans, marks.axis, outside)
+            spans = _checked(marks.spans, marks.axis, f"{marks.where}: ")
+            placed = _placed(spans, marks.axis, outside)
             known = ~missing_labels(placed)
             y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
             if not (blanks or known.all()):

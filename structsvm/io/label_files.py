@@ -1,36 +1,53 @@
 """Reading of labels from the files of labelling tools.
 
-One format is one function from a file to rows; :data:`FORMATS` is the table of them.
+One format is one function from a file to rows (:mod:`structsvm.io.label_rows`); :data:`FORMATS` is
+the table of them.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, takewhile
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from structsvm.data.times import YEAR_FIRST, TimeAxis
+from structsvm.data.times import OF_DAY, YEAR_FIRST, TimeAxis, clock_in, length_in
 from structsvm.errors import DataError, about, printable, refuse
 from structsvm.io.decoding import decoded
+from structsvm.io.label_rows import (
+    CLOCK,
+    LONG,
+    START,
+    STOP,
+    STRETCH,
+    Interval,
+    has_end,
+    is_moment,
+    moment,
+    settled,
+)
 from structsvm.io.recording import listed, spelled
-from structsvm.io.sniff import COMMA_NUMBER, COMMENT
+from structsvm.io.sniff import COMMENT
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels import region_from
 from structsvm.partitions.oracle import Region
-from structsvm.support.checks import is_number_text, refuse_unlisted, uncell
+from structsvm.support.checks import refuse_unlisted, uncell
 from structsvm.support.lazy import require
 
 TABLES = (".csv", ".tsv", *EXCEL)
-LABEL_KINDS = (*TABLES, ".txt", ".json", ".boris", ".eaf", ".textgrid", ".srt")
+TRACKS = (".txt", ".lab", ".rttm")
+SUBTITLES = (".srt", ".vtt")
+LABEL_KINDS = (*TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
 WHOSE = {
     "tier": ("tier",),
@@ -49,7 +66,8 @@ WORDS = {
     "label": """label labels behavior behaviour event activity state class action annotation text
         code trialtype evento comportamiento conducta comportamento comportement evenement ereignis
         verhalten etiqueta actividad estado clase accion rotulo atividade classe acao etiquette
-        activite etat aktivitat zustand klasse etichetta attivita stato azione type tipo""",
+        activite etat aktivitat zustand klasse etichetta attivita stato azione type tipo description
+        stage phase value""",
     "recording": """recording observation file filename session trip video media series grabacion
         archivo gravacao arquivo viagem sessao enregistrement fichier trajet aufnahme datei fahrt
         sitzung registrazione viaggio sessione sesion viaje""",
@@ -58,7 +76,9 @@ WORDS = {
 """What columns are called in English, Spanish, Portuguese, French, German and Italian, without
 accents, the more usual words first."""
 ROLES = {word: (role, k) for role, ws in WORDS.items() for k, word in enumerate(ws.split())}
-OF_TIME = {"time", "times", "timestamp", "tempo", "tiempo", "temps", "zeit", "t"}
+OF_TIME = {"time", "datetime", "times", "timestamp", "tempo", "tiempo", "temps", "zeit", "t"}
+TRUE, TRUTH = {"1", "1.0"}, {"0", "0.0", "1", "1.0"}
+DAY = 24 * 3600.0
 FILLERS = {"of", "id", "name", "path", "type", "tipo"}
 """Words in the names of columns that say no more than the others."""
 UNITS = {
@@ -68,17 +88,18 @@ UNITS = {
     "samples": {"sample", "samples", "frame", "frames", "row", "rows", "index", "idx"},
 }
 """Words in the name of a column of times that tell its unit."""
-LONG = {"milliseconds": 1e-3, "minutes": 60.0}  # units in seconds, of which the others are one
-STATUS = ("Behavior type", "Status")
-"""The column of BORIS's tabular events that says whether a state starts or stops there: from
-version 8 on, and before."""
+SIGNS = {
+    **dict.fromkeys(("start", "begin", "onset", "on"), START),
+    **dict.fromkeys(("stop", "end", "offset", "off"), STOP),
+    **dict.fromkeys(("point", "state"), STRETCH),
+}
+"""Last words of cells that say whether something starts or stops there."""
+OBSERVATION = re.compile(r"^Observation id[\t,;]([^\t,;\n]+)")
+"""What events of BORIS before version 8 have above their header."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
 """Beginnings of the columns of ELAN's text that are no tiers."""
 NEXT = "next"
-"""What is given for the column of ends where each stretch lasts until the next row."""
-DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
-"""A date, whatever the order of its numbers, or a time of a day."""
-CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
+"""What may be said of the column of ends where each stretch lasts until the next row."""
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -87,36 +108,6 @@ PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d
 """The texts and numbers of a TextGrid, long or short, without the numbers of its items."""
 ASIDE = (*COMMENT, "\\")
 """How lines begin that are no rows: comments, and frequencies in a label track."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A stretch of time and its label.
-
-    Examples
-    --------
-    >>> from structsvm.io import Interval
-    >>> Interval(0.5, 2.0, "walk").label
-    'walk'
-    """
-
-    start: Any
-    """In the time of the recording: a number, or a date as text."""
-    end: Any
-    """The stretch ends before this time."""
-    label: str
-    recording: str | None = field(default=None, repr=False, compare=False)
-    """As the file that it was read from calls it, if it does."""
-    who: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Its tier, subject and annotator, if known."""
-    line: int | None = field(default=None, repr=False, compare=False)
-    """Of the file."""
-    unit: str | None = field(default=None, repr=False, compare=False)
-    """The unit of its times, if the file says it."""
-
-    def __str__(self) -> str:
-        line = "" if self.line is None else f" (line {self.line})"
-        return f"{self.label!r} from {self.start} to {self.end}{line}"
 
 
 @dataclass(frozen=True)
@@ -149,12 +140,21 @@ class LabelFile:
             raise DataError(f"cannot be read: {error}") from error
 
     @cached_property
-    def lines(self) -> list[tuple[int, list[str]]]:
-        """The number and the cells, between tabs, of each line that is a row."""
+    def lines(self) -> list[tuple[int, str]]:
+        """The number of each line that is a row, and its text."""
         lines = enumerate(self.text.splitlines(), 1)
-        return [
-            (k, one.split("\t")) for k, one in lines if one.strip() and not one.startswith(ASIDE)
-        ]
+        return [(k, one) for k, one in lines if one.strip() and not one.startswith(ASIDE)]
+
+    @cached_property
+    def separator(self) -> tuple[str | None, int]:
+        """What separates most moments at the beginning of a row, None for blanks, and how many."""
+        if not self.lines or self.columns not in ({}, {"end": NEXT}):
+            return None, 0
+        first = self.lines[0][1]
+        separator = max(BETWEEN, key=lambda one: leading(cells_of(first, one)))
+        n = leading(cells_of(first, separator))
+        alike = [leading(cells_of(line, separator)) >= n for _, line in self.lines]
+        return separator, n * (2 * sum(alike) >= len(alike))
 
     @cached_property
     def table(self) -> Any:
@@ -163,19 +163,6 @@ class LabelFile:
         frame = frame.loc[:, ~frame.columns.duplicated(keep="last")]
         frame.index = list(map(origin.line, range(len(frame))))
         return frame.map(lambda value: uncell(str(value).strip()))
-
-
-def moment(line: int, text: str, unit: str | None = None) -> float | str:
-    """Return a time as a number in seconds, or a date as text."""
-    text = text.strip()
-    if CLOCK.fullmatch(text) and unit:
-        return _seconds(text)
-    number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
-    with suppress(ValueError):
-        return round(float(number) * LONG.get(unit or "", 1.0), 9)
-    if DATE.fullmatch(text):
-        return text
-    raise DataError(f"line {line}: {text!r} is neither a number nor a date")
 
 
 def _words(column: str) -> list[str]:
@@ -199,7 +186,7 @@ def _role(column: str) -> tuple[str, int] | None:
     words = [word for word in _words(column) if word not in FILLERS]
     of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
     found = ROLES.get("".join(_words(column))) or ROLES.get("".join(words))
-    when = ROLES.get(of_times)
+    when = ROLES.get(of_times) or (("change", len(ROLES)) if words and not of_times else None)
     return found or (when if when and when[0] not in ("label", "recording") else None)
 
 
@@ -220,11 +207,6 @@ def columns_in(header: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def _seconds(clock: str) -> float:
-    hours, minutes, seconds = clock.replace(",", ".").split(":")
-    return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
-
-
 def read_rows(
     file: LabelFile, kinds: Iterable[str] = WHOSE, alone: bool = True
 ) -> dict[str, tuple[list[Interval], set[str]]]:
@@ -240,8 +222,9 @@ def read_rows(
         except DataError:
             raise
         except Exception as error:  # a foreign document can miss anything
-            raise DataError(f"no {name}, or a damaged one: {error!r}") from error
-        left = [row for row in rows if row.start is not None]
+            what = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
+            raise DataError(f"no {name}, or a damaged one: {what}") from error
+        left = settled([row for row in rows if row.start is not None])
         for kind in kinds:
             left = _of_one(left, kind, file.chosen.get(kind), alone)
     named = {row.recording or own_name: list[Interval]() for row in rows}
@@ -254,8 +237,7 @@ def read_rows(
     for called, some in zip(names, named.values(), strict=True):
         by = {row.who.get("annotator") for row in some}
         sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
-        stretches = [row for row in some if name == "label track" or row.start != row.end]
-        found[called] = stretches or some, sought
+        found[called] = some, sought
     return found
 
 
@@ -311,17 +293,17 @@ def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
     """Read tasks; what a model predicted where its version is asked for as the annotator."""
     tasks = json.loads(file.text)
     tasks = tasks if isinstance(tasks, list) else [tasks]
+    if not all(map(_is_task, tasks)):
+        way_out = "write them as a table with the columns recording, start, end and label"
+        if all(isinstance(one, Mapping) and any(map(_are_results, one.values())) for one in tasks):
+            way_out = "export from Label Studio as JSON, which JSON-MIN is not"
+        raise DataError(
+            f"JSON of another form: its items have neither annotations nor predictions with "
+            f"results; {way_out}"
+        )
     names = _task_names(tasks)
-    is_other = any(task.keys().isdisjoint(("annotations", "predictions")) for task in tasks)
-    refuse(
-        DataError,
-        (len(set(names)) < len(names), f"two tasks are about one of {listed(names, 5)}"),
-        (
-            is_other,
-            "a task has neither annotations nor predictions: export from Label Studio as JSON, "
-            "which JSON-MIN is not",
-        ),
-    )
+    twice = f"two tasks are about one of {listed(names, 5)}"
+    refuse(DataError, (len(set(names)) < len(names), twice))
     for task, name in zip(tasks, names, strict=True):
         yield Interval(None, None, "", name)
         seen: set[str] = set()
@@ -340,8 +322,27 @@ def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
                 yield from _of_result(one["result"], name, who)
 
 
+def _is_task(task: Any) -> bool:
+    made = [task[by] for by in ("annotations", "predictions") if by in task]
+    lists = [one for one in made if isinstance(one, list)]
+    return bool(lists) and all("result" in one for some in lists for one in some)
+
+
+def _are_results(value: Any) -> bool:
+    """Whether this is what JSON-MIN has of the stretches of a task."""
+    items = value if isinstance(value, list) else []
+    return any(isinstance(one, Mapping) and not one.keys().isdisjoint(STRETCHES) for one in items)
+
+
 def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Interval]:
     """Return the stretches of an annotation, without choices and the like."""
+    kinds = {str(one.get("type")) for one in result}
+    others = sorted(kind for kind in kinds if kind.endswith("labels"))
+    if others and kinds.isdisjoint(STRETCHES):
+        raise DataError(
+            f"{name!r} has {listed(others)}, and none of the labels of times that are read, "
+            f"{' and '.join(STRETCHES)}: label it as a time series or as sound"
+        )
     for one in result:
         kind, value = one.get("type"), one["value"]
         if kind in STRETCHES:
@@ -368,57 +369,22 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
 
 def _of_boris(file: LabelFile) -> Iterator[Interval]:
     project = json.loads(file.text)
-    kinds = {one["code"]: str(one.get("type", "")) for one in project["behaviors_conf"].values()}
+    ethogram = project.get("behaviors_conf", {}).values()
+    kinds = {str(one["code"]): str(one.get("type", "")) for one in ethogram}
     for name, observation in project["observations"].items():
-        yield from (Interval(None, None, behavior, name) for behavior in ("", *map(str, kinds)))
-        events = [
-            (at, subject, behavior, "POINT" if "point" in kinds.get(behavior, "").lower() else "")
-            for at, subject, behavior, *_ in sorted(observation["events"], key=lambda e: e[0])
-        ]
-        yield from _paired(name, events)
-
-
-def _are_events(file: LabelFile) -> bool:
-    if file.columns or not {"Behavior", "Time"} <= set(file.table):
-        return False
-    return not {*STATUS}.isdisjoint(file.table) and "Start (s)" not in file.table
-
-
-def _of_events(file: LabelFile) -> Iterator[Interval]:
-    """Read the tabular events of BORIS: rows in which a behaviour starts or stops."""
-    status = next(column for column in STATUS if column in file.table)
-    of_all = re.search(r"^Observation id[\t,;]([^\t,;\n]*)", file.text)
-    events: dict[str | None, list[Any]] = {}
-    for line, row in _rows(file.table):
-        kind = row[status].upper()
-        if kind in ("START", "STOP", "POINT"):
-            event = (moment(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
-            events.setdefault(row.get("Observation id") or (of_all and of_all[1]), []).append(event)
-    for name, some in events.items():
-        yield from _paired(name, some)
+        yield from (Interval(None, None, behavior, name) for behavior in ("", *kinds))
+        seen: Counter[tuple[str, str]] = Counter()
+        for at, subject, behavior, *_ in sorted(observation["events"], key=lambda event: event[0]):
+            is_point = "point" in kinds.get(behavior, "").lower()
+            sign = STRETCH if is_point else (START, STOP)[seen[subject, behavior] % 2]
+            seen[subject, behavior] += 1
+            end, who = at if is_point else None, {"subject": subject}
+            yield Interval(at, end, behavior, name, who, kind=sign)
 
 
 def _rows(table: Any) -> Iterator[tuple[int, dict[str, str]]]:
     """The line and the cells of each row."""
     return zip(table.index, table.to_dict("records"), strict=True)
-
-
-def _paired(name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Interval]:
-    """Pair events (time, subject, behaviour, kind) of one recording to stretches."""
-    found, open_ones = [], dict[tuple[str, str], Any]()
-    for at, subject, behavior, kind in events:
-        which, who = (subject, behavior), {"subject": subject}
-        if kind == "POINT":
-            found.append(Interval(at, at, behavior, name, who))
-        elif kind == "START" or (kind != "STOP" and which not in open_ones):
-            open_ones[which] = at
-        elif which in open_ones:
-            found.append(Interval(open_ones.pop(which), at, behavior, name, who))
-        else:
-            raise DataError(f"{behavior!r} stops at {at} and never started")
-    for _, behavior in open_ones:
-        raise DataError(f"{behavior!r} starts and never stops")
-    return sorted(found, key=lambda row: row.start)
 
 
 def _of_eaf(file: LabelFile) -> Iterator[Interval]:
@@ -441,8 +407,9 @@ def _of_eaf(file: LabelFile) -> Iterator[Interval]:
 
 
 def _of_textgrid(file: LabelFile) -> Iterator[Interval]:
-    values = iter(
-        found[1] if found[2] is None else float(found[2]) for found in PRAAT.finditer(file.text)
+    values = chain(
+        (found[1] if found[2] is None else float(found[2]) for found in PRAAT.finditer(file.text)),
+        _cut_short(),
     )
     *_, n_tiers = (next(values) for _ in range(5))
     for _ in range(int(n_tiers)):
@@ -455,40 +422,94 @@ def _of_textgrid(file: LabelFile) -> Iterator[Interval]:
                 yield Interval(float(start), float(end), label, None, {"tier": str(tier)})
 
 
+def _cut_short() -> Iterator[Any]:
+    raise DataError("it ends before all of its intervals were told: save it again")
+    yield
+
+
 def _of_subtitles(file: LabelFile) -> Iterator[Interval]:
     for block in re.split(r"\n\s*\n", file.text.strip()):
-        times, _, said = block.partition("-->")[2].partition("\n")
-        start, end = map(_seconds, CLOCK.findall(block.partition("-->")[0] + times))
+        before, arrow, after = block.partition("-->")
+        if not arrow:  # the head of WebVTT, and its notes
+            continue
+        times, _, said = after.partition("\n")
+        start, end = (moment(0, found[0], "seconds") for found in CLOCK.finditer(before + times))
         yield Interval(start, end, " ".join(said.split()))
+
+
+def _of_speakers(file: LabelFile) -> Iterator[Interval]:
+    """Read RTTM: kind, file, channel, start, duration, two that are blank, and who speaks."""
+    for line, text in file.lines:
+        kind, name, _, start, lasting, _, _, speaker, *_ = text.split()
+        if kind == "SPEAKER":
+            begin = moment(line, start)
+            end = _after(begin, moment(line, lasting), line)
+            yield Interval(begin, end, speaker, name, {}, line)
 
 
 # ---- lines without a header
 
 
+BETWEEN = ("\t", ";", ",", None)  # what separates cells, None for blanks
+
+
+def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
+    """The cells of a line; of blanks, as many as n begin it."""
+    if separator in ("\t", None):
+        return [cell.strip() for cell in line.split(separator, n)]
+    rows = csv.reader([line], delimiter=str(separator), skipinitialspace=True)
+    return [cell.strip() for cell in next(rows, [])]
+
+
+def leading(cells: Sequence[str]) -> int:
+    """How many moments begin a row, two at most, the second of which is an end."""
+    return len([*takewhile(is_moment, cells[:2])])
+
+
 def _is_track(file: LabelFile) -> bool:
-    _, parts = next(iter(file.lines), (0, []))
-    moments = [is_number_text(part) or bool(DATE.fullmatch(part)) for part in parts[:2]]
-    return not file.columns and len(parts) in (2, 3) and all(moments)
+    return file.separator[1] > 0
 
 
-def _of_audacity(file: LabelFile) -> Iterator[Interval]:
-    for line, (start, end, *label) in file.lines:
-        text = " ".join(label).strip()
-        yield Interval(moment(line, start), moment(line, end), text, line=line)
+def _of_track(file: LabelFile) -> Iterator[Interval]:
+    """Read lines of a start, perhaps an end, and a label, as Audacity and music researchers do."""
+    separator, n = file.separator
+    most = n if separator is None else -1
+    rows = [(k, cells_of(line, separator, most)) for k, line in file.lines]
+    if n == 2 and all(len(cells) == 2 for _, cells in rows) and any(map(_is_backwards, rows)):
+        n = 1  # the second is no end, but a label that is a number
+    words = [cells[n].split()[-1:] for _, cells in rows if len(cells) > n and " " in cells[n]]
+    beside = separator is None and len(words) == len(rows) and all(map(is_moment, chain(*words)))
+    if beside or any(len(cells) > n + 1 for _, cells in rows):
+        raise DataError(
+            f"line {rows[0][0]} holds values, and more than a start, an end and a label: write a "
+            "header above it, such as start,end,label,other"
+        )
+    named = any(len(cells) > n for _, cells in rows)
+    for line, cells in rows:
+        start, *ends = (moment(line, cell) for cell in cells[:n])
+        end = ends[0] if ends else None if named else start
+        end = None if file.columns else end
+        yield Interval(start, end, cells[n] if len(cells) > n else "", line=line)
+
+
+def _is_backwards(row: tuple[int, Sequence[str]]) -> bool:
+    start, end = (moment(row[0], cell) for cell in row[1])
+    return isinstance(start, float) and isinstance(end, float) and end < start
 
 
 def _is_plain_elan(file: LabelFile) -> bool:
-    _, parts = next(iter(file.lines), (0, []))
+    parts = file.lines[0][1].split("\t") if file.lines else []
     clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Interval]:
     """Read ELAN's text without a header: tier, participant, times, duration, annotation."""
-    for line, parts in file.lines:
+    for line, text in file.lines:
+        parts = text.split("\t")
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
-        start, end = (_seconds(parts[k]) for k in clocks[:2])
+        start, end = (moment(line, parts[k], "seconds") for k in clocks[:2])
         yield Interval(start, end, parts[-1].strip(), None, who, line)
 
 
@@ -496,51 +517,122 @@ def _of_plain_elan(file: LabelFile) -> Iterator[Interval]:
 
 
 def _of_table(file: LabelFile) -> Iterator[Interval]:
-    """Read stretches or changes; ELAN's text may have a column for each tier."""
-    table, columns = file.table, columns_in(file.table)
-    columns |= _recordings_in(file, columns) | file.columns
-    if "change" in columns and "end" in columns:
-        columns.setdefault("start", columns["change"])
-    are_changes = "change" in columns and "start" not in columns and file.kind in TABLES
-    if are_changes:
-        columns["start"] = columns["end"] = columns["change"]
-    start, end, recording = (columns.get(key, "") for key in ("start", "end", "recording"))
-    is_elan, tiers = start.startswith(OF_ELAN), []
-    if "label" not in columns and is_elan:
-        tiers = [column for column in table if not column.startswith(OF_ELAN)]
+    """Read rows of labels, or of changes; ELAN's text may have a column for each tier."""
+    table, columns = file.table, _columns_of(file)
+    start, end, label, recording, sign = (columns.get(key, "") for key in (*COLUMNS, "sign"))
     whose = {
         kind: name
         for kind, names in WHOSE.items()
         for name in table
         if name.lower() in names and name not in columns.values()
     }
-    if end == NEXT and start in table and NEXT not in table:
-        of_one = [table[name] for name in (recording, *whose.values()) if name in table]
-        following = table.groupby([0 * table.index, *of_one])[start].shift(-1)
-        table = table.assign(**{NEXT: following.fillna("")})
-    for key in ("start", "end") if tiers or are_changes else ("start", "end", "label"):
-        if columns.get(key) not in table:
-            named = repr(columns[key]) if key in columns else f"of the {key}"
-            until = f", or end={NEXT!r} if each lasts until the next row" if key == "end" else ""
-            raise DataError(
-                f"no column {named}; the columns are {', '.join(table)}: name it with {key}={until}"
-            )
-    unit, unit_of_end = unit_of(start), unit_of(start if end == NEXT else end)
+    others = [name for name in table if name not in (*columns.values(), *whose.values())]
+    is_elan = start.startswith(OF_ELAN)
+    tiers = [name for name in others if is_elan and not label and not name.startswith(OF_ELAN)]
+    one_each = bool(others) and all(set(table[name]) <= TRUTH for name in others)
+    are_changes = not (label or end or tiers) and (not others or _is_of_change(start))
+    if not (label or end or _is_of_change(start)) and one_each and start in table:
+        yield from _of_columns(table, others, start, recording, whose)
+        return
+    if label in table and not (start or end):
+        yield from _of_samples(table, label, recording, whose)
+        return
+    for key in ("start", "end", "label"):
+        is_needed = key == "start" or (key == "label" and not tiers and not are_changes)
+        if columns.get(key) not in table and (is_needed or columns.get(key)):
+            named = repr(columns[key]) if columns.get(key) else f"of the {key}"
+            hint = f"name it with {key}="
+            if any(map(is_moment, table)):
+                hint = "its first line holds values: write a header above it, as start,end,label"
+            raise DataError(f"no column {named}; the columns are {', '.join(table)}: {hint}")
+    unit, unit_of_end = unit_of(start), unit_of(end)
     lasts = (_role(end) or ("",))[0] == "duration"
     blank_is_none = is_elan or start.startswith("tmin")  # but what another tier says
+    words, above = WORDS["end"].split(), OBSERVATION.search(file.text)
+    of_all = above[1] if above and not recording else None
     for line, row in _rows(table):
-        of, who = row.get(recording) or None, {kind: row[name] for kind, name in whose.items()}
-        labels = {t: row[t] for t in tiers} or {"": "" if are_changes else row[columns["label"]]}
-        if not row[start] and not row[end]:  # it says what was looked for
+        of = row.get(recording) or of_all
+        who = {kind: row[name] for kind, name in whose.items()}
+        labels = {t: row[t] for t in tiers} or {"": row.get(label, "")}
+        is_open = not end or not has_end(row[end], words)
+        if not row[start] and is_open:  # it says what was looked for
             yield Interval(None, None, labels.get("", ""), of, who)
             continue
-        is_last, begin = end == NEXT and not row[end], moment(line, row[start], unit)
-        stop = math.inf if is_last else moment(line, row[end], unit_of_end)
-        stop = _after(begin, stop, line) if lasts else stop
-        for tier, label in labels.items():
-            if label or not blank_is_none:
-                tier_of = {"tier": tier} if tier else {}
-                yield Interval(begin, stop, label, of, who | tier_of, line, unit)
+        begin, stop = moment(line, row[start], unit), None
+        kind = _sign(row[sign]) if sign else STRETCH
+        if are_changes or (sign and kind == STRETCH):
+            stop = begin
+        elif not is_open:
+            stop = moment(line, row[end], unit_of_end)
+            stop = _after(begin, stop, line) if lasts else stop
+        in_seconds = unit is None and length_in(row[start]) is not None
+        for tier, text in labels.items():
+            if text or not blank_is_none:
+                of_tier = who | ({"tier": tier} if tier else {})
+                own = "seconds" if in_seconds else unit
+                yield Interval(begin, stop, text, of, of_tier, line, own, kind)
+
+
+def _columns_of(file: LabelFile) -> dict[str, str]:
+    """Find the columns by their names, and that in which things start and stop by its cells."""
+    table, sign = file.table, _sign_in(file.table)
+    columns = columns_in([name for name in table if name != sign])
+    if sign and "label" not in columns.keys() | file.columns.keys():
+        sign, columns = "", columns_in(table)  # then START and STOP are labels
+    columns |= {"sign": sign} | _recordings_in(file, columns) | file.columns
+    columns.setdefault("start", columns.pop("change", ""))
+    columns.pop("duration", None)
+    if sign or (columns.get("end") == NEXT and NEXT not in table):
+        columns.pop("end", None)
+    return columns
+
+
+def _sign(cell: str) -> str:
+    return SIGNS.get(cell.lower().split()[-1] if cell else "", "")
+
+
+def _sign_in(table: Any) -> str:
+    """The column whose cells say that things start and stop, or are points."""
+    for name, cells in table.items():
+        signs = {_sign(cell) for cell in cells.unique()}
+        if "" not in signs and {START, STOP} <= signs:
+            return str(name)
+    return ""
+
+
+def _is_of_change(column: str) -> bool:
+    return (_role(column) or ("",))[0] == "change" and OF_TIME.isdisjoint(_words(column))
+
+
+def _of_samples(
+    table: Any, label: str, recording: str, whose: Mapping[str, str]
+) -> Iterator[Interval]:
+    """Read the labels of samples, one below the other, without their times."""
+    numbers: Counter[tuple[Any, ...]] = Counter()
+    for line, row in _rows(table):
+        of, who = row.get(recording) or None, {kind: row[name] for kind, name in whose.items()}
+        k = numbers[of, *who.values()]
+        numbers[of, *who.values()] += 1
+        yield Interval(k, k + 1, row[label], of, who, line, "samples")
+
+
+def _of_columns(
+    table: Any, names: Sequence[str], start: str, recording: str, whose: Mapping[str, str]
+) -> Iterator[Interval]:
+    """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
+    unit, begun = unit_of(start), dict[Any, Interval]()
+    for line, row in _rows(table):
+        at = moment(line, row[start], unit)
+        of, who = row.get(recording) or None, {kind: row[name] for kind, name in whose.items()}
+        for name in names:
+            key = name, of, *who.values()
+            if row[name] in TRUE and key not in begun:
+                begun[key] = Interval(at, math.inf, name, of, who, line, unit)
+            elif row[name] not in TRUE and key in begun:
+                yield replace(begun.pop(key), end=at)
+            elif row[name] not in TRUE:
+                yield Interval(None, None, name, of, who)
+    yield from begun.values()
 
 
 def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
@@ -556,6 +648,8 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
 
 
 def _after(start: float | str, lasting: float | str, line: int) -> float | str:
+    if isinstance(start, str) and OF_DAY.fullmatch(start) and not isinstance(lasting, str):
+        return _on_clock((clock_in(start) or 0.0) + lasting)
     if isinstance(start, str) and YEAR_FIRST.match(start) and not isinstance(lasting, str):
         pandas = require("pandas", "files", "reading times")
         return str(pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting))
@@ -566,6 +660,11 @@ def _after(start: float | str, lasting: float | str, line: int) -> float | str:
     return round(start + lasting, 9)
 
 
+def _on_clock(seconds: float) -> str:
+    minutes, rest = divmod(seconds % DAY, 60)
+    return f"{minutes // 60:02.0f}:{minutes % 60:02.0f}:{rest:06.3f}"
+
+
 FORMATS: tuple[
     tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Interval]]], ...
 ] = (
@@ -573,10 +672,10 @@ FORMATS: tuple[
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
     ("document of ELAN", lambda file: file.kind == ".eaf", _of_eaf),
     ("TextGrid", lambda file: file.kind == ".textgrid", _of_textgrid),
-    ("subtitles", lambda file: file.kind == ".srt", _of_subtitles),
-    ("label track", _is_track, _of_audacity),
+    ("subtitles", lambda file: file.kind in SUBTITLES, _of_subtitles),
+    ("speakers", lambda file: file.kind == ".rttm", _of_speakers),
     ("text of ELAN", _is_plain_elan, _of_plain_elan),
-    ("events of BORIS", _are_events, _of_events),
+    ("lines without a header", _is_track, _of_track),
     ("table", lambda _: True, _of_table),
 )
 """Name, test and reader of each format; the first that a file is of is read."""

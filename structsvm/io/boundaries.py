@@ -1,0 +1,190 @@
+"""Where neighbouring stretches meet: ends that are last samples, small gaps, small overlaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.times import TimeAxis
+from structsvm.errors import DataError
+from structsvm.io.label_rows import LONG, Interval
+
+Span = tuple[int, int, Interval]
+"""The first sample of an interval, the one after its last, and the interval."""
+NEARLY = 1e-6
+"""Part of a step by which two times may differ that are one."""
+MOSTLY, FEWEST = 0.9, 0.1
+"""Parts of the neighbours: that are alike where all are meant so, and that have to touch."""
+SLIGHT = 0.05
+"""Part of the shorter of two stretches up to which they overlap because nobody is exact."""
+OF_A_CLOCK = re.compile(r"\d:\d\d(:\d\d([.,]\d+)?)?")
+MIDNIGHT = re.compile(r".*\d[ T]00:00:00")
+DAY = 86400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """A row in the time of its recording."""
+
+    row: Interval
+    start: Any
+    end: Any
+    """As the axis has them; None at the end of the recording."""
+
+    @classmethod
+    def of(cls, row: Interval, axis: TimeAxis) -> Stretch:
+        start = axis.value(row.start)
+        end = None if row.end == np.inf else axis.value(row.end)
+        if end is not None and end < start:
+            raise DataError(f"{row} ends before it starts")
+        return cls(row, start, end)
+
+
+Pair = tuple[Stretch, Stretch]
+"""Two that follow each other in one tier, of which the first has an end."""
+
+
+def neighbours(stretches: Sequence[Stretch]) -> Iterator[Pair]:
+    by_key: dict[Any, list[Stretch]] = {}
+    for one in stretches:
+        by_key.setdefault(one.row.key, []).append(one)
+    for some in by_key.values():
+        ordered = sorted(some, key=lambda one: one.start)
+        yield from ((a, b) for a, b in pairwise(ordered) if a.end is not None)
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """What the ends of the stretches of some recordings mean."""
+
+    reach: float | None = None
+    """How far beyond their ends stretches last, where these are the times of their last samples."""
+    are_shared: bool = False
+    """Whether neighbours that are hardly apart meet where the later one begins."""
+    from_one: bool = False
+    """Whether samples are counted from 1."""
+
+    def __str__(self) -> str:
+        said = {
+            "the next stretch begins a step after the end of the one before, so that ends are "
+            "taken for those of last samples": self.reach is not None,
+            "stretches that are hardly apart, or hardly overlap, meet where the later one "
+            "begins": self.are_shared,
+            "samples are counted from 1": self.from_one,
+        }
+        return ", and ".join(words for words, is_so in said.items() if is_so)
+
+    @classmethod
+    def of(cls, several: Sequence[tuple[Sequence[Stretch], TimeAxis]]) -> Boundaries:
+        """Find out what the ends mean, from how far neighbours of all recordings are apart.
+
+        Where most that touch are one step apart, of the samples or of what times are written in,
+        the ends are those of last samples. Where most overlap or are apart by less, nobody was
+        exact.
+        """
+        unit = _last_digit([one.row for stretches, _ in several for one in stretches])
+        steps: list[float] = []
+        n_pairs = n_units = n_touching = n_slight = 0
+        for stretches, axis in several:
+            for pair in neighbours(stretches):
+                gap, step = _gap(pair, axis), _step(axis)
+                n_pairs += 1
+                n_touching += gap <= max(step, unit) * (1 + NEARLY)
+                n_slight += _is_slight(pair, axis)
+                n_units += abs(gap - unit) <= NEARLY * unit
+                if _is_one_step(pair, axis):
+                    steps.append(step)
+        reach = None
+        if len(steps) >= max(MOSTLY * n_touching, FEWEST * n_pairs, 1):
+            reach = float(np.median(steps))
+        elif n_units >= max(MOSTLY * n_pairs, 1):
+            reach = unit
+        are_shared = reach is None and n_slight >= max(MOSTLY * n_touching, 1)
+        return cls(reach, are_shared, _are_from_one(several, reach))
+
+    def spans(self, stretches: Sequence[Stretch], axis: TimeAxis) -> list[Span]:
+        """The samples of each stretch."""
+        pairs = neighbours(stretches) if self.are_shared else ()
+        until = {id(a): axis.first_from(b.start) for a, b in pairs if _is_slight((a, b), axis)}
+        return [
+            (axis.first_from(one.start), until.get(id(one), self._end(one, axis)), one.row)
+            for one in stretches
+        ]
+
+    def _end(self, one: Stretch, axis: TimeAxis) -> int:
+        if one.end is None:
+            return len(axis)
+        end = axis.first_from(one.end)
+        if self.reach is None:
+            return end
+        if self.reach <= _step(axis) * (1 + NEARLY) and _is_at(one.end, end, axis):
+            return end + 1
+        return axis.first_from(one.end + axis.span(self.reach))
+
+
+def _are_from_one(
+    several: Sequence[tuple[Sequence[Stretch], TimeAxis]], reach: float | None
+) -> bool:
+    """Whether the first sample is 1 and the last one T, of axes on which they are 0 to T - 1."""
+    numbers = [(some, axis) for some, axis in several if some and not axis.holds_dates]
+    counted = [
+        (some, len(axis))
+        for some, axis in numbers
+        if np.array_equal(axis.values, np.arange(len(axis)))
+    ]
+    if not counted or any(one.start < 1 for some, _ in counted for one in some):
+        return False
+    starts = [(max(one.start for one in some), T) for some, T in counted]
+    ends = [(max(one.end or 0 for one in some), T) for some, T in counted if reach is not None]
+    lasts = [*starts, *ends]
+    return any(last == T for last, T in lasts) and all(last <= T for last, T in lasts)
+
+
+def _gap(pair: Pair, axis: TimeAxis) -> float:
+    """From the end of one to the start of the other: seconds between dates, below 0 if beyond."""
+    return float((pair[1].start - pair[0].end) / axis.span(1.0))
+
+
+def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
+    """Whether two do not meet, but are apart by less than a step, or overlap by hardly more."""
+    gap, step = _gap(pair, axis), _step(axis)
+    lengths = [(one.end - one.start) / axis.span(1.0) for one in pair if one.end is not None]
+    shorter = float(min(lengths))
+    most = step * (1 - NEARLY) if gap > 0 else max(min(step, shorter / 2), SLIGHT * shorter)
+    return 0 < abs(gap) <= most
+
+
+def _is_one_step(pair: Pair, axis: TimeAxis) -> bool:
+    """Whether one ends at the sample before that at which the other starts."""
+    end = axis.first_from(pair[0].end)
+    return _is_at(pair[0].end, end, axis) and _is_at(pair[1].start, end + 1, axis)
+
+
+def _is_at(value: Any, sample: int, axis: TimeAxis) -> bool:
+    if sample >= len(axis):
+        return False
+    return bool(abs(axis.values[sample] - value) / axis.span(1.0) <= NEARLY * _step(axis))
+
+
+def _step(axis: TimeAxis) -> float:
+    return max(axis.usual_step, axis.lasting)
+
+
+def _last_digit(rows: Sequence[Interval]) -> float:
+    """What the last digit counts that times are written with: seconds of dates, if not days."""
+    moments = [at for row in rows for at in (row.start, row.end) if at != np.inf]
+    texts = [at for at in moments if isinstance(at, str)]
+    if texts:
+        clocks = [found for found in map(OF_A_CLOCK.search, texts) if found]
+        if not clocks or all(map(MIDNIGHT.fullmatch, texts)):
+            return DAY
+        digits = max(len((found[2] or "")[1:]) for found in clocks)
+        return 10.0**-digits if any(found[1] for found in clocks) else 60.0
+    factor = next((LONG[row.unit] for row in rows if row.unit in LONG), 1.0)
+    written = (f"{at / factor:.9f}".rstrip("0").partition(".")[2] for at in moments)
+    return float(factor * 10.0 ** -max(map(len, written), default=0))

@@ -1,0 +1,176 @@
+"""Rows of labels in one form, whatever tool wrote them: what was so, in which recording, and when.
+
+A reader of a format makes rows, which may only start or stop something or lack an end;
+:func:`settled` gives each of them an end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.times import YEAR_FIRST, TimeAxis, clock_in, length_in
+from structsvm.errors import DataError
+from structsvm.io.sniff import COMMA_NUMBER, MISSING_WORDS
+
+START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
+"""What a row says of its label. A point is a stretch that ends where it starts."""
+LONG = {"milliseconds": 1e-3, "minutes": 60.0}  # units in seconds, of which the others are one
+DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
+"""A date, whatever the order of its numbers, or a time of a day."""
+CLOCK = re.compile(r"(\d+:)?\d+:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of time and its label.
+
+    Examples
+    --------
+    >>> from structsvm.io import Interval
+    >>> Interval(0.5, 2.0, "walk").label
+    'walk'
+    """
+
+    start: Any
+    """In the time of the recording: a number, or a date as text."""
+    end: Any
+    """The stretch ends before this time."""
+    label: str
+    recording: str | None = field(default=None, repr=False, compare=False)
+    """As the file that it was read from calls it, if it does."""
+    who: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Its tier, subject and annotator, if known."""
+    line: int | None = field(default=None, repr=False, compare=False)
+    """Of the file."""
+    unit: str | None = field(default=None, repr=False, compare=False)
+    """The unit of its times, if the file says it."""
+    kind: str = field(default=STRETCH, repr=False, compare=False)
+    """What its row says: that it starts or stops then, or lasts, perhaps until the next one."""
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"{self.label!r} from {self.start} to {self.end}{line}"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What it follows or overlaps others in: a recording, and one tier of one person there."""
+        return self.recording, *sorted(self.who.items())
+
+
+def moment(line: int, text: str, unit: str | None = None) -> float | str:
+    """Return a time as a number, in seconds if the unit is known, or a date or clock as text."""
+    text = text.strip().replace("\N{MINUS SIGN}", "-")
+    if CLOCK.fullmatch(text) and unit:
+        return clock_in(text) or 0.0
+    number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
+    with suppress(ValueError):
+        value = float(number)
+        if np.isfinite(value):
+            return round(value * LONG.get(unit or "", 1.0), 9)
+    if DATE.fullmatch(text):
+        return text
+    length = length_in(text)
+    if length is None:
+        raise DataError(f"line {line}: {text!r} is neither a number nor a date")
+    return round(length, 9)
+
+
+def is_moment(text: str) -> bool:
+    try:
+        moment(0, text)
+    except DataError:
+        return False
+    return True
+
+
+def has_end(text: str, words: Sequence[str]) -> bool:
+    """Whether a cell holds an end: no blank, no missing value, and none of the words for an end."""
+    return text.strip().lower() not in (*MISSING_WORDS, *words)
+
+
+def settled(rows: Sequence[Interval]) -> list[Interval]:
+    """Return rows in their order, each with an end: its own, its STOP, or the next one's start."""
+    found: list[tuple[int, Interval]] = []
+    by_key: dict[tuple[Any, ...], list[tuple[int, Interval]]] = {}
+    for place, row in enumerate(rows):
+        by_key.setdefault(row.key, []).append((place, row))
+    are_pairs = any(row.kind == STOP for row in rows)
+    for some in by_key.values():
+        ordered = _in_time(some)
+        found += _until_next(_joined(ordered) if are_pairs else ordered)
+    return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+
+
+def _in_time(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
+    """Sort rows by their starts where these can be compared as they are written."""
+    starts = [row.start for _, row in rows]
+    are_numbers = all(isinstance(start, float | int) for start in starts)
+    are_dates = all(isinstance(start, str) and YEAR_FIRST.match(start) for start in starts)
+    return sorted(rows, key=lambda pair: pair[1].start) if are_numbers or are_dates else rows
+
+
+def _joined(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
+    """Join the rows in which something starts with those in which it stops."""
+    found: list[tuple[int, Interval]] = []
+    begun: dict[str, tuple[int, Interval]] = {}
+    for place, row in rows:
+        line = "" if row.line is None else f" (line {row.line})"
+        if row.kind == START and row.label in begun:
+            since = begun[row.label][1].start
+            raise DataError(f"{row.label!r} starts at {row.start}{line}, and lasts since {since}")
+        if row.kind == START:
+            begun[row.label] = place, row
+        elif row.kind == STOP and row.label not in begun:
+            raise DataError(f"{row.label!r} stops at {row.start} and never started{line}")
+        elif row.kind == STOP:
+            place, first = begun.pop(row.label)
+            found.append((place, replace(first, end=row.start, kind=STRETCH)))
+        else:
+            found.append((place, row))
+    for label, (_, row) in begun.items():
+        raise DataError(f"{label!r} starts and never stops: it starts at {row.start}")
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _until_next(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
+    """Let what has no end last until something else begins, or until the recording ends."""
+    found: list[tuple[int, Interval]] = []
+    following: Any = np.inf
+    for k in range(len(rows) - 1, -1, -1):
+        place, row = rows[k]
+        if row.end is None:
+            found.append((place, replace(row, end=following, kind=UNTIL_NEXT)))
+        else:
+            found.append((place, row))
+        if k and rows[k - 1][1].start != row.start:
+            following = row.start
+    return found
+
+
+def since_start(rows: Sequence[Interval], axis: TimeAxis | None) -> list[Interval]:
+    """Return rows whose times on a clock are seconds, unless they are hours of the recording's."""
+    clocks = [at for row in rows for at in (row.start, row.end) if _on_clock(at) is not None]
+    if not clocks or (axis and axis.holds_dates and not any(map(axis.is_beyond, clocks))):
+        return list(rows)
+    seconds = [_on_clock(at) for at in clocks]
+    if axis and axis.holds_dates and any(map(axis.is_beyond, seconds)):
+        return list(rows)
+    return [_counted(row) for row in rows]
+
+
+def _counted(row: Interval) -> Interval:
+    start, end = _on_clock(row.start), _on_clock(row.end)
+    if start is None and end is None:
+        return row
+    start, end = row.start if start is None else start, row.end if end is None else end
+    return replace(row, start=start, end=end, unit="seconds")
+
+
+def _on_clock(at: Any) -> float | None:
+    return clock_in(at) if isinstance(at, str) else None
