@@ -87,7 +87,8 @@ def _checked(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
     misplaced = []
     for start, end, one in spans:
         moments = [one.start] if one.end == np.inf else [one.start, one.end]
-        if start == end or any(map(axis.is_beyond, moments)):
+        is_end = one.end == np.inf and start == len(axis)  # the last row says where it ends
+        if (start == end and not is_end) or any(map(axis.is_beyond, moments)):
             misplaced.append(one)
     joined, _ = _collisions(spans)
     n = counted(len(spans), "interval")

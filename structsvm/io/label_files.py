@@ -76,7 +76,11 @@ WORDS = {
 """What columns are called in English, Spanish, Portuguese, French, German and Italian, without
 accents, the more usual words first."""
 ROLES = {word: (role, k) for role, ws in WORDS.items() for k, word in enumerate(ws.split())}
-OF_TIME = {"time", "datetime", "times", "timestamp", "tempo", "tiempo", "temps", "zeit", "t"}
+OF_TIME = {
+    *("time", "times", "timestamp", "timestamps", "ts", "datetime", "t", "elapsed", "relative"),
+    *("sf", "tempo", "tiempo", "temps", "zeit"),
+}
+CHANGES = {*WORDS["change"].split()} - OF_TIME
 TRUE, TRUTH = {"1", "1.0"}, {"0", "0.0", "1", "1.0"}
 DAY = 24 * 3600.0
 FILLERS = {"of", "id", "name", "path", "type", "tipo"}
@@ -145,10 +149,17 @@ class LabelFile:
         lines = enumerate(self.text.splitlines(), 1)
         return [(k, one) for k, one in lines if one.strip() and not one.startswith(ASIDE)]
 
+    @property
+    def has_header_aside(self) -> bool:
+        """Whether the comment above the first row names columns, as that of MNE does."""
+        above = self.text.splitlines()[self.lines[0][0] - 2 : self.lines[0][0] - 1]
+        cells = re.split(r"[\t;,]", above[0].lstrip("# ")) if above else []
+        return len(cells) > 1 and "start" in columns_in([cell.strip() for cell in cells])
+
     @cached_property
     def separator(self) -> tuple[str | None, int]:
         """What separates most moments at the beginning of a row, None for blanks, and how many."""
-        if not self.lines or self.columns not in ({}, {"end": NEXT}):
+        if not self.lines or self.columns not in ({}, {"end": NEXT}) or self.has_header_aside:
             return None, 0
         first = self.lines[0][1]
         separator = max(BETWEEN, key=lambda one: leading(cells_of(first, one)))
@@ -323,7 +334,8 @@ def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
 
 
 def _is_task(task: Any) -> bool:
-    made = [task[by] for by in ("annotations", "predictions") if by in task]
+    fields = task if isinstance(task, Mapping) else {}
+    made = [fields[by] for by in ("annotations", "predictions") if by in fields]
     lists = [one for one in made if isinstance(one, list)]
     return bool(lists) and all("result" in one for some in lists for one in some)
 
@@ -484,12 +496,26 @@ def _of_track(file: LabelFile) -> Iterator[Interval]:
             f"line {rows[0][0]} holds values, and more than a start, an end and a label: write a "
             "header above it, such as start,end,label,other"
         )
+    if n == 2 and not file.columns and _would_be_durations([cells for _, cells in rows]):
+        raise DataError(
+            f"line {rows[0][0]}: if the second value is a duration, write a header above it: "
+            "start,duration,label; as ends they are before their starts"
+        )
     named = any(len(cells) > n for _, cells in rows)
     for line, cells in rows:
         start, *ends = (moment(line, cell) for cell in cells[:n])
         end = ends[0] if ends else None if named else start
         end = None if file.columns else end
         yield Interval(start, end, cells[n] if len(cells) > n else "", line=line)
+
+
+def _would_be_durations(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether some ends are before their starts, and starts are where rows end that last so."""
+    pairs = [tuple(moment(0, cell) for cell in cells[:2]) for cells in rows if is_moment(cells[0])]
+    numbers = [(a, b) for a, b in pairs if isinstance(a, float) and isinstance(b, float)]
+    backwards = any(b < a for a, b in numbers)
+    ends = [a + b for a, b in numbers[:-1]]
+    return backwards and all(end <= a for end, (a, _) in zip(ends, numbers[1:], strict=True))
 
 
 def _is_backwards(row: tuple[int, Sequence[str]]) -> bool:
@@ -516,75 +542,150 @@ def _of_plain_elan(file: LabelFile) -> Iterator[Interval]:
 # ---- tables with a header, by the names of their columns
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a table by what they are of, "" where there is none."""
+
+    start: str
+    end: str
+    label: str
+    recording: str
+    sign: str
+    """Whether things start or stop there, which its cells tell."""
+    whose: Mapping[str, str]
+    others: Sequence[str]
+    observation: str | None = None
+    """Of all rows, where it is told above the table."""
+
+    @classmethod
+    def of(cls, file: LabelFile) -> Columns:
+        table, sign = file.table, _sign_in(file.table)
+        found = columns_in([name for name in table if name != sign]) | file.columns
+        if sign and "label" not in found:
+            sign, found = "", columns_in(table) | file.columns  # START and STOP are the labels
+        found |= _recordings_in(file, found)
+        found.setdefault("start", found.pop("change", ""))
+        lasting = found.pop("duration", "")
+        if sign or (found.get("end") == NEXT and NEXT not in table):
+            found.pop("end", None)
+        whose = {
+            kind: name
+            for kind, names in WHOSE.items()
+            for name in table
+            if name.lower() in names and name not in found.values()
+        }
+        known = (sign, lasting, *found.values(), *whose.values())
+        others = [name for name in table if name not in known]
+        if (
+            "label" not in found
+            and "end" in found
+            and len(others) == 1
+            and _has_words(table[others[0]])
+        ):
+            found["label"] = others.pop()
+        above = OBSERVATION.search(file.text)
+        observation = above[1] if above and "recording" not in found else None
+        start, end, label, recording = (found.get(key, "") for key in COLUMNS)
+        return cls(start, end, label, recording, sign, whose, others, observation)
+
+    @property
+    def is_elan(self) -> bool:
+        return self.start.startswith(OF_ELAN)
+
+    @property
+    def tiers(self) -> list[str]:
+        """ELAN's text may have a column for the labels of each tier."""
+        others = self.others if self.is_elan and not self.label else ()
+        return [name for name in others if not name.startswith(OF_ELAN)]
+
+    @property
+    def are_changes(self) -> bool:
+        """Whether there are times alone, or a column that is called after changes."""
+        is_told = not CHANGES.isdisjoint(_words(self.start))
+        return not (self.label or self.end or self.tiers) and (is_told or not self.others)
+
+    def owner(self, row: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+        """The recording of a row, and whose it is there."""
+        whose = {kind: row[name] for kind, name in self.whose.items()}
+        return row.get(self.recording) or self.observation, whose
+
+
 def _of_table(file: LabelFile) -> Iterator[Interval]:
-    """Read rows of labels, or of changes; ELAN's text may have a column for each tier."""
-    table, columns = file.table, _columns_of(file)
-    start, end, label, recording, sign = (columns.get(key, "") for key in (*COLUMNS, "sign"))
-    whose = {
-        kind: name
-        for kind, names in WHOSE.items()
-        for name in table
-        if name.lower() in names and name not in columns.values()
-    }
-    others = [name for name in table if name not in (*columns.values(), *whose.values())]
-    is_elan = start.startswith(OF_ELAN)
-    tiers = [name for name in others if is_elan and not label and not name.startswith(OF_ELAN)]
-    one_each = bool(others) and all(set(table[name]) <= TRUTH for name in others)
-    are_changes = not (label or end or tiers) and (not others or _is_of_change(start))
-    if not (label or end or _is_of_change(start)) and one_each and start in table:
-        yield from _of_columns(table, others, start, recording, whose)
-        return
-    if label in table and not (start or end):
-        yield from _of_samples(table, label, recording, whose)
-        return
-    for key in ("start", "end", "label"):
-        is_needed = key == "start" or (key == "label" and not tiers and not are_changes)
-        if columns.get(key) not in table and (is_needed or columns.get(key)):
-            named = repr(columns[key]) if columns.get(key) else f"of the {key}"
-            hint = f"name it with {key}="
+    table, columns = file.table, Columns.of(file)
+    of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
+    if columns.label in table and not (columns.start or columns.others or columns.sign):
+        return _of_samples(table, columns)
+    if (
+        of_labels
+        and columns.start in table
+        and not (columns.label or columns.end or columns.are_changes)
+    ):
+        return _of_columns(table, columns)
+    return _of_rows(table, columns)
+
+
+def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
+    """Read rows of a label and when it was so, or of changes."""
+    start, end, label, tiers = columns.start, columns.end, columns.label, columns.tiers
+    needed = {"start": True, "end": bool(end), "label": not (tiers or columns.are_changes)}
+    for key, is_needed in needed.items():
+        name = getattr(columns, key)
+        if is_needed and name not in table:
+            named, hint = repr(name) if name else f"of the {key}", f"name it with {key}="
             if any(map(is_moment, table)):
                 hint = "its first line holds values: write a header above it, as start,end,label"
             raise DataError(f"no column {named}; the columns are {', '.join(table)}: {hint}")
     unit, unit_of_end = unit_of(start), unit_of(end)
     lasts = (_role(end) or ("",))[0] == "duration"
-    blank_is_none = is_elan or start.startswith("tmin")  # but what another tier says
-    words, above = WORDS["end"].split(), OBSERVATION.search(file.text)
-    of_all = above[1] if above and not recording else None
+    blank_is_none = columns.is_elan or start.startswith("tmin")  # but what another tier says
     for line, row in _rows(table):
-        of = row.get(recording) or of_all
-        who = {kind: row[name] for kind, name in whose.items()}
+        recording, who = columns.owner(row)
         labels = {t: row[t] for t in tiers} or {"": row.get(label, "")}
-        is_open = not end or not has_end(row[end], words)
+        is_open = not end or not has_end(row[end], WORDS["end"].split())
         if not row[start] and is_open:  # it says what was looked for
-            yield Interval(None, None, labels.get("", ""), of, who)
+            yield Interval(None, None, labels.get("", ""), recording, who)
             continue
+        if not row[start]:
+            raise DataError(f"line {line}: an end at {row[end]!r}, and no start")
         begin, stop = moment(line, row[start], unit), None
-        kind = _sign(row[sign]) if sign else STRETCH
-        if are_changes or (sign and kind == STRETCH):
+        kind = _sign(row[columns.sign]) if columns.sign else STRETCH
+        if columns.are_changes or (columns.sign and kind == STRETCH):
             stop = begin
         elif not is_open:
             stop = moment(line, row[end], unit_of_end)
             stop = _after(begin, stop, line) if lasts else stop
-        in_seconds = unit is None and length_in(row[start]) is not None
+        is_length = unit is None and length_in(row[start]) is not None
         for tier, text in labels.items():
             if text or not blank_is_none:
                 of_tier = who | ({"tier": tier} if tier else {})
-                own = "seconds" if in_seconds else unit
-                yield Interval(begin, stop, text, of, of_tier, line, own, kind)
+                own = "seconds" if is_length else unit
+                yield Interval(begin, stop, text, recording, of_tier, line, own, kind)
 
 
-def _columns_of(file: LabelFile) -> dict[str, str]:
-    """Find the columns by their names, and that in which things start and stop by its cells."""
-    table, sign = file.table, _sign_in(file.table)
-    columns = columns_in([name for name in table if name != sign])
-    if sign and "label" not in columns.keys() | file.columns.keys():
-        sign, columns = "", columns_in(table)  # then START and STOP are labels
-    columns |= {"sign": sign} | _recordings_in(file, columns) | file.columns
-    columns.setdefault("start", columns.pop("change", ""))
-    columns.pop("duration", None)
-    if sign or (columns.get("end") == NEXT and NEXT not in table):
-        columns.pop("end", None)
-    return columns
+def _of_samples(table: Any, columns: Columns) -> Iterator[Interval]:
+    """Read the labels of samples, one below the other, without their times."""
+    numbers: Counter[tuple[Any, ...]] = Counter()
+    for line, row in _rows(table):
+        recording, who = columns.owner(row)
+        k = numbers[recording, *who.values()]
+        numbers[recording, *who.values()] += 1
+        yield Interval(k, k + 1, row[columns.label], recording, who, line, "samples")
+
+
+def _of_columns(table: Any, columns: Columns) -> Iterator[Interval]:
+    """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
+    unit, begun = unit_of(columns.start), dict[Any, Interval]()
+    for line, row in _rows(table):
+        at, (recording, who) = moment(line, row[columns.start], unit), columns.owner(row)
+        for name in columns.others:
+            key = name, recording, *who.values()
+            if row[name] in TRUE and key not in begun:
+                begun[key] = Interval(at, math.inf, name, recording, who, line, unit)
+            elif row[name] not in TRUE and key in begun:
+                yield replace(begun.pop(key), end=at)
+            elif row[name] not in TRUE:
+                yield Interval(None, None, name, recording, who)
+    yield from begun.values()
 
 
 def _sign(cell: str) -> str:
@@ -600,39 +701,8 @@ def _sign_in(table: Any) -> str:
     return ""
 
 
-def _is_of_change(column: str) -> bool:
-    return (_role(column) or ("",))[0] == "change" and OF_TIME.isdisjoint(_words(column))
-
-
-def _of_samples(
-    table: Any, label: str, recording: str, whose: Mapping[str, str]
-) -> Iterator[Interval]:
-    """Read the labels of samples, one below the other, without their times."""
-    numbers: Counter[tuple[Any, ...]] = Counter()
-    for line, row in _rows(table):
-        of, who = row.get(recording) or None, {kind: row[name] for kind, name in whose.items()}
-        k = numbers[of, *who.values()]
-        numbers[of, *who.values()] += 1
-        yield Interval(k, k + 1, row[label], of, who, line, "samples")
-
-
-def _of_columns(
-    table: Any, names: Sequence[str], start: str, recording: str, whose: Mapping[str, str]
-) -> Iterator[Interval]:
-    """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
-    unit, begun = unit_of(start), dict[Any, Interval]()
-    for line, row in _rows(table):
-        at = moment(line, row[start], unit)
-        of, who = row.get(recording) or None, {kind: row[name] for kind, name in whose.items()}
-        for name in names:
-            key = name, of, *who.values()
-            if row[name] in TRUE and key not in begun:
-                begun[key] = Interval(at, math.inf, name, of, who, line, unit)
-            elif row[name] not in TRUE and key in begun:
-                yield replace(begun.pop(key), end=at)
-            elif row[name] not in TRUE:
-                yield Interval(None, None, name, of, who)
-    yield from begun.values()
+def _has_words(cells: Any) -> bool:
+    return not all(map(is_moment, filter(None, cells.unique())))
 
 
 def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
@@ -644,7 +714,8 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
         if name not in others
     }
     best = max(held, key=held.__getitem__, default="")
-    return {"recording": best} if held.get(best) else {}
+    is_chosen = "recording" in file.columns
+    return {"recording": best} if held.get(best) and not is_chosen else {}
 
 
 def _after(start: float | str, lasting: float | str, line: int) -> float | str:
