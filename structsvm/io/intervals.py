@@ -186,11 +186,13 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     path : path
         ``.json``: tasks of Label Studio with labels of time series or sound; the name of a
         recording is that of its file, as it was before it was uploaded. ``.boris``, ``.eaf``,
-        ``.TextGrid``, ``.srt``: documents of BORIS, ELAN and Praat, and subtitles. ``.txt`` without
-        a header: a label track of Audacity, or the tab-delimited text of ELAN with times on a
-        clock. Otherwise a table with a header, as of :func:`read_recordings`: the aggregated or the
-        tabular events of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column
-        for each tier, or one with onset and duration (BIDS).
+        ``.TextGrid``, ``.srt``, ``.vtt``, ``.rttm``: documents of BORIS, ELAN and Praat, subtitles,
+        and who speaks. Lines without a header have a start, perhaps an end, and a label, as in a
+        label track of Audacity, or are the tab-delimited text of ELAN. Otherwise a table with a
+        header, as of :func:`read_recordings`: events that start and stop in rows of their own, as
+        those of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column for each
+        tier, one with onset and duration (BIDS), or a column of 0 and 1 for each label. A row
+        without an end lasts until the next one, with a warning unless ``end="next"`` says so.
     chosen
         ``start``, ``end``, ``label``, ``recording``: names of the columns of a table, where they
         are not called so in English, Spanish, Portuguese, French, German or Italian. An end that is
@@ -202,7 +204,7 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     Returns
     -------
     dict of lists of Interval
-        Points end where they start, and are left out of tables that have stretches.
+        Points end where they start, and are left out with a warning where there are stretches.
 
     Raises
     ------
@@ -331,7 +333,8 @@ def with_labels(
     path : path
         A table with a column ``change`` of the times of the changes, or stretches of time with
         their labels as :func:`read_intervals` reads them, of which points alone are changes; or a
-        folder of such files. A column with the names of recordings says of which one a row is;
+        folder of such files. Where neighbours of all recordings are mostly one step apart, ends are
+        those of last samples. A column with the names of recordings says of which one a row is;
         without it the file is of the recording of its name, or of the only one.
     blanks : bool
         Whether samples may be without a label, which is then -1.
