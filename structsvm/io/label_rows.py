@@ -67,7 +67,7 @@ class Interval:
 
 def moment(line: int, text: str, unit: str | None = None) -> float | str:
     """Return a time as a number, in seconds if the unit is known, or a date or clock as text."""
-    text = text.strip().replace("\N{MINUS SIGN}", "-")
+    text = text.strip()
     if CLOCK.fullmatch(text) and unit:
         return clock_in(text) or 0.0
     number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
