@@ -275,7 +275,7 @@ def _nearest(
     for b in alive:
         if b != a:
             cost = _cost(centers, weights, a, b)
-            if cost < best_cost:
+            if best < 0 or cost < best_cost:  # some cluster, even where no cost is a number
                 best, best_cost = b, cost
     return best, best_cost
 

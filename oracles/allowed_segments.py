@@ -23,7 +23,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Ints
-from structsvm.support.checks import read_only, shown
+from structsvm.support.checks import read_only, refuse_below, refuse_unless, shown
 from structsvm.support.contract import asked
 
 Rule = Callable[[Any, Any, int], Any]
@@ -62,6 +62,11 @@ class AllowedSegmentsOracle(Oracle):
 
     rule: Rule
 
+    def __post_init__(self) -> None:
+        """Check once, at the door."""
+        fits = callable(self.rule) and getattr(type(self.rule), "__hash__", None) is not None
+        refuse_unless(fits, "rule", "a function, or a method of a frozen dataclass", self.rule)
+
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise over the segmentations that rule and ``constraint`` allow."""
         T = objective.n_samples
@@ -89,6 +94,12 @@ class Lengths:
 
     min_length: int = 1
     max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what compiled code relies on."""
+        refuse_below(1, "min_length", self.min_length)
+        if self.max_length is not None:
+            refuse_below(1, "max_length", self.max_length)
 
     def __call__(self, starts: Ints, end: int, n_samples: int) -> Bools:
         """Which segments are allowed."""

@@ -95,14 +95,16 @@ class ClusteringOracle(Oracle):
         constraint: Constraint = UNCONSTRAINED,
     ) -> Argmax:
         """As :meth:`maximize`, also from other labels (T,), first merged or split into K."""
+        objective, constraint = self.verified(objective, constraint)
         T = objective.n_samples
         K = constraint.n_clusters
         grouped = GroupedObjective.of(objective)
         order = np.random.default_rng(self.random_state).permutation(T)
         given = []
         for labels in starts:
-            if len(labels) != T:  # beyond which compiled code would write
-                raise OracleError(f"a start labels {len(labels)} samples, the objective has {T}")
+            if np.shape(labels) != (T,):  # beyond which compiled code would write
+                n = np.size(labels)
+                raise OracleError(f"a start labels {n} samples, the objective has {T}")
             given.append(with_exactly(grouped.Z, numbered(labels), K))
         with single_threaded():
             bound, rounded = self._relaxed(objective, K)

@@ -101,6 +101,7 @@ class SemidefiniteOracle(Oracle):
         """Solve the program itself and certify its bound."""
         import cvxpy as cp
 
+        objective, constraint = self.verified(objective, constraint)
         T, K = objective.n_samples, constraint.n_clusters
         if T > self.max_samples:
             raise OracleError(

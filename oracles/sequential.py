@@ -40,7 +40,7 @@ from structsvm.partitions.oracle import (
 )
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import read_only
+from structsvm.support.checks import is_whole, read_only
 from structsvm.support.contract import overrides
 
 ONE_CALL = 2e9
@@ -158,10 +158,10 @@ class SequentialOracle(Oracle):
         >>> [M.breakpoints for M in SequentialOracle().count_path(Z, 3)]
         [[5], [2, 5], [2, 4, 5]]
         """
-        T = Z.shape[0]
-        if not 1 <= most <= T:
-            raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
         objective = _without_null_columns(TraceObjective(Z))
+        T = objective.n_samples
+        if not (is_whole(most) and 1 <= most <= T):
+            raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most!r}")
         search = SegmentSearch(objective, Boundaries.of(UNCONSTRAINED, T))
         paths = best_of_every_length(search.graph, most)
         return [EquivalenceMatrix.from_boundaries(path) for path in paths]

@@ -231,13 +231,18 @@ classifiers of scikit-learn, optional
 
     def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], int, int]:
         """Scores and states of blocks where segments are long, their samples, and the longest."""
-        xs, ys = scored.seen(self.smoothing), scored.sequences
-        block = max(1, int(typical_length(ys)) // BLOCKS_OF_A_SEGMENT)
-        xs = [np.add.reduceat(x, np.arange(0, len(x), block)) for x in xs]
-        ys = [
-            y[np.minimum(np.arange(block // 2, y.size + block // 2, block), y.size - 1)] for y in ys
-        ]
-        return xs, ys, block, TIMES_LONGEST * longest_of(ys)
+        seen, sequences = scored.seen(self.smoothing), scored.sequences
+        usual = max(1, int(typical_length(sequences)) // BLOCKS_OF_A_SEGMENT)
+        for block in sorted({usual, 1}, reverse=True):
+            starts = [block_starts(y, block) for y in sequences]
+            ys = [in_blocks(y, begin, block) for y, begin in zip(sequences, starts, strict=True)]
+            longest = TIMES_LONGEST * longest_of(ys)
+            free = np.zeros((len(self.classes_), longest + 1))
+            problem = sequence_of(self, self.classes_, free, block)
+            if all(problem.first_broken(y) is None for y in ys):
+                break
+        xs = [np.add.reduceat(x, begin) for x, begin in zip(seen, starts, strict=True)]
+        return xs, ys, block, longest
 
     def _path(self, p: Floats, K: int | None) -> Ints:
         problem = sequence_of(self, self.classes_, self.lengths_, most=len(p))
@@ -347,19 +352,29 @@ def check_states(
 ) -> None:
     """Refuse sequences of states that are not allowed."""
     for part, y in zip(known, sequences, strict=True):
-        starts, ends, states = segments_of(y)
-        wrong = np.isneginf(problem.lengths[states, ends - starts])
-        wrong[1:] |= ~problem.allowed[states[:-1], states[1:]]
-        wrong[0] |= not problem.begins[states[0]]
-        wrong[-1] |= not problem.ends[states[-1]]
-        if wrong.any():
-            k = int(wrong.argmax())
-            a, b = (int(part.start + t[k]) for t in (starts, ends))
+        k = problem.first_broken(y)
+        if k is not None:
+            starts, ends, states = segments_of(y)
+            a, b = int(part.start + starts[k]), int(part.start + ends[k])
             raise DataError(
                 f"recording {part.recording}: samples {a}..{b} of the state "
                 f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
                 "max_length allow: change the labels, or the settings"
             )
+
+
+def block_starts(y: Ints, block: int) -> Ints:
+    """Where blocks of so many samples begin, and at both ends of segments that are shorter."""
+    starts, ends, _ = segments_of(y)
+    short = ends - starts < block
+    cuts = np.concatenate([starts[short], ends[short], np.arange(0, y.size, block)])
+    return np.unique(cuts[cuts < y.size])
+
+
+def in_blocks(y: Ints, starts: Ints, block: int) -> Ints:
+    """The state in the middle of each block: every segment is that of one, at least."""
+    last = np.append(starts[1:], y.size) - 1
+    return np.asarray(y[np.minimum(starts + block // 2, last)])
 
 
 def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:

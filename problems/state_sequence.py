@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
+from structsvm.errors import DataError, OracleError
+from structsvm.oracles.semi_markov import StateScore, best_states, checked_states, segments_of
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.checks import refuse_unless, shown
 from structsvm.weights import Free, Nonnegative, Product
 
 
@@ -40,6 +44,11 @@ class StateSequence(Problem):
     begins, ends : array of bool, shape (C,)
         The states in which a recording may begin and end.
 
+    Raises
+    ------
+    SettingsError
+        When these have other shapes or types, or lengths that are no numbers.
+
     Examples
     --------
     >>> import numpy as np
@@ -56,6 +65,20 @@ class StateSequence(Problem):
     allowed: Bools
     begins: Bools
     ends: Bools
+
+    def __post_init__(self) -> None:
+        """Check once, at the door."""
+        C = len(self.allowed) if np.ndim(self.allowed) else 0
+        shapes = {"allowed": (C, C), "begins": (C,), "ends": (C,)}
+        for name, shape in shapes.items():
+            given = np.asarray(getattr(self, name))
+            fits = given.shape == shape and given.dtype == np.bool_ and C > 0
+            refuse_unless(fits, name, f"truth values of shape {shape}", shown(given))
+        given = np.asarray(self.lengths)
+        is_table = given.ndim == 2 and len(given) == C and given.shape[1] >= 2
+        fits = is_table and given.dtype.kind in "iuf" and bool((given[:, 1:] < np.inf).all())
+        wanted = f"numbers, or minus infinity, of shape ({C}, L + 1) with L >= 1"
+        refuse_unless(fits, "lengths", wanted, shown(given))
 
     @classmethod
     def free(cls, n_states: int) -> StateSequence:
@@ -80,8 +103,41 @@ class StateSequence(Problem):
         """The vector of these weights."""
         return np.concatenate([[samples, lengths, price], first, last, change.ravel()])
 
+    def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> StateSequence:
+        """The problem itself, after a look at the samples it is to be learned from."""
+        for i, (x, y) in enumerate(zip(xs, ys, strict=False)):
+            scores = np.asarray(x)
+            fits = scores.ndim == 2 and scores.shape[1] == self.n_states and scores.size
+            if not (fits and scores.dtype.kind in "iuf" and (scores < np.inf).all()):
+                raise DataError(
+                    f"sample {i}: scores must be numbers, or minus infinity for a state that is "
+                    f"forbidden, of shape (T, {self.n_states}), got {shown(x)}"
+                )
+            try:
+                y = checked_states(y, len(scores), self.n_states)
+            except OracleError as error:
+                raise DataError(f"sample {i}: the labelling: {error}") from error
+            broken = self.first_broken(y)
+            if broken is not None or np.isneginf(scores[np.arange(y.size), y]).any():
+                raise DataError(
+                    f"sample {i}: its labelling has a segment, a change or a sample that is "
+                    "forbidden: allow it, or leave the sample out"
+                )
+        return self
+
+    def first_broken(self, y: Ints) -> int | None:
+        """The first segment of a labelling that is not allowed, or does not follow; None if all."""
+        starts, ends, states = segments_of(y)
+        n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
+        wrong = np.isneginf(self.lengths[states, n])
+        wrong[1:] |= ~self.allowed[states[:-1], states[1:]]
+        wrong[0] |= not self.begins[states[0]]
+        wrong[-1] |= not self.ends[states[-1]]
+        return int(wrong.argmax()) if wrong.any() else None
+
     def joint_feature(self, x: Floats, y: Ints) -> Floats:
         C = self.n_states
+        y = checked_states(y, len(x), C)
         starts, ends, states = segments_of(y)
         n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
         first, last, change = np.zeros(C), np.zeros(C), np.zeros((C, C))
@@ -103,11 +159,12 @@ class StateSequence(Problem):
 
     def score(self, w: Floats, x: Floats, truth: EquivalenceMatrix | None = None) -> StateScore:
         """What a recording earns in these weights; with the loss of a truth, if one is given."""
-        C = self.n_states
+        C, forbidden = self.n_states, np.isneginf(x)
+        samples = np.where(forbidden, -np.inf, w[0] * np.where(forbidden, 0.0, x))
         price, first, last, change = np.split(w[2:], [1, 1 + C, 1 + 2 * C])
         possible = np.isfinite(self.lengths)
         return StateScore(
-            w[0] * x,
+            samples,
             np.where(possible, w[1] * np.where(possible, self.lengths, 0.0), -np.inf) - price,
             np.where(self.allowed, change.reshape(C, C), -np.inf),
             np.where(self.begins, first, -np.inf),

@@ -276,6 +276,6 @@ test_bad_objectives_are_refused = refused(
     ({"Z": np.ones((2, 1)), "shift": np.inf}, "not finite"),
     (
         {"Z": np.ones((2, 1)), "truth": EquivalenceMatrix.from_labels([0, 1, 1])},
-        "labels 3 samples, Z has 2",
+        "labels 3 samples, and there are 2",
     ),
 )

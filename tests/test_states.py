@@ -16,7 +16,8 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
 from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
 from structsvm.problems import StateSegmenter, StateSequence
-from structsvm.problems.state_segmenter import StateCounts
+from structsvm.problems.state_segmenter import StateCounts, block_starts, in_blocks, sequence_of
+from structsvm.status import Status
 from structsvm.testing import check_problem
 
 
@@ -33,7 +34,7 @@ def test_the_best_states_are_those_of_enumeration(seed):
     if rng.random() < 0.6:
         truth = EquivalenceMatrix.from_breakpoints(sorted({*rng.integers(1, T + 1, 3), T}))
     score = StateScore(
-        rng.normal(size=(T, C)), scores(C, L + 1), scores(C, C), scores(C), scores(C), truth, 1.5
+        scores(T, C), scores(C, L + 1), scores(C, C), scores(C), scores(C), truth, 1.5
     )
     best = dict.fromkeys([None, *range(1, T + 1)], -np.inf)
     for path in itertools.product(range(C), repeat=T):
@@ -48,6 +49,69 @@ def test_the_best_states_are_those_of_enumeration(seed):
         found = best_states(score, K)
         assert score.value(found) == pytest.approx(value)
         assert K is None or len(segments_of(found)[0]) == K
+
+
+def test_known_states_are_kept_and_the_rest_is_the_best(rng):
+    for _ in range(30):
+        known = np.where(rng.random(6) < 0.3, rng.integers(0, 2, 6), -1)
+        score = StateScore(rng.normal(size=(6, 2)), np.zeros((2, 2)), np.full((2, 2), -1.0), *E2)
+        found = best_states(score.knowing(known))
+        paths = map(np.array, itertools.product(range(2), repeat=6))
+        agree = [path for path in paths if ((path == known) | (known < 0)).all()]
+        assert score.value(found) == pytest.approx(max(map(score.value, agree)))
+        assert ((found == known) | (known < 0)).all()
+
+
+E2 = np.zeros((2, 2))
+
+
+def test_a_score_is_not_changed_by_what_it_was_made_of(rng):
+    x = rng.normal(size=(6, 2))
+    score = StateScore(x, np.zeros((2, 2)), np.zeros((2, 2)), *E2)
+    before = best_states(score)
+    x[:] = np.nan
+    assert (best_states(score) == before).all()
+
+
+def new_score(given):
+    usual = {"samples": np.zeros((5, 2)), "lengths": np.zeros((2, 3)), "changes": E2}
+    return StateScore(**{**usual, "first": np.zeros(2), "last": np.zeros(2), **given})
+
+
+NINE = EquivalenceMatrix.from_breakpoints([9])
+test_what_is_no_score_is_refused = refused(
+    OracleError,
+    lambda given: new_score(given),
+    ({"samples": np.full((5, 2), np.nan)}, "samples must hold numbers"),
+    ({"samples": np.full((5, 2), np.inf)}, "samples must hold numbers"),
+    ({"samples": np.zeros((0, 2))}, "samples must have shape"),
+    ({"samples": [["a", "b"]]}, "samples must be an array"),
+    ({"lengths": np.zeros((2, 1))}, "L >= 1"),
+    ({"lengths": np.zeros((1, 6))}, r"shape \(2, L"),
+    ({"lengths": np.full((2, 3), np.nan)}, "lengths must hold"),
+    ({"changes": np.zeros((1, 1))}, "changes must have shape"),
+    ({"changes": np.full((2, 2), np.inf)}, "changes must hold"),
+    ({"first": np.zeros(1)}, "first must have shape"),
+    ({"last": np.array([0.0, np.nan])}, "last must hold"),
+    ({"truth": NINE, "truth_weight": 1.0}, "the truth labels 9 samples, and there are 5"),
+    ({"truth": EquivalenceMatrix.from_labels([0, 1, 0, 1, 1])}, "consecutive"),
+    ({"truth": EquivalenceMatrix.from_breakpoints([5]), "truth_weight": -1.0}, "truth_weight"),
+)
+
+test_numbers_of_segments_that_cannot_be_are_refused = refused(
+    OracleError,
+    lambda K: best_states(new_score({}), K),
+    *((K, f"cannot make {K} segments out of 5") for K in (0, -1, 1.5, 6)),
+)
+
+test_states_that_are_none_are_refused = refused(
+    OracleError,
+    lambda states: new_score({}).value(np.array(states)),
+    ([0, 1, -1, 0, 0], "states are 0..1"),
+    ([0, 1, 2, 0, 0], "states are 0..1"),
+    ([0, 1, 0], "an integer for each of 5"),
+    ([0.0, 1.0, 0.5, 0.0, 0.0], "an integer for each of 5"),
+)
 
 
 def sequences(n, rng):
@@ -74,6 +138,50 @@ def test_lengths_and_changes_are_learned_with_a_certificate(rng):
     assert learned.solution_.lower <= learned.solution_.upper
     blind = StructuredSVM(StateSequence.free(2)).fit(xs[:6], ys[:6])
     assert learned.score(xs[6:], ys[6:]) > blind.score(xs[6:], ys[6:])
+
+
+def test_a_state_that_is_forbidden_at_a_sample_is_not_predicted_there(rng):
+    xs, ys = sequences(4, rng)
+    learned = StructuredSVM(StateSequence.free(2)).fit(xs, ys)
+    xs[0][:9, 0] = -np.inf
+    for w in (learned.solution_.w, np.zeros_like(learned.solution_.w)):
+        assert (StateSequence.free(2).predict(w, xs[0])[:9] == 1).all()
+
+
+def test_a_labelling_in_a_state_that_its_scores_forbid_is_refused():
+    x, y = np.zeros((2, 2)), np.array([0, 1])
+    problem = StateSequence.free(2)
+    assert problem.sized([x], [y]) is problem
+    for scores, wrong in ((x - [[0, np.inf]], "forbidden"), (x + np.nan, "scores must be numbers")):
+        with pytest.raises(DataError, match=f"sample 0: .*{wrong}"):
+            problem.sized([scores], [y])
+
+
+def spoilt(rng, x=None, y=None, **settings):
+    xs, ys = sequences(3, rng)
+    free = vars(StateSequence.free(2))
+    xs[1], ys[1] = xs[1] if x is None else x, ys[1] if y is None else np.array(y)
+    return StructuredSVM(StateSequence(**{**free, **settings})).fit(xs, ys)
+
+
+test_samples_that_are_none_of_the_problem_are_refused = refused(
+    DataError,
+    lambda rng, given: spoilt(rng, **given),
+    ({"y": [0] * 17 + [-1]}, "sample 1: the labelling: states are 0..1, and there are -1..0"),
+    ({"y": [0] * 17 + [2]}, "sample 1: the labelling: states are 0..1"),
+    ({"y": [0] * 9}, "sample 1: the labelling: give an integer for each of 18"),
+    ({"x": np.zeros((18, 1))}, "sample 1: scores must be numbers"),
+    ({"x": np.full((18, 2), np.nan)}, "sample 1 has nan"),
+    ({"allowed": ~np.ones((2, 2), bool)}, "sample 0: its labelling has .* forbidden"),
+)
+test_settings_of_a_problem_that_are_none_are_refused = refused(
+    SettingsError,
+    lambda rng, given: spoilt(rng, **given),
+    ({"begins": np.ones(1, bool)}, "begins must be truth values"),
+    ({"allowed": np.full((2, 2), 0.5)}, "allowed must be truth values"),
+    ({"lengths": np.zeros((2, 1))}, "L >= 1"),
+    ({"lengths": np.full((2, 3), np.inf)}, "lengths must be numbers"),
+)
 
 
 def test_mean_and_spread_of_lengths_shrink_to_those_of_all_states():
@@ -229,6 +337,57 @@ def test_weights_of_long_segments_are_those_of_blocks(rng):
     found = segmenter.predict_states(Xs)
     assert np.mean([a == y for a in found]) > 0.97
     assert segmenter.solution_.status.converged
+
+
+def test_blocks_keep_every_segment_and_what_is_allowed_of_it():
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        sizes = np.where(rng.random(9) < 0.4, rng.integers(1, 7, 9), rng.integers(1, 60, 9))
+        y = np.repeat(np.arange(9) % 3, sizes)
+        block = int(rng.integers(2, 12))
+        starts = block_starts(y, block)
+        found = in_blocks(y, starts, block)
+        assert np.diff(starts, append=y.size).max() <= block
+        assert (found[segments_of(found)[0]] == np.arange(9) % 3).all()
+        limits = {
+            name: {c: int(of(sizes[c::3])) for c in range(3)}
+            for name, of in (("min_length", np.min), ("max_length", np.max))
+        }
+        settings = StateSegmenter(**limits)
+        problem = sequence_of(settings, np.arange(3), np.zeros((3, 200)), block)
+        assert problem.first_broken(found) is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_length": {"a": 330}},
+        {"changes": {"a": ["b"], "b": ["c", "a"], "c": ["a"]}},
+        {"min_length": {"a": 250}, "max_length": {"b": 2}},
+        {},
+    ],
+)
+def test_short_segments_are_learned_from_beside_long_ones(settings, rng):
+    """In blocks of 6 samples: a short state between two long segments of one state."""
+    y = np.repeat(list("abcaba"), [300, 2, 1, 330, 2, 290])
+    Xs = [0.7 * rng.normal(size=(y.size, 3)) + 2.5 * (y[:, None] == list("abc")) for _ in range(4)]
+    segmenter = StateSegmenter(["lda"], **settings).fit(Xs, [y] * 4)
+    assert segmenter.solution_.status.converged
+    for table in segmenter.predict_segments(Xs):
+        if "max_length" in settings:
+            longest = settings["max_length"]
+            assert all(r["end"] - r["start"] <= longest.get(r["state"], 999) for r in table)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("n", [4, 9])
+def test_a_perfect_fit_is_optimal(n, unit, rng):
+    y = np.repeat(["rest", "walk", "rest"], 10)
+    Xs = [unit * ((y == "walk")[:, None] + 0.02 * rng.normal(size=(30, 1))) for _ in range(n)]
+    solution = StateSegmenter(["lda"]).fit(Xs, [y] * n).solution_
+    assert solution.status is Status.OPTIMAL
+    assert solution.gap <= 1e-2
+    assert solution.lower <= solution.upper <= 1e-9
 
 
 @pytest.mark.parametrize(

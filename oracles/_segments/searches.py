@@ -138,6 +138,7 @@ def scan_from(
             if level > 0 and top > least:
                 write(scores, out, 0)
                 n = _push_children(out, least, level, node, seed, pending, bound, n)
+        argument = min(argument, t - 1)  # not beyond the arrays, whatever the numbers are
         F[t], previous[t] = best + table.shift, argument
     state[0], state[1], state[2] = argument, ready, gone
 
@@ -297,7 +298,7 @@ def _trace(graph: Graph, best: Floats, k: int) -> Ints:
         path[n], n = v, n + 1
         a, b = graph.earliest[v], max(graph.earliest[v], graph.latest[v] + 1)
         _score(graph, v, a, b, row, nothing, out)
-        k, most = max(k - 1, 0), -np.inf
+        k, most, v = max(k - 1, 0), -np.inf, a
         for u in range(a, b):
             if best[k, u] + out[u] > most:
                 most, v = best[k, u] + out[u], u
@@ -532,11 +533,11 @@ def _fill_starts(
     t = gains.shape[0] - 1
     while t > 0:
         group, lane = first[k, t >> BITS], LANES
-        while lane == LANES:
+        while lane == LANES and group <= t - 1 >> BITS:
             total = read(gains, t * gains.shape[1] + group) + read(F, k * F.shape[1] + group)
             lane = first_reaching(total, top[k, t], 0)
             group += 1
-        previous[k, t] = (group - 1) * LANES + lane
+        previous[k, t] = min((group - 1) * LANES + lane, t - 1)
         t = previous[k, t]
 
 

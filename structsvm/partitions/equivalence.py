@@ -114,6 +114,18 @@ class EquivalenceMatrix:
             raise DataError("the columns of a relaxed factor must be orthonormal")
         return cls(_frozen(U), "factor")
 
+    @cached_property
+    def is_sound(self) -> bool:
+        """Whether it is held as its form says, on which compiled code relies."""
+        held = self.held
+        if self.form == "factor":
+            return held.ndim == 2 and held.dtype == np.float64
+        if held.ndim != 1 or held.size == 0 or held.dtype != np.int64:
+            return False
+        if self.form == "boundaries":
+            return bool(held.size > 1 and held[0] == 0 and (np.diff(held) > 0).all())
+        return bool(held.min() >= 0 and held.max() < held.size and np.bincount(held).all())
+
     @property
     def is_partition(self) -> bool:
         """Whether this is a true partition rather than a relaxation."""

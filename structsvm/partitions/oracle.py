@@ -16,8 +16,8 @@ from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
-from structsvm.support.checks import read_only, shown
-from structsvm.support.contract import Contract, asked, hook
+from structsvm.support.checks import is_whole, read_only, shown
+from structsvm.support.contract import Contract, asked, checked_by, hook
 
 # ---- the objective ``Tr(A M)`` of loss-augmented inference, in factored form
 
@@ -56,8 +56,7 @@ class TraceObjective:
 
     def __post_init__(self) -> None:
         """Check what compiled code relies on, once."""
-        if self.Z.ndim != 2 or self.Z.shape[0] == 0:
-            raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
+        _refuse_no_samples(self.Z)
         within = all_within(self.Z, LARGEST)
         if self.gaps:
             object.__setattr__(self, "gaps", not within and has_gaps(self.Z))
@@ -73,13 +72,15 @@ class TraceObjective:
         """What is wrong with an objective whose samples reach ``size``."""
         if not math.isfinite(size + self.truth_weight + self.shift):
             yield "the objective is not finite: look for NaN or inf in the data or B"
+        if max(abs(self.truth_weight), abs(self.shift)) > LARGEST:
+            yield f"truth_weight and shift must be within {LARGEST:g}"
         if size > LARGEST:
             yield (
                 f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
                 "overflow: scale the data as those that were learned from"
             )
-        if self.truth is not None and self.truth.n_samples != self.n_samples:
-            yield f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
+        if self.truth is not None:
+            yield from faults_of_truth(self.truth, self.n_samples)
         if self.truth_weight < 0:
             yield f"truth_weight must be >= 0, got {self.truth_weight}"
 
@@ -134,6 +135,23 @@ class TraceObjective:
         if self.truth is not None:
             A -= self.truth_weight * self.truth.dense()
         return np.asarray(A)
+
+
+def _refuse_no_samples(Z: Any) -> None:
+    if not (isinstance(Z, np.ndarray) and Z.dtype.kind in "biuf"):
+        raise OracleError(f"Z must be an array of numbers, got {shown(Z)}")
+    if Z.ndim != 2 or Z.shape[0] == 0:
+        raise OracleError(f"Z must have shape (T, r) with T >= 1, got {Z.shape}")
+
+
+def faults_of_truth(truth: Any, n_samples: int) -> Iterator[str]:
+    """What is wrong with the labelling that the loss of ``n_samples`` samples is measured by."""
+    if not isinstance(truth, EquivalenceMatrix):
+        yield f"the truth is {shown(truth)}: give an EquivalenceMatrix"
+    elif not truth.is_sound:
+        yield "the truth is no EquivalenceMatrix that from_breakpoints or from_labels made"
+    elif truth.n_samples != n_samples:
+        yield f"the truth labels {truth.n_samples} samples, and there are {n_samples}"
 
 
 # ---- what a separation oracle promises
@@ -266,6 +284,7 @@ class Constraint:
 
     def _faults(self, n_samples: int) -> Iterator[str]:
         K, last = self.n_clusters, n_samples - 1
+        yield from self._faults_of_numbers()
         if K is not None and not 1 <= K <= n_samples:
             yield f"cannot make {K} clusters out of {n_samples} samples"
         for name, positions in (("forced", self.forced), ("forbidden", self.forbidden)):
@@ -296,6 +315,24 @@ class Constraint:
             yield (
                 f"cannot make {K} segments: forced and forbidden boundaries leave {least} to {most}"
             )
+
+    def _faults_of_numbers(self) -> Iterator[str]:
+        """What is not made of integers, which count samples, boundaries and clusters."""
+        numbers: list[Any] = [*self.forced, *self.forbidden]
+        regions: tuple[Any, ...] = self.regions
+        for region in regions:
+            if not isinstance(region, Region):
+                yield f"regions hold {shown(region)}: give a Region"
+            numbers += (region.start, region.end, region.changes)
+        for group in (*self.together, *self.apart):
+            numbers += group
+        if self.n_clusters is not None:
+            numbers.append(self.n_clusters)
+        for number in numbers:
+            if not is_whole(number):
+                yield f"{shown(number)} is no integer, and samples and clusters are counted"
+        if not all(self.together) or any(len(pair) != 2 for pair in self.apart):
+            yield "together has a group of no sample, or apart one that is no pair"
 
     def boundary_masks(self, n_samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """``(allowed, forced)`` over positions ``0..T``; both ends always are boundaries.
@@ -399,6 +436,43 @@ class Oracle(Contract):
     takes_gaps: ClassVar[bool] = False
     """Whether values may be missing, :attr:`TraceObjective.gaps`; otherwise they are refused."""
 
+    def verified(
+        self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
+    ) -> tuple[TraceObjective, Constraint]:
+        """A question that can be asked: what :meth:`maximize` is called with, whoever calls it."""
+        if not isinstance(objective, TraceObjective):
+            raise OracleError(f"the objective is {shown(objective)}: give a TraceObjective")
+        self.refuse(constraint, objective.n_samples)
+        if objective.gaps and not self.takes_gaps:
+            raise OracleError(
+                f"{type(self).__name__} does not take missing values: interpolate them first"
+            )
+        return objective, constraint
+
+    def verified_prices(self, Z: Floats, prices: Floats) -> tuple[Floats, Floats]:
+        """Samples (T, r) and prices (n,), finite, at least 0 and in order."""
+        _refuse_no_samples(Z)
+        found = np.asarray(prices)
+        if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iuf":
+            raise OracleError(f"prices must be a vector of numbers, got {shown(prices)}")
+        if not (found[0] >= 0 and found[-1] <= LARGEST and (found[1:] >= found[:-1]).all()):
+            raise OracleError(
+                f"prices must be numbers from 0 to {LARGEST:g} in increasing order: sort them, "
+                "and leave NaN out"
+            )
+        return Z, np.ascontiguousarray(found, dtype=np.float64)
+
+    def verified_curve(
+        self, Z: Floats, truth: EquivalenceMatrix, prices: Floats
+    ) -> tuple[Floats, EquivalenceMatrix, Floats]:
+        """The same with the labelling of as many samples by which the loss is measured."""
+        Z, prices = self.verified_prices(Z, prices)
+        fault = next(faults_of_truth(truth, len(Z)), None)
+        if fault is not None:
+            raise OracleError(fault)
+        return Z, truth, prices
+
+    @checked_by(verified)
     @abstractmethod
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the partitions that ``constraint`` allows.
@@ -418,11 +492,6 @@ class Oracle(Contract):
             When it failed, or the answer is no Argmax, is about other samples, or breaks the
             constraint.
         """
-        self.refuse(constraint, objective.n_samples)
-        if objective.gaps and not self.takes_gaps:
-            raise OracleError(
-                f"{type(self).__name__} does not take missing values: interpolate them first"
-            )
         with asked(self, "maximize"):
             answer = self.maximize(objective, constraint)
         self._verify(answer, objective, constraint)
@@ -461,6 +530,8 @@ class Oracle(Contract):
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
         """Refuse, before any work, a constraint that cannot be kept or is not in ``takes``."""
+        if not isinstance(constraint, Constraint):
+            raise OracleError(f"the constraint is {shown(constraint)}: give a Constraint")
         if constraint.says_nothing:
             return
         constraint.validate(n_samples)
@@ -474,11 +545,13 @@ class Oracle(Contract):
                 "another problem, or have maximize keep them and add them to takes"
             )
 
+    @checked_by(verified_prices)
     @hook
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best partition of samples (T, r) at each of n positive, increasing prices."""
         return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p, gaps=True)).y, prices)
 
+    @checked_by(verified_curve)
     @hook
     def loss_curve(self, Z: Floats, truth: EquivalenceMatrix, prices: Floats) -> Floats:
         """``|M - M_i|_F^2`` of the best partition of samples (T, r) at every price, (n,)."""

@@ -27,6 +27,10 @@ accuracy only."""
 CROSSED = 1e-3
 """Of its scale, how far the bounds of a program may cross: more than broken constraints explain."""
 
+NOTICEABLE = 1e-9
+"""Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
+rounding, and gaps are relative to this much."""
+
 KINDS = (int, float, int, float, float, float, int, str)  # of what an entry of the history holds
 NUMBERS = ("null", "at_null", "lower", "upper", "certified_upper")
 
@@ -71,8 +75,9 @@ class Certificate:
         one that is centred elsewhere, and would drown what learning can gain.
         """
         losses = float((null.values + null.slacks).sum())
-        self.null = losses + ROUNDING * (null.size + losses)
-        self.at_null = self.null + null.penalty if is_answer else np.inf
+        objective = losses + ROUNDING * (null.size + losses)
+        self.null = max(objective, NOTICEABLE * null.size)
+        self.at_null = objective + null.penalty if is_answer else np.inf
 
     def note_answers(self, evaluation: Planes) -> None:
         """Take note of what the answers certify, and of one that is worse than the truth."""

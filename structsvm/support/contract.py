@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import cache, cached_property, wraps
 from inspect import isfunction
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 
@@ -47,6 +47,27 @@ def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
 
     _checked.__promise__ = promise  # type: ignore[attr-defined]
     return _checked
+
+
+def checked_by(check: Callable[..., tuple[Any, ...]]) -> Callable[[Method], Method]:
+    """Mark a method that is called, whichever class defines it, with what ``check`` returns.
+
+    ``check`` takes the same arguments and raises where they cannot be used.
+    """
+
+    def mark(method: Method) -> Method:
+        return cast(Method, _checked_first(method, check))
+
+    return mark
+
+
+def _checked_first(method: Any, check: Callable[..., tuple[Any, ...]]) -> Any:
+    @wraps(method)
+    def _verified(plugin: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(plugin, *check(plugin, *args, **kwargs))
+
+    _verified.__check__ = check  # type: ignore[attr-defined]
+    return _verified
 
 
 @contextmanager
@@ -116,7 +137,7 @@ class Contract(ABC):  # noqa: B024 (its subclasses have abstract methods)
     """Base of the abstract classes that plugins implement.
 
     A subclass is refused whose definitions nothing would call; what promised ones return is looked
-    at.
+    at, and what checked ones are called with.
     """
 
     needs: ClassVar[Mapping[str, str]] = {}
@@ -130,8 +151,17 @@ class Contract(ABC):  # noqa: B024 (its subclasses have abstract methods)
                 promise = getattr(vars(base).get(name), "__promise__", None)
                 if promise is not None and isfunction(definition):
                     setattr(cls, name, _kept(name, definition, promise))
+            check = _check_of(name, cls)
+            if check is not None and isfunction(definition):
+                setattr(cls, name, _checked_first(definition, check))
             _require_called(cls, name)
         super().__init_subclass__(**kwargs)  # last: that of scikit-learn makes definitions
+
+
+def _check_of(name: str, cls: type) -> Any:
+    """What checks the arguments of a definition, as its bases say; None for nothing."""
+    inherited = (getattr(vars(base).get(name), "__check__", None) for base in cls.__mro__[1:])
+    return next((check for check in inherited if check is not None), None)
 
 
 def _require_called(cls: type, name: str) -> None:
