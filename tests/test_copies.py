@@ -39,7 +39,7 @@ def test_six_copies_of_one_recording_are_too_few_to_tell():
     assert str(verdict).startswith("Too few to tell: 1 independent recording cannot support")
     assert "On 1 recording, each held out once (copies not counted: 5)," in str(verdict)
     assert "interval" not in str(verdict)
-    assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (1, 1, 5)
+    assert (verdict.untrained.n, verdict.untrained.units, verdict.evidence.copies) == (1, 1, 5)
     assert not verdict.pays
 
 
@@ -51,7 +51,7 @@ def test_copies_are_held_out_together_and_count_once():
     assert folds[0] == folds[6] == folds[7]
     assert folds[3] == folds[8]
     verdict = found.verdict_
-    assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (6, 6, 3)
+    assert (verdict.untrained.n, verdict.untrained.units, verdict.evidence.copies) == (6, 6, 3)
     assert "6 recordings, each held out once (copies not counted: 3)" in str(verdict)
     plain = json.loads(json.dumps(verdict.to_dict()))
     assert plain["copies"] == 3
@@ -61,8 +61,8 @@ def test_an_evaluation_is_the_same_with_copies(learner):
     data = recordings(5, seed=1)
     once = evaluate(learner, *data)
     more = evaluate(learner, *repeated(data, [0, 1, 2, 3, 4, 4, 4, 0]))
-    assert more.verdict.copies == 3
-    assert once.verdict.copies == 0
+    assert more.verdict.evidence.copies == 3
+    assert once.verdict.evidence.copies == 0
     assert "copies" not in str(once.verdict)
     assert "5 held-out recordings (copies not counted: 3)" in str(more.verdict)
     for name, contrast in once.verdict.contrasts.items():

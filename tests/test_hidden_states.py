@@ -98,8 +98,9 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     Xs, ys = recordings(10)
     found = search(candidates=MENU[:2] + MENU[3:4]).fit(Xs, ys)
     assert "recordings with a state that the metric was not learned from" in str(found.verdict_)
-    assert "(rest, sit, turn, walk in turn)" in found.verdict_.question
-    assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
+    assert "(rest, sit, turn, walk in turn)" in found.verdict_.remarks.question
+    question = found.verdict_.remarks.question
+    assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == question
     assert not any(found.cv_results_["failure"])
     assert found.losses_.shape[0] == found.fold_.size
     # What is learned in the end has seen every state.

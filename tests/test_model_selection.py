@@ -105,7 +105,9 @@ def test_best_is_the_learned_metric_when_learning_is_best(data, fitted):
 def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
     data = alike(10)
     learner = small(candidates=("untrained", "full"), cv=2, choose_from="all")
-    with pytest.warns(VerdictWarning, match=r"choose_from='all' uses the untrained metric"):
+    with pytest.warns(
+        VerdictWarning, match=r"Use the untrained metric: .*choose_from='all' uses it"
+    ):
         learner.fit(*data)
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays

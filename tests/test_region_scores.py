@@ -219,7 +219,7 @@ def test_scores_are_not_weighed_by_learning_where_their_start_is_as_good(rng):
     search.fit(Xs, ys)
     assert (search.best_candidate_, search.best_learned_) == ("scores-untrained", "scores-full")
     baselines = search.best_estimator_.baselines_
-    assert search.verdict_.next_step(baselines, search.best_candidate_)[1] == "scores-untrained"
+    assert search.verdict_.ranking.among(baselines).order[0] == "scores-untrained"
     assert baselines["scores-untrained"].predict(Xs[:1])[0].shape == (40,)
 
 

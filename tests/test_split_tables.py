@@ -97,7 +97,8 @@ def test_a_single_table_is_enough(split):
         "clusters": "clusters that the metric was not",
     }
     assert words[split] in str(found.verdict_)
-    assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
+    question = found.verdict_.remarks.question
+    assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == question
 
 
 def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
@@ -108,7 +109,7 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     learner = MetricLearner(Clustering(), lam=0.1, random_state=0).fit(split.training[k])
     test = split.test_set(k)
     (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
-    expected = -Clustering().comparison.agreement(test.truths[0], guess)
+    expected = Clustering().comparison.disagreement(test.truths[0], guess)
     assert found.losses_[k, -1] == pytest.approx(expected)
 
 
@@ -117,7 +118,7 @@ def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     found = search(split="clusters").fit(X, y)
     learner = found.best_estimator_
     rows = evaluate(learner, X, y, split="auto")
-    assert "clusters that the metric was not learned from" in rows.verdict.question
+    assert "clusters that the metric was not learned from" in rows.verdict.remarks.question
     assert rows.verdict.untrained.units == 2
     assert {row.n_clusters for row in rows.samples} == {2}
     assert "further rows of the same clusters" in str(evaluate(learner, X, y, split="rows").verdict)
@@ -205,9 +206,9 @@ def test_the_table_learned_from_is_cross_validated(found):
     assert len(found.samples) == 10
     assert {r.n_clusters for r in found.samples} == {3}
     assert found.verdict.is_supported
-    assert found.verdict.words.whole == "row group"
+    assert found.verdict.evidence.words.whole == "row group"
     assert "10 held-out row groups" in str(found.verdict)
-    assert "by a metric learned from the others" in found.verdict.question
+    assert "by a metric learned from the others" in found.verdict.remarks.question
 
 
 def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
@@ -231,7 +232,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
     assert len(found.samples) == 10
-    assert "was clustered separately" in found.verdict.question
+    assert "was clustered separately" in found.verdict.remarks.question
     assert found.learned["loss"] < found.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
 

@@ -7,8 +7,8 @@ import pytest
 from cases import cases
 
 from structsvm.evaluation.contrast import LEARNED, Contrast, chosen
-from structsvm.evaluation.sentences import ANSWERS
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.sentences import ANSWERS, baseline_in_words
+from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.partitions.problem import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
@@ -16,38 +16,42 @@ OURS, BAD, FAR = 1 + 0 * NOISE, 3 + NOISE, 2 + NOISE
 FRAMES, WHO = "frame-boosting", "a frame classifier (boosting)"
 
 
-def judged(losses=None, classifiers=(FRAMES, "my forest", *BLIND), units=None, **about):
+def judged(losses=None, units=None, best=None, accuracies=None, **evidence):
     """The verdict by these losses of each baseline, where those of the metric are 1."""
     losses = {"untrained": BAD} | (losses or {})
     units = np.arange(NOISE.size) if units is None else units
     losses[LEARNED] = np.ones(units.size)
-    return Verdict.of(losses, units, np.arange(units.size), classifiers, **about)
+    about = {"best": best, "accuracies": accuracies, "evidence": Evidence(**evidence)}
+    return Verdict.of(losses, units, np.arange(units.size), **about)
 
 
 @cases(
     ({}, "pays", None),
     ({FRAMES: FAR, "rca": BAD}, "pays", None),
-    ({FRAMES: 1 + NOISE}, "pays-use", FRAMES),
-    ({FRAMES: 0.5 + NOISE / 2}, "pays-use", FRAMES),
+    ({FRAMES: 0.9 + NOISE}, "pays-level", FRAMES),
+    ({FRAMES: 0.5 + NOISE / 2}, "pays-less", FRAMES),
     ({FRAMES: 1.2 + NOISE}, "pays-level", None),
-    ({FRAMES: 1 + NOISE, "rca": 0.9 + NOISE}, "pays-use", FRAMES),
-    ({FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9}, "pays-less", None),
-    ({FRAMES: FAR, "rca": 1 + NOISE, "pca": BAD}, "pays-level", None),
+    ({FRAMES: 1 + NOISE, "rca": 0.9 + NOISE}, "pays-level", "rca"),
+    ({FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9}, "pays-less", "rca"),
+    ({FRAMES: FAR, "rca": 1.1 + NOISE, "pca": BAD}, "pays-level", None),
     ({"pca": 1.5 + 9 * NOISE, "rca": 1.4 + NOISE}, "pays-level", None),
-    ({"my forest": 1 + NOISE}, "pays-use", "my forest"),
-    ({"untrained": 1 + NOISE}, "chance", None),
-    ({"untrained": 1 + NOISE, FRAMES: 0.4 + NOISE / 3}, "chance", FRAMES),
-    ({"untrained": 0.7 + NOISE / 3, FRAMES: 1 + NOISE}, "harms", None),
+    ({"my forest": 0.9 + NOISE}, "pays-level", "my forest"),
+    ({"untrained": 1.1 + NOISE}, "chance", None),
+    ({"untrained": 1.1 + NOISE, FRAMES: 0.4 + NOISE / 3}, "chance", FRAMES),
+    ({"untrained": 0.7 + NOISE / 3, FRAMES: 1 + NOISE}, "harms", "untrained"),
     ({"untrained": 0.7 + NOISE / 3, FRAMES: 0.4 + NOISE / 3}, "harms", FRAMES),
     ({"equal-segments": 1 + NOISE, FRAMES: FAR}, "blind", None),
     ({"equal-segments": 0.6 + NOISE / 9, FRAMES: 0.4 + NOISE / 9}, "blind-metric", FRAMES),
+    ({"one-part": 1.1 + NOISE, FRAMES: FAR}, "blind-metric", None),
     ({"untrained": 3 * OURS}, "constant", None),
 )
 def test_the_answer_is_that_of_the_figures(losses, code, use):
     verdict = judged(losses)
     assert (verdict.code, verdict.use) == (code, use)
     assert verdict.answer.startswith(ANSWERS[code].split("{")[0])
-    assert (use is not None) == verdict.answer.endswith("use it.")
+    method = baseline_in_words(use or LEARNED)
+    assert f"Use {method}: of all methods it has the least loss, " in str(verdict)
+    assert ("No method has a smaller loss than" in str(verdict)) == (code == "blind")
     assert verdict.pays == verdict.answer.startswith("Learning pays")
     assert verdict.harms == verdict.answer.startswith("Learning harms")
     plain = json.loads(json.dumps(verdict.to_dict()))
@@ -59,13 +63,84 @@ def test_the_answer_is_that_of_the_figures(losses, code, use):
 
 def test_answers_name_what_does_better():
     """The sentences of one verdict of each form."""
-    assert judged({FRAMES: 1 + NOISE}).answer == f"Learning pays, but {WHO} does as well: use it."
-    better = judged({FRAMES: 0.5 + NOISE / 2})
-    assert better.answer == f"Learning pays, but {WHO} does better: use it."
-    less = judged({FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9})
-    assert less.answer == "Learning pays, but RCA pays more."
-    harm = judged({"untrained": 0.7 + NOISE / 3, FRAMES: 0.4 + NOISE / 3})
-    assert harm.answer == f"Learning harms. A{WHO[1:]} does better: use it."
+    level = judged({FRAMES: 0.9 + NOISE})
+    assert level.answer == f"Learning pays, but {WHO} may do as well."
+    assert level.advice == f"Use {WHO}: of all methods it has the least loss, 0.9."
+    less = judged({FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9}, cross_validated=True)
+    assert less.answer == "Learning pays, but RCA does better."
+    assert less.advice == "Use RCA: of all methods it has the least loss in cross-validation, 0.4."
+    assert judged().advice == "Use the learned metric: of all methods it has the least loss, 1."
+    blind = judged({"fixed-times": 0.9 + NOISE})
+    assert blind.advice == (
+        "Use the learned metric: of all methods it has the least loss, 1. No method has a smaller "
+        "loss than the times of the training labels, 0.9: look for the "
+        "cause with diagnose."
+    )
+
+
+@cases(
+    (dict.fromkeys((LEARNED, FRAMES), 0.9) | {"rca": 0.8}, LEARNED),
+    ({LEARNED: 0.7, FRAMES: 0.9, "rca": None}, FRAMES),
+    ({FRAMES: 0.7}, FRAMES),
+    ({}, LEARNED),
+)
+def test_where_names_are_the_question_the_best_is_what_names_best(accuracies, best):
+    verdict = judged({FRAMES: 1.1 + NOISE, "rca": 1.2 + NOISE}, accuracies=accuracies)
+    assert (verdict.use or LEARNED) == best
+    assert ("names the most samples right, " in verdict.advice) == bool(accuracies)
+    others = "The least loss is that of the learned metric, 1."
+    assert (others in verdict.advice) == (best != LEARNED)
+
+
+@cases(
+    ({"states": 3 + NOISE, "one-part": 3 + NOISE, FRAMES: 3.2 + NOISE}, {}),
+    ({"states": 3 + NOISE, "fixed-times": 3 + NOISE}, {"states": 0.9}),
+    ({"states": 0.5 + NOISE, "one-part": 0.5 + NOISE}, {"states": 0.9, LEARNED: 0.8}),
+)
+def test_no_method_is_advised_that_equals_what_is_blind(losses, accuracies):
+    assert judged(losses, accuracies=accuracies).use is None
+    for units in (np.zeros(6, dtype=int), np.arange(6) // 2):
+        assert judged(losses, units, accuracies=accuracies, grouped=True).use is None
+
+
+def test_too_few_to_tell_still_say_what_is_best_so_far():
+    """A rival that ignores the recordings is told, though nothing is decided."""
+    few = {
+        name: np.array(values) for name, values in {"untrained": [3.0, 5], FRAMES: [2.0, 4]}.items()
+    }
+    verdict = judged({**few, "one-part": np.array([0.5, 1])}, np.arange(2))
+    assert verdict.code == "too-few"
+    assert verdict.advice == (
+        "Use the learned metric: of all methods it has the least loss, 1. No method has a "
+        "smaller loss than one single part, 0.75: look for the cause with diagnose."
+    )
+
+
+def test_what_has_nothing_to_find_has_no_figures():
+    nothing = dict.fromkeys((LEARNED, "untrained", "one-part"), np.full(7, np.nan))
+    verdict = Verdict.of(nothing)
+    assert verdict.code == "nothing-to-find"
+    assert not verdict.is_supported
+    assert (verdict.use, verdict.advice) == (None, "")
+    assert "loss" not in str(verdict)
+    plain = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
+    assert plain["loss"] is plain["contrasts"]["untrained"]["mean"] is None
+
+
+@pytest.mark.parametrize("code", ["blind", "pays"])
+def test_advice_may_come_from_further_figures(code):
+    """No evidence in what was held out, where the cross-validation has some, is not that of all."""
+    held_out = judged({"one-part": (0.9 if code == "blind" else 3) + NOISE})
+    assert held_out.code == code
+    others = judged({FRAMES: 0.5 + NOISE, "one-part": 2 + NOISE}, cross_validated=True)
+    advised = held_out.advised_by(others.ranking)
+    assert advised.code == ("blind-metric" if code == "blind" else code)
+    assert advised.use == FRAMES
+    assert (
+        advised.advice
+        == f"Use {WHO}: of all methods it has the least loss in cross-validation, 0.5."
+    )
+    assert advised.advised_by(others.ranking.among([])).use is None
 
 
 @pytest.mark.parametrize("blind", sorted(BLIND))
@@ -86,12 +161,16 @@ def test_a_small_gain_on_most_recordings_is_told_and_not_taken_for_none():
 def test_words_and_json_name_one_classifier_to_use(best, untrained):
     """The choice may fall on another classifier than the one of least loss."""
     losses = {"untrained": untrained, FRAMES: 0.5 + NOISE / 9, "frame-logistic": 0.9 + NOISE}
-    verdict = judged(losses, {FRAMES, "frame-logistic"}, best=best)
-    assert verdict.answer.endswith(f"{WHO[2:]} does better: use it.")
+    verdict = judged(losses, best=best)
     assert verdict.to_dict()["use"] == FRAMES
     way = "choose_from='all'" if best == FRAMES else f"baselines_['{FRAMES}'].predict(...)"
-    assert verdict.found.endswith(f" {way} uses {WHO}.")
-    assert "choose_from='all' uses" not in verdict.found or best == FRAMES
+    assert verdict.found.endswith(
+        f"Use {WHO}: of all methods it has the least loss, 0.5. {way} uses it."
+    )
+    assert "choose_from='all'" not in verdict.found or best == FRAMES
+    command = verdict.remarking(way="structsvm predict model NEW --baseline")
+    assert command.advice.endswith(f"structsvm predict model NEW --baseline {FRAMES} uses it.")
+    assert command.advice.startswith(verdict.advice.partition(way)[0])
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 4, 6])
@@ -107,7 +186,7 @@ def test_too_few_groups_have_no_interval_and_need_others(n_groups):
     assert "inf" not in str(found)
     these = "this one group" if n_groups == 1 else f"these {n_groups} groups"
     few = f"The figures describe {these} only. Label recordings of more groups to find out."
-    assert str(found).endswith(few) == (n_groups < 6)
+    assert (few in str(found)) == (n_groups < 6)
     assert (found.to_dict()["contrasts"]["untrained"]["low"] is None) == (n_groups == 1)
     assert found.to_dict()["beats_baseline"] is None
 
@@ -123,8 +202,8 @@ def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
     for _ in range(draws):
         losses = {name: 1 + rng.normal(size=n) for name in ["untrained", *names]}
         losses["untrained"] += 3.0
-        verdict = judged(losses, names, units=np.arange(n))
-        better += "does better" in verdict.answer
+        verdict = judged(losses, units=np.arange(n))
+        better += verdict.code == "pays-less"
         held += verdict.tuned[0].low <= 0 <= verdict.tuned[0].high
     assert better / draws < 0.04
     assert held / draws > 0.94

@@ -98,7 +98,7 @@ def readable(result: Evaluation) -> tuple[str, ...]:
 
 
 def state_table(result: Evaluation) -> str:
-    found, words = result.confusion, result.verdict.words
+    found, words = result.confusion, result.verdict.evidence.words
     who = LEARNED if LEARNED in found else max(found, key=lambda name: found[name].accuracy or 0.0)
     columns = (f"{words.named} ({who})", f"{words.item}s", "named right", "taken for")
     rows = []

@@ -39,7 +39,7 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.baselines import chosen_baselines, estimators_in
@@ -50,7 +50,6 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
-from structsvm.partitions.problem import BLIND
 from structsvm.plotting.report import HeldOut, page_of
 from structsvm.plotting.words import training_in_words
 from structsvm.solvers.auto import solver_from
@@ -256,10 +255,9 @@ class Answer:
             )
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
             verdict = _verdict(search, judged, way, test.question)
+            verdict = replace(verdict, ranking=verdict.ranking.among(learner.baselines_))
             page = page_of(held_out, f"{called(inputs.args.paths)}: what was learned", verdict)
-            best = None if search is None else search.best_candidate_
-            advice, baseline = verdict.next_step(set(learner.baselines_), best)
-            used = None if baseline in BLIND else baseline
+            used = verdict.use
             guesses = held_out.evaluation.guesses[LEARNED]
             answers = answers_of(
                 learner,
@@ -273,10 +271,11 @@ class Answer:
             train.inputs.save(learner, model)
             write_atomically(output / "report.html", printable(page).encode())
             write_folder(output / PREDICTED, inputs, answers)
-        command = f"{way} {baseline}" if baseline else predict
-        if baseline in BLIND:
-            command = f"structsvm diagnose {model} LABELLED"
-        advice = f"{verdict.answer} {advice}\n  {command}"
+        advice = f"{verdict.answer} {verdict.advice}"
+        if verdict.code == "blind":
+            advice += f"\n  structsvm diagnose {model} LABELLED"
+        else:
+            advice += f" {NOTES['predict']}\n  {f'{way} {used}' if used else predict}"
         return cls(held_out, search, verdict, used, advice)
 
     def in_short(self, seconds: float) -> str:
@@ -297,6 +296,7 @@ class Answer:
             chosen, untried = f"{search.best_learned_}, lam {search.best_lam_:g}", search.untried_
             terminal.note(f"chosen by cross-validation: {chosen}")
         tell_names(self.held_out.learner, self.used, terminal)
+        is_crossed = self.verdict.evidence.cross_validated
         written = {
             "model": str(output / MODEL),
             "report": str(output / "report.html"),
@@ -308,7 +308,7 @@ class Answer:
             "best": None if search is None else search.best_candidate_,
             "untried": untried,
             "verdict": self.verdict.to_dict(),
-            "verdict_from": "cross-validation" if self.verdict.cross_validated else "held out",
+            "verdict_from": "cross-validation" if is_crossed else "held out",
             "findings": self.held_out.diagnosis.to_dict()["findings"],
             "predicted_with": self.used or LEARNED,
             **written,
@@ -334,15 +334,16 @@ class Answer:
 
 def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str) -> Verdict:
     """The verdict by what was held out, or by cross-validation if that alone supports one."""
-    held_out = replace(held_out, question=question or held_out.question)
+    held_out = held_out.remarking(question=question or held_out.remarks.question, way=way)
     if search is None:
         return held_out
+    held_out = held_out.advised_by(search.verdict_.ranking)
+    held_out = replace(held_out, best=search.verdict_.best)
     whole = search.split not in (ROWS, CLUSTERS)
     if held_out.is_supported or question or not search.verdict_.is_supported:
         notes = [] if held_out.is_supported or not whole else ["wanted"]
-        held_out = replace(held_out, naming=search.verdict_.naming)
         return held_out.with_notes(notes, enough=ENOUGH)
-    verdict, gain = replace(search.verdict_, way=way), held_out.untrained
+    verdict, gain = search.verdict_.remarking(way=way), held_out.untrained
     notes = ["cross-validated" if whole else "of parts"]
     if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
         notes.append("other way")

@@ -20,6 +20,7 @@ from structsvm.errors import DataError, DataWarning, LearningError, SettingsErro
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.scores import Evaluation, confusions_of
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
+from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
 from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.columns import column_names, warn_of_columns, words_of
@@ -165,10 +166,7 @@ def evaluate(
         shown=shown,
         units=units,
         numbers=numbers,
-        grouped=groups is not None,
-        classifiers=[*estimators_in(learner.baselines_), *others],
-        words=words,
-        seen=seen,
+        evidence=Evidence(words, grouped=groups is not None, seen=seen),
     )
 
 
@@ -277,9 +275,10 @@ def _evaluate_parts(
         tolerance,
         shown={"learned_again": again},
         draws=found.draws,
-        classifiers=estimators_in(learner.baselines_),
-        words=found.words,
-        seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
+        evidence=Evidence(
+            found.words,
+            seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
+        ),
         question=question_in_words(asked, len(parts), again),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_title
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.learner.columns import Fitted
@@ -246,19 +246,25 @@ class Evaluation:
         confusions: Mapping[str, Sequence[Confusion]] | None = None,
         times: Sequence[TimeAxis | None] = (),
         shown: Mapping[str, Any] | None = None,
+        evidence: Evidence,
+        question: str = "",
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``confusions`` are those of the states of each sample, by what named them; ``about`` is for
-        :meth:`Verdict.of`, and ``shown`` are fields.
+        ``confusions`` are those of the states of each sample, by what named them; ``evidence`` and
+        ``about`` are for :meth:`Verdict.of`, and ``shown`` are fields. Where no sample has two
+        parts, there is nothing to find, and no score but that of names.
         """
+        flat = all(truth.n_clusters < 2 for truth in truths)
         comparison, confusions = problem.comparison, confusions or {}
         unit, clocks = _clocks(times, truths)
         errors, scores = dict[str, Floats](), dict[str, list[dict[str, float | None]]]()
         for metric, found in guesses.items():
             pairs = zip(truths, found, strict=True)
             scores[metric] = rows = [dict(comparison.scores(*pair, tolerance)) for pair in pairs]
+            if flat:
+                scores[metric] = rows = [dict.fromkeys(row) for row in rows]
             if problem.traits.contiguous:
                 off = list(map(time_errors, truths, found, clocks))
                 errors[metric] = np.concatenate(off)
@@ -269,11 +275,9 @@ class Evaluation:
                 for row, own in zip(rows, named, strict=True):
                     row["accuracy"] = None if own is None else own.accuracy
         losses: dict[str, Any] = {
-            metric: np.array([row["disagreement"] for row in rows])
+            metric: np.array([row["disagreement"] for row in rows], dtype=np.float64)
             for metric, rows in scores.items()
         }
-        about["measure"] = comparison.measure(truths[0])
-        about["limit"] = comparison.limit(truths)
         samples = [
             SampleScores(name, truth.n_clusters, {metric: scores[metric][i] for metric in guesses})
             for i, (name, truth) in enumerate(zip(names, truths, strict=True))
@@ -283,7 +287,14 @@ class Evaluation:
             for metric, parts in confusions.items()
         }
         fields = {"truths": truths, "guesses": guesses, "errors": errors, "unit": unit}
-        verdict = Verdict.of(losses, **about)
+        accuracies = {name: found.accuracy for name, found in confusion.items()}
+        verdict = Verdict.of(
+            losses,
+            accuracies=accuracies if problem.traits.contiguous else None,
+            evidence=replace(evidence, measure=comparison.measure(truths[0])),
+            remarks=Remarks(limit=comparison.limit(truths), question=question),
+            **about,
+        )
         return cls(tuple(samples), tolerance, verdict, confusion, **fields | dict(shown or {}))
 
     @property
@@ -348,9 +359,12 @@ class Evaluation:
         if self.errors:
             plain["time_unit"] = self.unit
         if self.learned_again is not None:
-            plain |= {"question": self.verdict.question, "learned_again": self.learned_again}
+            plain |= {
+                "question": self.verdict.remarks.question,
+                "learned_again": self.learned_again,
+            }
         plain["verdict"] = self.verdict.to_dict()
-        plain[f"{self.verdict.words.whole}s"] = [
+        plain[f"{self.verdict.evidence.words.whole}s"] = [
             {"name": row.name, "n_clusters": row.n_clusters, **row.scores} for row in self.samples
         ]
         return plain
@@ -378,7 +392,7 @@ def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTa
     titles, n = score_titles(evaluation), len(evaluation.samples)
     means = sorted(evaluation.scores.items(), key=lambda item: item[0] == LEARNED)
     rows = tuple((called(name), *(found[t] for t in titles)) for name, found in means)
-    what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.words.wholes(n)}"
+    what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.evidence.words.wholes(n)}"
     return ShortTable(what, ("metric", *titles.values()), rows)
 
 
@@ -392,7 +406,7 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
             continue
         title = SCORES[name].title if name in SCORES else name.replace("_", " ")
         is_of_all = count == len(evaluation.samples)
-        some = "" if is_of_all else f", of {evaluation.verdict.words.wholes(count)}"
+        some = "" if is_of_all else f", of {evaluation.verdict.evidence.words.wholes(count)}"
         titles[name] = f"{title}{more.get(name, '')}{some}"
     return titles
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from structsvm.partitions.problem import ACRONYMS
 
 WORDS = {
+    "learned": "the learned metric",
     "untrained": "the untrained metric",
     "scores-untrained": "the untrained metric on the scores of a classifier",
     "grid": "the grid",
@@ -30,19 +31,21 @@ WORDS = {
 ANSWERS = {
     "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
     "{words.whole}s.",
-    "learned-from": "No verdict: the metric was learned from {verdict.seen} of these "
+    "learned-from": "No verdict: the metric was learned from {evidence.seen} of these "
     "{words.whole}s; leave these out.",
     "too-few": "Too few to tell: {units} cannot support a verdict (at least {least} are needed).",
-    "solved": "Nothing is left to learn: every method has the {verdict.measure} 0.",
+    "nothing-to-find": "No verdict: no {words.whole} that was held out has two {words.part}s, so "
+    "that there is nothing to find.",
+    "solved": "Nothing is left to learn: every method has the {evidence.measure} 0.",
     "constant": "Cannot tell: the difference is the same on every {words.whole}, so that its "
     "variation is unknown.",
     "blind": "There is no evidence that the {words.part}s follow from the features: {named}, "
     "whatever is in the {words.whole}, may do as well.",
-    "blind-metric": "There is no evidence that learning pays: {named} may do as well.",
+    "blind-metric": "There is no evidence that learning pays: {named}, whatever is in the "
+    "{words.whole}, may do as well.",
     "pays": "Learning pays.",
-    "pays-use": "Learning pays, but {use} does {well}: use it.",
     "pays-level": "Learning pays, but {named} may do as well.",
-    "pays-less": "Learning pays, but {named} pays more.",
+    "pays-less": "Learning pays, but {named} does better.",
     "harms": "Learning harms.",
     "mostly": "Learning helps more often than not, on {c.won} of {decided} {words.whole}s, which "
     "chance does in {c.chance:.1%} of cases; on average, the difference may be chance.",
@@ -50,13 +53,16 @@ ANSWERS = {
 }
 """What a verdict of each code says first."""
 
-NAMED_TOO = frozenset({"blind-metric", "harms", "mostly", "chance"})
-"""Codes whose answer ends with the method to use, if there is one."""
-
 NOTES = {
     "few": "The figures describe {these} only.",
     "label": "Label {more} to find out.",
-    "way": "{way} uses {method}.",
+    "use": "Use {method}: of all methods it has the least {measure}{where}, {loss}.",
+    "use-names": "Use {method}: it names the most {words.item}s right{where}, {share}, and has the "
+    "{measure} {loss}.",
+    "use-else": "The least {measure} is that of {other}, {least}.",
+    "blind-less": "No method has a smaller {measure} than {blind}, {less}: look for the cause with "
+    "diagnose.",
+    "way": "{way} uses it.",
     "wanted": "With {enough} independent {wholes} in all, those that are learned from support a "
     "verdict, by cross-validation.",
     "cross-validated": "Too little is held out for a verdict; this one is that of the "
@@ -65,10 +71,6 @@ NOTES = {
     "other way": "The few held-out data point the other way: there the {measure} of the learned "
     "metric is {contrast}.",
     "predict": "Partition new data with",
-    "names": "Methods are chosen by the loss of their partitions; in cross-validation most "
-    "{item}s were named right by {method}, {share:.0%}.",
-    "chosen": "What was chosen is {method}; partition new data with it",
-    "diagnose": "What was chosen is {method}, whatever the features; look for the cause with",
 }
 """What follows the figures, and what comes before a command."""
 
@@ -82,6 +84,6 @@ def baseline_in_words(baseline: str) -> str:
 
 def baseline_title(baseline: str) -> str:
     """A metric or baseline as tables name it."""
-    if baseline == "untrained":
+    if baseline in ("untrained", "learned"):
         return baseline
     return baseline_in_words(baseline).removeprefix("a ").removeprefix("the ")

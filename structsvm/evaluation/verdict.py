@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from structsvm.data.sample import RECORDINGS, Words, joined
+from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
-from structsvm.evaluation.sentences import ANSWERS, NAMED_TOO, NOTES, baseline_in_words
+from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.partitions.problem import BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, finite
 
 __all__ = ["Verdict"]
 
-UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
-PAYS = ("pays", "pays-use", "pays-level", "pays-less")
+UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")
+PAYS = ("pays", "pays-level", "pays-less")
 SIGNIFICANT = 0.05
 """Chance of a count of wins below which it is no accident."""
 
-Decision = tuple[str, str | None, str | None]
-"""The code, the baseline that the answer names, and the one that it says to use."""
+Decision = tuple[str, str | None]
+"""The code, and the baseline that the answer names."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the figures of a verdict are of."""
+
+    words: Words = RECORDINGS
+    """What samples, clusters and items are called."""
+    measure: str = "loss"
+    """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
+    grouped: bool = False
+    """Whether the independent units are groups of recordings."""
+    copies: int = 0
+    """Recordings that are copies of others; they do not count again."""
+    seen: int = 0
+    """Recordings that the metric was learned from, copies included: they are not held out."""
+    cross_validated: bool = False
+    """Whether each sample was held out once, and learned from in the other folds."""
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Sentences that go with the figures of a verdict."""
+
+    limit: str = ""
+    """What no partition of the items can do, such as to follow masks by superpixels that are too
+    large for them; "" for nothing."""
+    question: str = ""
+    """What is answered, and what is not; "" where that goes without saying."""
+    notes: tuple[str, ...] = ()
+    """What follows the figures."""
+    way: str = ""
+    """The command that partitions with a baseline, but for its name at the end; "" in Python."""
 
 
 @dataclass(frozen=True)
@@ -40,35 +74,16 @@ class Verdict:
     contrasts: Mapping[str, Contrast]
     """By name, against the untrained metric, and the tuned baselines, the best first."""
     loss: float
-    """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
+    """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``; NaN if there was nothing to
+    find."""
+    ranking: Ranking
+    """Which method to use, and by what."""
+    evidence: Evidence = Evidence()
+    remarks: Remarks = Remarks()
     named: str | None = None
     """The baseline that the answer names, if it names one."""
-    use: str | None = None
-    """The classifier that the answer says to use, if any."""
     best: str | None = None
     """The name of the candidate that was chosen from all; None if none was chosen."""
-    grouped: bool = False
-    """Whether the independent units are groups of recordings."""
-    words: Words = RECORDINGS
-    measure: str = "loss"
-    """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
-    copies: int = 0
-    """Recordings that are copies of others; they do not count again."""
-    seen: int = 0
-    """Recordings that the metric was learned from, copies included: they are not held out."""
-    limit: str = ""
-    """What no partition of the items can do, in a sentence, such as to follow masks by
-    superpixels that are too large for them; "" for nothing."""
-    question: str = ""
-    """What is answered, and what is not, in a sentence; "" where that goes without saying."""
-    naming: str = ""
-    """What names the states best, in a sentence; "" where nothing names them."""
-    cross_validated: bool = False
-    """Whether each sample was held out once, and learned from in the other folds."""
-    notes: tuple[str, ...] = ()
-    """Sentences that follow the figures."""
-    way: str = ""
-    """The command that partitions with a baseline, but for its name at the end; "" in Python."""
 
     @classmethod
     def of(
@@ -76,28 +91,31 @@ class Verdict:
         losses: Mapping[str, Floats],
         units: Ints | None = None,
         numbers: Ints | None = None,
-        classifiers: Collection[str] = (),
         *,
-        grouped: bool = False,
         weights: Floats | None = None,
         draws: int = 1,
         inflation: float = 1.0,
-        **about: Any,
+        accuracies: Mapping[str, float | None] | None = None,
+        evidence: Evidence | None = None,
+        remarks: Remarks | None = None,
+        best: str | None = None,
     ) -> Verdict:
         """Judge by the losses of each method on the same samples, (N,), "learned" among them.
 
-        ``units`` are the groups of the samples, or the samples themselves; ``numbers`` are the same
-        for copies, which count once, unless groups say themselves what counts how often.
-        ``classifiers`` are the baselines that are no metrics; the others are those of
-        :meth:`Contrast.of`, and fields.
+        Losses are NaN where there is nothing to find. ``units`` are the groups of the samples, or
+        the samples themselves; ``numbers`` are the same for copies, which count once, unless groups
+        say themselves what counts how often. ``accuracies`` are the shares of items that are named
+        right, where names are the question. The others are those of :meth:`Contrast.of`, and
+        fields.
         """
+        evidence = evidence or Evidence()
         every = np.arange(losses[LEARNED].size)
         numbers = every if numbers is None else numbers
         units = every if units is None else units
         weights = np.ones(every.size) if weights is None else weights
         units, heavy = joined(units, numbers), weights > 0
         copies = int(heavy.sum()) - np.unique(numbers[heavy]).size
-        if copies and not grouped:
+        if copies and not evidence.grouped:
             losses = {name: once_each(values, units, weights) for name, values in losses.items()}
             weights = once_each(weights, units, weights)
             units = np.arange(weights.size)
@@ -112,11 +130,18 @@ class Verdict:
         n = len(others.keys() - BLIND)
         tuned = [c if name in BLIND else c.one_of(n) for name, c in others.items()]
         tuned.sort(key=lambda c: c.mean)
-        ordered = {c.baseline: c for c in (untrained, *tuned)}
-        loss = float(np.average(learned, weights=weights))
-        undecided = cls("", ordered, loss, grouped=grouped, copies=copies, **about)
-        code, named, use = undecided._decision(set(classifiers) - BLIND)
-        return replace(undecided, code=code, named=named, use=use)
+        ranking = Ranking.of(losses, weights, accuracies or {}, evidence.cross_validated)
+        undecided = cls(
+            code="",
+            contrasts={c.baseline: c for c in (untrained, *tuned)},
+            loss=float(np.average(learned, weights=weights)),
+            ranking=ranking,
+            evidence=replace(evidence, copies=copies),
+            remarks=remarks or Remarks(),
+            best=best,
+        )
+        code, named = undecided._decision()
+        return replace(undecided, code=code, named=named)
 
     @property
     def untrained(self) -> Contrast:
@@ -127,6 +152,12 @@ class Verdict:
     def tuned(self) -> Sequence[Contrast]:
         """The contrasts with tuned baselines, the best of them first."""
         return [c for name, c in self.contrasts.items() if name != "untrained"]
+
+    @property
+    def use(self) -> str | None:
+        """The method to use if that is not the learned metric; None if it is, or nobody knows."""
+        first = self.ranking.order[:1] if self._advises else []
+        return next((name for name in first if name != LEARNED), None)
 
     @property
     def is_supported(self) -> bool:
@@ -152,45 +183,53 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict in a sentence, without figures."""
-        c, words = self.untrained, self.words
+        c, words = self.untrained, self.evidence.words
         groups = f"{counted(c.units, 'independent group')} of {words.whole}s"
-        use = baseline_in_words(self.use or "")
-        said = ANSWERS[self.code].format(
-            verdict=self,
+        return ANSWERS[self.code].format(
+            evidence=self.evidence,
             words=words,
             c=c,
             decided=c.won + c.lost,
-            units=groups if self.grouped else words.wholes(c.units, "independent"),
+            units=groups if self.evidence.grouped else words.wholes(c.units, "independent"),
             least=MIN_UNITS,
             named=baseline_in_words(self.named or ""),
-            use=use,
-            well="better" if use and self.contrasts[self.use or ""].high < 0 else "as well",
         )
-        if not use or self.code not in NAMED_TOO:
-            return said
-        return f"{said} {use[0].upper()}{use[1:]} does better: use it."
 
     @property
     def found(self) -> str:
         """The figures of the verdict in words, and what to do next."""
-        level = [c for c in self.tuned if not c.is_beaten]
-        best = [c.baseline for c in (*self.tuned[:1], *level[:1])]
-        names = filter(None, dict.fromkeys(["untrained", self.named, *best, self.use]))
-        *others, last = [str(self.contrasts[name]) for name in names]
-        against = f"{', '.join(others)}, and {last}" if others else last
-        loss = f"the {self.measure} of the learned metric is {self.loss:.2g}"
-        figures = f"On {self._samples_in_words()}, {loss}: {against}."
-        return " ".join(filter(None, (self.limit, figures, *self.notes, *self._advice())))
+        remarks = self.remarks
+        said = (remarks.limit, self._figures(), *remarks.notes, *self._to_find_out(), self.advice)
+        return " ".join(filter(None, said))
+
+    @property
+    def advice(self) -> str:
+        """Which method to use, and why; "" where nothing tells."""
+        if not self._advises:
+            return ""
+        said = self.ranking.sentence(self.evidence.words, self.evidence.measure)
+        if self.use is None or self.best is None:
+            return said
+        way = f"baselines_[{self.use!r}].predict(...)"
+        if self.remarks.way:
+            way = f"{self.remarks.way} {self.use}"
+        elif self.use == self.best:
+            way = "choose_from='all'"
+        return f"{said} {NOTES['way'].format(way=way)}"
 
     def __str__(self) -> str:
-        """The answer, the figures, what to do, what names best, and the question."""
-        return " ".join(filter(None, (self.answer, self.found, self.naming, self.question)))
+        """The answer, the figures, what to do, and the question."""
+        return " ".join(filter(None, (self.answer, self.found, self.remarks.question)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
-        names = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
-        others = ("named", "use", "copies", "limit", "question")
-        return {name: getattr(self, name) for name in (*names, *others)} | {
+        names = ("code", "pays", "beats_baseline", "is_supported", "best", "named", "use", "advice")
+        return {name: getattr(self, name) for name in names} | {
+            "loss": finite(self.loss),
+            "measure": self.evidence.measure,
+            "copies": self.evidence.copies,
+            "limit": self.remarks.limit,
+            "question": self.remarks.question,
             "baseline": self.tuned[0].baseline if self.tuned else None,
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
@@ -198,91 +237,85 @@ class Verdict:
 
     def with_notes(self, notes: Iterable[str], **fields: Any) -> Verdict:
         """The verdict with sentences of ``structsvm.evaluation.sentences.NOTES``, by their keys."""
-        whole = f"{self.words.whole}s"
-        fields |= {"wholes": f"groups of {whole}" if self.grouped else whole}
-        fields |= {"measure": self.measure}
-        return replace(self, notes=tuple(NOTES[note].format_map(fields) for note in notes))
+        whole = f"{self.evidence.words.whole}s"
+        fields |= {"wholes": f"groups of {whole}" if self.evidence.grouped else whole}
+        fields |= {"measure": self.evidence.measure}
+        return self.remarking(notes=tuple(NOTES[note].format_map(fields) for note in notes))
 
-    def next_step(self, available: Collection[str], best: str | None) -> tuple[str, str | None]:
-        """A sentence on how to partition new data, and the baseline to do it with.
+    def remarking(self, **remarks: Any) -> Verdict:
+        """The verdict with other remarks."""
+        return replace(self, remarks=replace(self.remarks, **remarks))
 
-        ``available`` are the baselines that a model has, ``best`` the candidate that was chosen.
-        """
-        if self.use in available:
-            return NOTES["predict"], self.use
-        if best is None or best not in available:
-            return NOTES["predict"], None
-        if best in self.contrasts and self.contrasts[best].low > 0:
-            return NOTES["predict"], None
-        note = NOTES["diagnose" if best in BLIND else "chosen"]
-        return note.format(method=baseline_in_words(best)), best
+    def advised_by(self, ranking: Ranking) -> Verdict:
+        """The verdict with the advice of further figures, such as those of a cross-validation."""
+        is_found = self.code == "blind" and ranking.beats_blind
+        return replace(self, ranking=ranking, code="blind-metric" if is_found else self.code)
 
-    def _decision(self, classifiers: Collection[str]) -> Decision:
-        """The first code that applies to the figures, and the baselines that it is about."""
-        untrained, tuned = self.untrained, self.tuned
-        if self.seen:
-            is_all = self.seen >= untrained.n + self.copies
-            return "nothing-held-out" if is_all else "learned-from", None, None
+    @property
+    def _advises(self) -> bool:
+        return bool(self.ranking.order) and not self.evidence.seen
+
+    def _decision(self) -> Decision:
+        """The first code that applies to the figures, and the baseline that it is about."""
+        untrained, tuned, evidence = self.untrained, self.tuned, self.evidence
+        if evidence.seen:
+            is_all = evidence.seen >= untrained.n + evidence.copies
+            return "nothing-held-out" if is_all else "learned-from", None
+        if np.isnan(self.loss):
+            return "nothing-to-find", None
         if untrained.units < MIN_UNITS:
-            return "too-few", None, None
+            return "too-few", None
         if self.loss <= TINY and all(c.is_equal for c in (untrained, *tuned)):
-            return "solved", None, None
+            return "solved", None
         if untrained.is_constant and not untrained.is_equal:
-            return "constant", None, None
-        # The best classifier, if its loss is at most one standard error above that of the metric.
-        enough = next((c for c in tuned if c.baseline in classifiers), None)
-        if enough is not None and enough.mean > enough.se + 1e-12:
-            enough = None
-        better = enough.baseline if enough is not None and enough.high < 0 else None
+            return "constant", None
         blind = next((c for c in tuned if c.baseline in BLIND and not c.is_beaten), None)
         if blind is not None:
-            if enough is not None and better and enough.mean < blind.mean:
-                return "blind-metric", blind.baseline, better
-            return "blind", blind.baseline, None
+            return "blind-metric" if self.ranking.beats_blind else "blind", blind.baseline
         if untrained.high < 0:
-            return "harms", None, better
+            return "harms", None
         if untrained.low <= 0:
             mostly = untrained.won > untrained.lost and untrained.chance < SIGNIFICANT
-            return "mostly" if mostly else "chance", None, better
+            return "mostly" if mostly else "chance", None
         level = next((c for c in tuned if not c.is_beaten), None)
-        if enough is not None and (level is None or level == enough or level.high >= 0):
-            return "pays-use", None, enough.baseline
         if level is None:
-            return "pays", None, None
-        return "pays-less" if level.high < 0 else "pays-level", level.baseline, None
+            return "pays", None
+        return "pays-less" if level.high < 0 else "pays-level", level.baseline
+
+    def _figures(self) -> str:
+        """The loss, and how it compares with those of others."""
+        if np.isnan(self.loss):
+            return ""
+        level = [c for c in self.tuned if not c.is_beaten]
+        best = [c.baseline for c in (*self.tuned[:1], *level[:1])]
+        names = filter(None, dict.fromkeys(["untrained", self.named, *best, self.use]))
+        *others, last = [str(self.contrasts[name]) for name in names if name in self.contrasts]
+        against = f"{', '.join(others)}, and {last}" if others else last
+        loss = f"the {self.evidence.measure} of the learned metric is {self.loss:.2g}"
+        return f"On {self._samples_in_words()}, {loss}: {against}."
 
     def _samples_in_words(self) -> str:
         """The number of samples in words, and how they were held out."""
-        c = self.untrained
-        on = self.words.wholes(c.n, "" if self.seen or self.cross_validated else "held-out")
-        if self.grouped:
+        c, evidence = self.untrained, self.evidence
+        is_plain = evidence.seen or evidence.cross_validated
+        on = evidence.words.wholes(c.n, "" if is_plain else "held-out")
+        if evidence.grouped:
             on += f" in {counted(c.units, 'group')}"
-        if self.cross_validated:
+        if evidence.cross_validated:
             on += ", each held out once"
-        if self.copies and not self.grouped:
-            on += f" (copies not counted: {self.copies})"
+        if evidence.copies and not evidence.grouped:
+            on += f" (copies not counted: {evidence.copies})"
         return on
 
-    def _advice(self) -> list[str]:
-        """Sentences on what the figures describe, and on what to do."""
-        n, whole = self.untrained.units, "group" if self.grouped else self.words.whole
+    def _to_find_out(self) -> list[str]:
+        """Sentences on what the figures describe, and on what would tell more."""
+        n, evidence = self.untrained.units, self.evidence
+        whole = "group" if evidence.grouped else evidence.words.whole
         notes = []
-        if not self.seen and n < MIN_UNITS:
+        if not evidence.seen and n < MIN_UNITS and not np.isnan(self.loss):
             these = f"this one {whole}" if n == 1 else f"these {n} {whole}s"
             notes.append(NOTES["few"].format(these=these))
-        is_told = self.seen or self.pays or self.code == "solved"
-        chosen = self.use if self.best is not None else None
-        if self.best in self.contrasts and not (self.seen or self.pays):
-            chosen = chosen or self.best
-        if chosen is not None:
-            way = (
-                "choose_from='all'"
-                if chosen == self.best
-                else f"baselines_[{chosen!r}].predict(...)"
-            )
-            way = f"{self.way} {chosen}" if self.way else way
-            notes.append(NOTES["way"].format(way=way, method=baseline_in_words(chosen)))
-        elif not is_told and (self.best is not None or self.untrained.high >= 0):
-            more = f"{self.words.whole}s of more groups" if self.grouped else f"more {whole}s"
-            notes.append(NOTES["label"].format(more=more))
-        return notes
+        if evidence.seen or self.pays or self.code in ("solved", "harms"):
+            return notes
+        more = f"{evidence.words.whole}s of more groups" if evidence.grouped else f"more {whole}s"
+        return [*notes, NOTES["label"].format(more=more)]

@@ -19,9 +19,8 @@ from structsvm.baselines.blind import blind_baselines
 from structsvm.baselines.metrics import NAMES
 from structsvm.errors import LearningError, SettingsError, VerdictWarning, warn
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
-from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.splits import SPLITS, Split, split_samples
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
@@ -487,28 +486,30 @@ class HeldOut:
     def verdict(self) -> Verdict:
         """The verdict on the candidate that the other folds choose for each recording."""
         eligible, split, data = self._learned_criterion, self.split, self.split.held_out
-        honest = np.empty(len(eligible))
+        honest, named = np.empty(len(eligible)), np.empty(len(eligible))
         for k in range(len(split)):
             held_out = split.test(k)
-            honest[held_out] = self.losses[held_out, self._chosen(eligible, split.train(k))]
+            j = self._chosen(eligible, split.train(k))
+            honest[held_out] = self.losses[held_out, j]
+            named[held_out] = self.accuracy[held_out, j]
         others = [(j, c) for j, c in enumerate(self.tried) if not c.is_learned]
-        classifiers = [*(c.name for _, c in others if c.estimator is not None), *self.blind]
+        comparison = data.problem.comparison
         return Verdict.of(
             {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
             split.units,
             split.numbers,
-            classifiers,
-            grouped=data.groups is not None,
             weights=data.weights,
             draws=split.draws,
             inflation=self._inflation,
-            cross_validated=True,
+            accuracies=self._accuracies(named) if data.problem.traits.contiguous else None,
+            evidence=Evidence(
+                split.words,
+                comparison.measure(data.truths[0]),
+                grouped=data.groups is not None,
+                cross_validated=True,
+            ),
+            remarks=Remarks(comparison.limit(data.truths), split.question),
             best=self.best.name,
-            words=split.words,
-            measure=data.problem.comparison.measure(data.truths[0]),
-            limit=data.problem.comparison.limit(data.truths),
-            question=split.question,
-            naming=self._naming,
         )
 
     @property
@@ -524,15 +525,16 @@ class HeldOut:
         p = split.draws * float(np.mean(held_out)) / n_units
         return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
 
-    @property
-    def _naming(self) -> str:
-        """A sentence that says which candidate names best; "" if none names states."""
-        shares = np.average(self.accuracy, axis=0, weights=self.split.held_out.weights)
-        if np.isnan(shares).all():
-            return ""
-        best = int(np.nanargmax(shares))
-        method, item = baseline_in_words([*self.tried][best].name), self.split.words.item
-        return NOTES["names"].format(method=method, share=shares[best], item=item)
+    def _accuracies(self, of_learned: Floats) -> dict[str, float | None]:
+        """The share of items that each method names right; None for what does not name all."""
+        columns = {LEARNED: of_learned}
+        for j, c in enumerate(self.tried):
+            if not c.is_learned:
+                columns[c.name] = self.accuracy[:, j]
+        has_names = ~np.isnan(self.accuracy).all(axis=1)
+        weights = self.split.held_out.weights[has_names]
+        shares = {name: _means(one[has_names, None], weights)[0] for name, one in columns.items()}
+        return {name: None if np.isnan(share) else share for name, share in shares.items()}
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""

@@ -237,7 +237,7 @@ class Comparison(Contract):
             "loss": loss_of(self.problem, truth, guess),
             "covering": covering(truth, guess),
             "adjusted_rand": adjusted_rand_index(truth, guess),
-            "f1": margin_f1(truth, guess, tolerance) if segments else None,
+            "f1": margin_f1(truth, guess, tolerance) if segments and truth.n_clusters > 1 else None,
             "disagreement": self.disagreement(truth, guess),
         }
 

@@ -64,7 +64,7 @@ class HeldOut:
 
     @property
     def words(self) -> Words:
-        return self.evaluation.verdict.words
+        return self.evaluation.verdict.evidence.words
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -98,7 +98,8 @@ class HeldOut:
         images = _images(Form.given_to(learner, Xs).samples, found.measured)
         if not images:  # a graph may have been made of one
             terms = learner.problem_.traits.words
-            found = replace(found, verdict=replace(found.verdict, words=terms))
+            evidence = replace(found.verdict.evidence, words=terms)
+            found = replace(found, verdict=replace(found.verdict, evidence=evidence))
         return cls(learner, found, images, changes)
 
 
@@ -199,8 +200,8 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
     texts = {
         "title": title,
         "answer": verdict.answer,
-        "found": f"{verdict.found} {verdict.question}".strip(),
-        "measure": verdict.measure.capitalize(),
+        "found": f"{verdict.found} {verdict.remarks.question}".strip(),
+        "measure": verdict.evidence.measure.capitalize(),
         "gains": _gains(evaluation.verdict),
         "singular": whole,
         "plural": f"{whole}s",
@@ -240,7 +241,7 @@ def _gains(verdict: Verdict) -> str:
     n = verdict.untrained.units
     if n >= MIN_UNITS:
         return "mean and 95 % interval. Right of zero, learning pays."
-    noun = "group" if verdict.grouped else verdict.words.whole
+    noun = "group" if verdict.evidence.grouped else verdict.evidence.words.whole
     return f"the mean. {counted(n, noun).capitalize()} cannot say how far from it others would be."
 
 
@@ -260,7 +261,7 @@ def content(held_out: HeldOut) -> dict[str, Any]:
             **pictures,
             **asdict(terms),
             "scores": list(titles.items()),
-            "measure": evaluation.verdict.measure,
+            "measure": evaluation.verdict.evidence.measure,
             "meanings": meanings_in_words(titles, terms),
             "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
             "axes": words.heaviest_directions(learner, 2)[0],
@@ -292,7 +293,7 @@ def content(held_out: HeldOut) -> dict[str, Any]:
 
 def notes(held_out: HeldOut) -> list[str]:
     learner, found = held_out.learner, []
-    if seen := held_out.evaluation.verdict.seen:
+    if seen := held_out.evaluation.verdict.evidence.seen:
         found.append(
             f"The metric was learned from {seen} of these: the figures are better than on new ones."
         )

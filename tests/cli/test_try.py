@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +19,8 @@ from structsvm.cli import main, try_out
 from structsvm.cli.try_out import _verdict
 from structsvm.errors import DataError
 from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
@@ -117,8 +119,11 @@ def test_a_table_is_split_by_its_rows(tried):
     assert "Too little" not in page
     said = report["verdict"]["sentence"]  # of choosing, which names what did best
     command = f"structsvm predict {folder}/out/model.structsvm NEW --n-clusters 3"
-    assert f"{command} --baseline" in said
-    assert command in err.splitlines()[-1]
+    first = baseline_in_words(report["verdict"]["use"] or LEARNED)
+    assert f"Use {first}: of all methods it has the least loss in cross-validation, " in said
+    assert report["verdict"]["advice"] in " ".join(err.split())
+    own = "" if report["predicted_with"] == LEARNED else f" --baseline {report['verdict']['use']}"
+    assert err.splitlines()[-1] == f"  {command}{own}"
     assert "predict(" not in out + err
     assert "baselines_[" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
@@ -129,8 +134,7 @@ def test_a_table_is_split_by_its_rows(tried):
         rows[table.columns], table.loc[rows["row"]].reset_index(drop=True)
     )
     assert (rows["label_predicted"] == rows["label"]).mean() > 0.9
-    advised = said.partition("--baseline ")[2].split()[0]
-    assert f"each cluster has the name of the class that {advised} gives" in err
+    assert re.search("each cluster has the name of the class that [a-z-]+-classifier gives", err)
 
 
 def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
@@ -182,10 +186,10 @@ def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options,
 
 def judged(cross_validated=False, **gains):
     """The verdict by these gains over each baseline."""
-    units = np.arange(gains["untrained"].size)
-    losses = {LEARNED: np.ones(units.size)} | {name: 1 + gain for name, gain in gains.items()}
-    others = {"boundary-boosting"}
-    return Verdict.of(losses, units, units, others, cross_validated=cross_validated)
+    losses = {LEARNED: np.ones(gains["untrained"].size)} | {
+        name: 1 + gain for name, gain in gains.items()
+    }
+    return Verdict.of(losses, evidence=Evidence(cross_validated=cross_validated))
 
 
 @pytest.mark.parametrize(("gain", "is_said"), [(-0.3, True), (0.3, False)])
@@ -197,7 +201,7 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
     learner = SimpleNamespace(problem_=ChangePoint())
     search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
     verdict = _verdict(search, few, "structsvm predict m NEW --baseline", "")
-    assert verdict.cross_validated
+    assert verdict.evidence.cross_validated
     assert verdict.answer.startswith("Learning pays")
     note = "The few held-out data point the other way: there the loss of the "
     assert (f"{note}learned metric is 0.3 higher than that of the" in str(verdict)) == is_said
@@ -207,7 +211,7 @@ def test_within_one_recording_nothing_supports_a_verdict():
     chosen = judged(cross_validated=True, untrained=np.linspace(1.0, 2.0, 6))
     search = SimpleNamespace(split=None, verdict_=chosen)
     verdict = _verdict(search, judged(untrained=np.ones(1)), "", "Who knows?")
-    assert not verdict.cross_validated
+    assert not verdict.evidence.cross_validated
     assert not verdict.is_supported
     assert str(verdict).endswith("Who knows?")
 
@@ -230,18 +234,24 @@ def test_clusters_of_a_single_row_are_named(refused, iris, tmp_path):
 
 
 @cases(
-    ({"untrained": 3.0, "boundary-boosting": 0.8}, "lags-full", "boundary-boosting"),
-    ({"untrained": 3.0, "boundary-boosting": 1.2}, "boundary-boosting", None),
-    ({"untrained": 3.0, "rca": None}, "rca", "rca"),
-    ({"untrained": None, "equal-segments": 0.9}, "equal-segments", "equal-segments"),
-    ids=["better", "worse", "level", "blind"],
+    ({"untrained": 3.0, "boundary-boosting": 0.8}, "boundary-boosting"),
+    ({"untrained": 3.0, "boundary-boosting": 1.2}, None),
+    ({"untrained": 3.0, "rca": 1.0}, "rca"),
+    ({"untrained": 3.0, "rca-plain": 0.9}, None),
+    ids=["better", "worse", "level", "not-in-the-model"],
 )
-def test_the_next_command_uses_what_the_verdict_says_to_use(losses, best, baseline):
+def test_the_next_command_uses_what_the_verdict_says_to_use(losses, baseline):
+    """The advice is that of the cross-validation, whoever gives the verdict."""
     ours = np.linspace(1.0, 2.0, 12)
-    level = ours + 0.1 * np.resize([1.0, -1.0], 12)
-    theirs = {name: level if by is None else by * ours for name, by in losses.items()}
-    verdict = judged(**{name: loss - ours for name, loss in theirs.items()})
-    assert verdict.next_step(losses.keys() - {"untrained"}, best)[1] == baseline
+    crossed = judged(True, **{name: (by - 1.0) * ours for name, by in losses.items()})
+    search = SimpleNamespace(split=None, verdict_=crossed)
+    for n in (1, 12):
+        held_out = judged(untrained=np.linspace(1.0, 2.0, n), rca=np.full(n, -0.1))
+        verdict = _verdict(search, held_out, "structsvm predict m NEW --baseline", "")
+        verdict = replace(verdict, ranking=verdict.ranking.among(losses.keys() - {"rca-plain"}))
+        assert verdict.evidence.cross_validated == (n == 1)
+        assert verdict.use == baseline
+        assert "loss in cross-validation" in verdict.advice
 
 
 def test_labels_without_any_change_are_named_before_anything_is_split(refused, tmp_path):

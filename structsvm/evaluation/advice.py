@@ -1,0 +1,110 @@
+"""Which method to use: the one that names most items right, or else the one of least loss."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from structsvm.data.sample import Words
+from structsvm.evaluation.contrast import LEARNED, TINY
+from structsvm.evaluation.sentences import NOTES, baseline_in_words
+from structsvm.partitions.problem import BLIND
+from structsvm.support.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What each method loses on held-out samples, and how many items it names right."""
+
+    losses: Mapping[str, float]
+    """The mean loss by name: of "learned", of baselines, and of what is blind to the samples."""
+    accuracies: Mapping[str, float] = field(default_factory=dict)
+    """The share of the items that are named right, of methods that name them, where names are the
+    question; empty elsewhere."""
+    like_blind: frozenset[str] = frozenset()
+    """Methods that lose the same on every sample as something that is blind to them."""
+    cross_validated: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        losses: Mapping[str, Floats],
+        weights: Floats,
+        accuracies: Mapping[str, float | None],
+        cross_validated: bool,
+    ) -> Ranking:
+        """Rank by the losses of each method on the same samples, (N,), NaN if it failed."""
+        tried = {name: values for name, values in losses.items() if not np.isnan(values).any()}
+        blind = [values for name, values in tried.items() if name in BLIND]
+        alike = [
+            name
+            for name, values in tried.items()
+            if any(np.abs(values - other).max() <= TINY for other in blind)
+        ]
+        return cls(
+            {name: float(np.average(values, weights=weights)) for name, values in tried.items()},
+            {name: share for name, share in accuracies.items() if share is not None},
+            frozenset(alike),
+            cross_validated,
+        )
+
+    @property
+    def order(self) -> list[str]:
+        """The methods, the first to be used; those that equal something blind come last.
+
+        Of equal ones the learned metric comes last, which is no simpler than others.
+        """
+
+        def place(name: str) -> tuple[bool, float, float, bool]:
+            share, loss = self.accuracies.get(name, -1.0), self.losses[name]
+            return name in self.like_blind, -round(share, 9), round(loss, 9), name == LEARNED
+
+        return sorted((name for name in self.losses if name not in BLIND), key=place)
+
+    @property
+    def best_blind(self) -> str | None:
+        """What loses least of all that is blind to the samples."""
+        blind = [name for name in self.losses if name in BLIND]
+        return min(blind, key=self.losses.__getitem__, default=None)
+
+    @property
+    def beats_blind(self) -> bool:
+        """Whether some method loses less than everything that is blind to the samples."""
+        blind = self.best_blind
+        return blind is None or self.losses[self._least] < self.losses[blind] - TINY
+
+    def among(self, available: Collection[str]) -> Ranking:
+        """The ranking of the learned metric, of these methods, and of what is blind."""
+        kept = {LEARNED, *BLIND, *available}
+        losses = {name: loss for name, loss in self.losses.items() if name in kept}
+        named = {name: share for name, share in self.accuracies.items() if name in kept}
+        return replace(self, losses=losses, accuracies=named)
+
+    def sentence(self, words: Words, measure: str) -> str:
+        """Which method to use, and why, where losses are called by ``measure``."""
+        first, blind = self.order[0], self.best_blind
+        is_named = first in self.accuracies
+        notes = ["use-names" if is_named else "use"]
+        if is_named and self.losses[self._least] < self.losses[first] - TINY:
+            notes.append("use-else")
+        if not self.beats_blind:
+            notes.append("blind-less")
+        about = {
+            "method": baseline_in_words(first),
+            "loss": f"{self.losses[first]:.2g}",
+            "share": f"{self.accuracies.get(first, np.nan):.0%}",
+            "other": baseline_in_words(self._least),
+            "least": f"{self.losses[self._least]:.2g}",
+            "blind": baseline_in_words(blind or ""),
+            "less": f"{self.losses[blind]:.2g}" if blind else "",
+            "measure": measure,
+            "words": words,
+            "where": " in cross-validation" if self.cross_validated else "",
+        }
+        return " ".join(NOTES[note].format_map(about) for note in notes)
+
+    @property
+    def _least(self) -> str:
+        return min(self.order, key=self.losses.__getitem__)
