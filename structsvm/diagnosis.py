@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from structsvm.learner.columns import (
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
+from structsvm.messages import Code, parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels import labels_of_each, read_labels
 from structsvm.partitions.equivalence import runs_of
@@ -56,12 +57,17 @@ WINDOW = 8  # consecutive items that two samples must share to have a stretch in
 SHARED = 0.1  # a part of the shorter sample from which on an overlap is one
 FINE = 100  # samples to which recordings are scaled to see whether their labels differ
 
+OF_STOPPING = " of the solver's Stopping"
 WAYS_OUT = {
-    Status.MAX_ITER: "allow more iterations, max_iter= of the solver's Stopping",
-    Status.MAX_SECONDS: "allow more time, max_seconds= of the solver's Stopping",
-    Status.MAX_CALLS: "allow more oracle calls, max_calls= of the solver's Stopping",
-    Status.INTERRUPTED: "let it run to the end; resume= continues a stopped run",
-    Status.STALLED: "scale the features (standardize='recording'), or use another master",
+    Status.MAX_ITER: "allow more iterations, " + parameter("max_iter") + OF_STOPPING,
+    Status.MAX_SECONDS: "allow more time, " + parameter("max_seconds") + OF_STOPPING,
+    Status.MAX_CALLS: "allow more oracle calls, " + parameter("max_calls") + OF_STOPPING,
+    Status.INTERRUPTED: "let it run to the end; "
+    + parameter("resume")
+    + " continues a stopped run",
+    Status.STALLED: "scale the features ("
+    + parameter("standardize", "recording")
+    + "), or use another master",
     Status.MASTER_FAILED: "scale the features or the constraints, or use another master",
     Status.NOTHING_TO_LEARN: "check that the labels belong to these features, or lower lam",
 }
@@ -113,11 +119,19 @@ class Diagnosis:
         if not self.findings:
             return f"nothing was found; looked for: {', '.join(self.checked)}"
         fill = partial(textwrap.fill, width=WIDTH, break_on_hyphens=False)  # names of files
-        return "\n".join(
-            f"{fill(f'{finding.kind}: {finding.found}', subsequent_indent='    ')}\n"
-            f"{fill(f'  -> {finding.remedy}', subsequent_indent='     ')}"
+        lines: list[str] = []
+        for finding in self.findings:
+            lines.append(fill(finding.kind + ": " + finding.found, subsequent_indent="    "))
+            lines.append(fill("  -> " + finding.remedy, subsequent_indent="     "))
+        return "\n".join(lines)
+
+    def spelled(self, words: Callable[[str], str]) -> Diagnosis:
+        """The same in other words for parameters, as the command line has them."""
+        findings = [
+            replace(finding, found=words(finding.found), remedy=words(finding.remedy))
             for finding in self.findings
-        )
+        ]
+        return replace(self, findings=tuple(findings))
 
 
 # ---- what a fitted learner says of itself, without any samples
@@ -131,7 +145,7 @@ def certificate(learner: MetricLearner) -> Found:
         far = f", and {100 * gap:.2g} % of the best possible gain may be missing" if wide else ""
         yield (
             f"{status.value}{far}",
-            WAYS_OUT.get(status, "lower the tolerance, tol= of the solver's Stopping"),
+            WAYS_OUT.get(status, "lower the tolerance, " + parameter("tol") + OF_STOPPING),
             {"status": status.name, "gap": gap, "lower": solution.lower, "upper": solution.upper},
         )
 
@@ -169,11 +183,14 @@ def few_labels(learner: MetricLearner) -> Found:
             {f"n_{words.whole}s": N, "needed": MIN_UNITS},
         )
     if parts < weights:
-        less = "metric='diagonal'" if learner.metric != "diagonal" else "fewer features"
+        is_full = learner.metric != "diagonal"
+        less = parameter("metric", "diagonal") if is_full else "fewer features"
         yield (
             f"a {learner.metric} metric of {P} features has {weights} weights, and was learned "
             f"from {parts} {unit}",
-            f"learn with {less} or a larger lam, compare both with MetricLearnerCV, or label more",
+            "learn with "
+            + less
+            + " or a larger lam, compare both with MetricLearnerCV, or label more",
             {"weights": weights, unit: parts},
         )
 
@@ -189,7 +206,8 @@ def path(search: MetricLearnerCV) -> Found:
         further = lam * 5
         meaning = "the largest: the labels support little more than the untrained metric"
     yield (
-        f"lam={lam:g} was chosen, of {len(lams)} from {lams[0]:g} to {lams[-1]:g} {meaning}",
+        parameter("lam", Code(f"{lam:g}"))
+        + f" was chosen, of {len(lams)} from {lams[0]:g} to {lams[-1]:g} {meaning}",
         f"try further ones: lams=({', '.join(f'{x:g}' for x in sorted([*lams, further]))})",
         {"lam": float(lam), "tried": [float(x) for x in lams]},
     )
@@ -241,12 +259,14 @@ def scale(given: Examined) -> Found:
     if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
         return
     name, kind = given.learner.metric_feature_names_[largest], inputs.standardizer.kind
-    scaled = "not scaled" if kind is None else f"scaled by standardize={kind!r}"
+    scaled = "not scaled" if kind is None else "scaled by " + parameter("standardize", kind)
     yield (
         f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
         f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
-        f"others: features are {scaled}, and the regularizer assumes features in one unit",
-        "learn with standardize='recording' (or 'training'), or give the feature in another unit",
+        "others: features are " + scaled + ", and the regularizer assumes features in one unit",
+        "learn with "
+        + parameter("standardize", "recording")
+        + " (or 'training'), or give the feature in another unit",
         {"feature": name, "share": float(shares[largest]), "standardize": kind},
     )
 

@@ -6,17 +6,19 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
+
+from structsvm.messages import Numbered, Parameter, Part, Text
 
 __all__ = [
     *("CertificateError", "CheckpointError", "CheckpointWarning", "DataError", "DataWarning"),
     *("DownloadError", "LearningError", "MasterError", "MissingExtraError", "ModelFileError"),
     *("OracleError", "OracleWarning", "PluginError", "SettingsError", "StructSVMError"),
-    *("VerdictWarning", "about", "printable", "refuse", "warn"),
+    *("VerdictWarning", "about", "among", "printable", "refuse", "warn"),
 ]
 
 CALLERS = ("sklearn", "joblib", "contextlib")
@@ -53,6 +55,39 @@ class StructSVMError(Exception):
     def __str__(self) -> str:
         """The message, which can be printed whatever the names of files in it."""
         return printable(super().__str__())
+
+    @property
+    def message(self) -> Text:
+        """The message with the parameters and recordings in it as fields."""
+        return Text(*self.args[:1])
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the message names, with the values it gives."""
+        found = [part for part in self.message.fields if isinstance(part, Parameter)]
+        return {part.name: part.value for part in found if not part.is_open}
+
+    @property
+    def recordings(self) -> tuple[int, ...]:
+        """The numbers of the recordings, tables or images that the message names."""
+        found = [part.number for part in self.message.fields if isinstance(part, Numbered)]
+        return tuple(dict.fromkeys(found))
+
+    def names(self, place: str) -> bool:
+        """Whether the message names a place."""
+        return self.message.holds(place)
+
+    def begin_with(self, place: str) -> None:
+        """Put where it is in front of the message, in the place of notes that say so."""
+        self.args = (place + ": " + self.message, *self.args[1:])
+        if hasattr(self, "__notes__"):
+            self.__notes__ = [note for note in self.__notes__ if not Text(note).holds(place)]
+
+    def change(self, part: Callable[[Part], Part]) -> None:
+        """Change each part of the message and of the notes."""
+        self.args = (self.message.map(part), *self.args[1:])
+        if hasattr(self, "__notes__"):
+            self.__notes__ = [Text(note).map(part) for note in self.__notes__]
 
 
 class DataError(StructSVMError, ValueError):
@@ -172,8 +207,32 @@ def about(where: object) -> Iterator[None]:
     try:
         yield
     except (DataError, OracleError) as error:
-        text = str(error)
-        raise type(error)(text if text.startswith(str(where)) else f"{where}: {text}") from error
+        place = where if isinstance(where, str) else str(where)
+        if not error.message.startswith((place + ": ", place + ", ")):
+            error.begin_with(place)
+        raise
+
+
+@contextmanager
+def among(which: Sequence[int] | None = None) -> Iterator[None]:
+    """Let errors about some of the recordings number them as all are numbered.
+
+    ``which`` are the numbers of these recordings among all; where it is None, errors keep the
+    number among these in their words, and nobody takes it for one among all.
+    """
+
+    def told(part: Part) -> Part:
+        if not isinstance(part, Numbered):
+            return part
+        if which is None or part.number >= len(which):
+            return str(part)
+        return replace(part, number=int(which[part.number]))
+
+    try:
+        yield
+    except StructSVMError as error:
+        error.change(told)
+        raise
 
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
@@ -181,9 +240,12 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
 
     That line is outside of the outermost call into the package, so that neither the depth nor a
     library that the package calls back and forth (joblib, contextlib) matters; lines of the
-    :data:`CALLERS` around it are passed over.
+    :data:`CALLERS` around it are passed over. The warning keeps, as ``origin``, the line of the
+    package that gave it: warnings of one origin are of a kind.
     """
     level, outside = 1, 1
+    warning, source = category(message), sys._getframe(1)
+    warning.origin = source.f_code.co_filename, source.f_lineno  # type: ignore[attr-defined]
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -192,7 +254,7 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
         elif level == outside and package in CALLERS:
             outside += 1
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=outside)
+    warnings.warn(warning, stacklevel=outside)
 
 
 @contextmanager

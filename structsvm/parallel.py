@@ -31,6 +31,7 @@ from joblib.externals.loky.backend import resource_tracker
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from structsvm.errors import SettingsError, StructSVMError, without_warnings
+from structsvm.messages import Code, parameter
 from structsvm.support.checks import among, check_n_jobs, refuse_unless
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
@@ -246,32 +247,43 @@ class Workers(Session):
 
 
 @contextmanager
-def _saying(message: str, kind: type[StructSVMError], *raised: type[Exception]) -> Iterator[None]:
-    """Raise an error with our message, in whose braces the original one is put."""
+def _saying(
+    what: str, way_out: str, kind: type[StructSVMError], *raised: type[Exception]
+) -> Iterator[None]:
+    """Raise an error of ours, with the original one in parentheses."""
     try:
         yield
     except raised as error:
-        raise kind(message.format(error)) from error
+        raise kind(f"{what} ({error}): " + way_out) from error
 
 
+RESUME = parameter("resume", Code("FILE"))
 _sendable = partial(
     _saying,
-    "what the workers work on cannot be sent to other processes ({}): use backend='threads', or "
-    "give what can be pickled, such as paths in place of open files",
+    "what the workers work on cannot be sent to other processes",
+    "use "
+    + parameter("backend", "threads")
+    + ", or give what can be pickled, such as paths in place of open files",
     SettingsError,
     *(TypeError, AttributeError, pickle.PicklingError),
 )
 _alive = partial(
     _saying,
-    "a worker process died, as when memory runs out: use fewer workers (n_jobs=) or "
-    "backend='threads'; resume=FILE keeps what is learned until then",
+    "a worker process died, as when memory runs out",
+    "use fewer workers ("
+    + parameter("n_jobs")
+    + ") or "
+    + parameter("backend", "threads")
+    + "; "
+    + RESUME
+    + " keeps what is learned until then",
     StructSVMError,
     BrokenProcessPool,
 )
 _answering = partial(
     _saying,
-    "the scheduler of the Dask cluster does not answer ({}): start another one, and give "
-    "resume=FILE to keep what is learned until then",
+    "the scheduler of the Dask cluster does not answer",
+    "start another one, and give " + RESUME + " to keep what is learned until then",
     StructSVMError,
 )
 
@@ -472,8 +484,9 @@ class Dask(Backend):
             client = distributed.get_client() if self.client is None else self.client
         except ValueError as error:
             raise SettingsError(
-                "backend='dask' needs a cluster: make a dask.distributed.Client first, "
-                "or give one, backend=Dask(client)"
+                parameter("backend", "dask")
+                + " needs a cluster: make a dask.distributed.Client first, or give one, "
+                + parameter("backend", Code("Dask(client)"))
             ) from error
         if getattr(client, "status", None) != "running" or client.asynchronous:
             raise SettingsError(

@@ -28,6 +28,7 @@ from structsvm.data.samples import (
 from structsvm.errors import DataError, about, refuse
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of
+from structsvm.messages import join, parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, stretches_of
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
@@ -173,7 +174,7 @@ class PartialLabels:
         for i, j in gaps:
             counts.append((i, j, 1, most, f"samples {i} and {j}, which have different labels"))
         if K is not None:
-            counts.append((0, most, K - 1, K - 1, f"n_clusters={K}"))
+            counts.append((0, most, K - 1, K - 1, parameter("n_clusters", K)))
         if not counts:
             return
         points = np.unique([0, most, *(point for count in counts for point in count[:2])])
@@ -191,9 +192,9 @@ class PartialLabels:
         cycle = sorted(_clashing(counts), key=lambda edge: min(edge[:2]))
         names = list(dict.fromkeys(name for *_, name in cycle if name))
         if len(names) == 1:
-            raise DataError(f"{names[0]}: there is no room for it")
+            raise DataError(names[0] + ": there is no room for it")
         if names:
-            raise DataError(f"labels that contradict each other: {' and '.join(names)}")
+            raise DataError("labels that contradict each other: " + join(names, " and "))
 
     def _clusters(self, T: int) -> Constraint:
         for row in itertools.chain(*self.must_link, *self.cannot_link):
@@ -215,8 +216,10 @@ class PartialLabels:
         K = self.n_clusters
         if K is not None and not len(named) <= K <= len(groups):
             raise DataError(
-                f"labels that contradict each other: n_clusters={K}, but labels name "
-                f"{len(named)} clusters, and rows that are to be together leave "
+                "labels that contradict each other: "
+                + parameter("n_clusters", K)
+                + f", but labels name {len(named)} clusters, and rows that are to be together "
+                "leave "
                 f"{counted(len(groups), 'group')}"
             )
         return Constraint(
@@ -432,7 +435,8 @@ def read_labels(
     """Labels of each sample (:func:`labels_of_each`) as users write them, full or partial."""
     words, found = problem.traits.words, []
     for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
-        with about(f"{words.whole} {i}"), asked(problem, "encode", f"{words.whole} {i}"):
+        where = words.numbered(i)
+        with about(where), asked(problem, "encode", where):
             given = read_only(y) if type(y) is np.ndarray else y
             found.append(_read(problem, sample, problem.learning.known_labels(given, sample)))
     return found
@@ -457,7 +461,8 @@ def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
             raise DataError(
                 f"the problem says that the number of {traits.words.part}s is known, and labels in "
                 "part do not give it: let the problem say that it is unknown, "
-                "cluster_count='unknown', or give n_clusters with the partial labels"
+                + parameter("cluster_count", "unknown")
+                + ", or give n_clusters with the partial labels"
             )
         constraint = constraint.with_clusters(named)
     return Known(T, constraint, None, traits.contiguous)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from structsvm.errors import DataError, SettingsError, refuse
+from structsvm.messages import parameter
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.status import Quality, Solution
 from structsvm.support.arrays import Floats
@@ -283,7 +284,9 @@ class RegularizedRisk(Regularized):
         if solution.support is None:
             raise SettingsError(
                 "this solution has no support labellings: learn with CuttingPlane, whose masters "
-                "have multipliers (solver='cutting-plane'), in one run from beginning to end"
+                "have multipliers ("
+                + parameter("solver", "cutting-plane")
+                + "), in one run from beginning to end"
             )
         largest = max((found.sample or 0 for found in solution.support), default=0)
         if solution.w.shape != (self.space.dim,) or largest >= self.n_samples:

@@ -45,6 +45,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def fields():
+    """Refuse f-strings that a message with fields is put into: they keep its words alone."""
+    from structsvm.messages import Text
+
+    def refuse(text, spec):
+        assert all(isinstance(part, str) for part in text.parts), f"add it by +: {text.parts}"
+        return str(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Text, "__format__", refuse, raising=False)
+        yield
+
+
 @pytest.fixture
 def rng():
     """Return a seeded generator."""

@@ -15,7 +15,7 @@ HOUSE = House(ROOT)
 
 # From the ground up. A room may import from its own floor and from those below it.
 FLOORS = (
-    {"errors", "status", "support"},
+    {"errors", "messages", "status", "support"},
     {"regularizers", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},

@@ -176,15 +176,16 @@ class TestMoreThanFits:
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)
         assert alone.made == inputs.made
 
-    def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
+    def test_errors_number_recordings_among_all(self, monkeypatch):
         monkeypatch.setattr(archive, "GATHERED", 2 * SIZE)
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
-        said = r"only in recording 1.*among 2 of 6 recordings, .*: \d, \d;"
+        said = r"alone (\d) only in recording \1; alone (\d) only in recording \2\."
         with (
             pytest.warns(DataWarning, match="fitted on 2 of 6"),
-            pytest.raises(DataError, match=said),
+            pytest.raises(DataError, match=said) as caught,
         ):
             learner_of(LOGISTIC).fit(OnDemand(XS), names)
+        assert "fitted on 2 of 6 recordings, an even subset" in caught.value.__notes__[0]
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")  # of the part, of constants

@@ -21,6 +21,7 @@ from structsvm.features.frames import States, probabilities_by
 from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names
 from structsvm.graphs.images import GraphOfImage, as_graph, as_list, named_pixels
+from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
@@ -155,7 +156,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         """Graphs; where the features of nodes are given alone, all of these are neighbours."""
         found = []
         for i, x in enumerate(as_list(Xs)):
-            with about(f"graph {i}"):
+            with about(nth("graph", i)):
                 if isinstance(x, np.ndarray) and x.ndim == 2:
                     graph = FeatureGraph(x)
                 else:

@@ -9,11 +9,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
+from structsvm.cli.spelling import Spelling
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import build_parser
+from structsvm.cli.usage import Parser, build_parser
 from structsvm.errors import (
     CheckpointWarning,
     DataWarning,
@@ -21,6 +23,7 @@ from structsvm.errors import (
     PluginError,
     StructSVMError,
 )
+from structsvm.messages import join, said_by
 from structsvm.support.contract import culprit
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
@@ -34,12 +37,12 @@ def run(argv: Sequence[str]) -> int:
     parser, terminal, args = build_parser(), Terminal(), argparse.Namespace(verbose=False)
     try:
         args = parser.parse_args(argv)  # which prints help
-        args.parser = parser
         if args.command is None:
             parser.print_help(sys.stderr)
             return USAGE
-        args.terminal = terminal = Terminal(args.json, args.quiet, args.verbose)
-        with _messages(args):
+        spelling = Spelling(partial(_options, parser, args))
+        args.terminal = terminal = Terminal(args.json, args.quiet, args.verbose, spelling=spelling)
+        with _messages(terminal):
             command: Any = import_module(f"structsvm.cli.{args.module}")
             code: int = getattr(command, f"run_{args.command}")(args)
         sys.stdout.flush()
@@ -52,15 +55,12 @@ def run(argv: Sequence[str]) -> int:
         terminal.err.print(f"interrupted {interrupt}".rstrip())
         return INTERRUPTED
     except StructSVMError as error:
-        from structsvm.cli.inputs import as_typed
-
         cause = error.__cause__
         while isinstance(cause, StructSVMError):
             cause = cause.__cause__
         is_theirs = isinstance(error, PluginError | OracleError) and cause is not None
         hint = [HINT] if is_theirs and not args.verbose else []
-        parts = [str(error), *getattr(error, "__notes__", ()), *hint]
-        terminal.error(as_typed("; ".join(parts), args))
+        terminal.error(join([error.message, *getattr(error, "__notes__", ()), *hint], "; "))
     except OSError as error:
         message = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
         terminal.error(message)
@@ -72,18 +72,20 @@ def run(argv: Sequence[str]) -> int:
     return FAILED
 
 
+def _options(parser: Parser, args: argparse.Namespace) -> dict[str, str]:
+    from structsvm.cli.inputs import options_for
+
+    return options_for(parser, args.command, getattr(args, "problem", None))
+
+
 @contextmanager
-def _messages(args: argparse.Namespace) -> Iterator[None]:
+def _messages(terminal: Terminal) -> Iterator[None]:
     """Show warnings as lines, and the log if asked for, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
-    from structsvm.cli.inputs import as_typed
-
-    terminal: Terminal = args.terminal
-
-    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        terminal.warn(as_typed(str(message), args))
+    def show_warning(message: Warning, category: Any, file: str, line: int, *_: Any) -> None:
+        terminal.warn(said_by(message), getattr(message, "origin", (category, file, line)))
 
     def tell(record: logging.LogRecord) -> None:
         show = terminal.warn if record.levelno >= logging.WARNING else terminal.note
@@ -92,7 +94,7 @@ def _messages(args: argparse.Namespace) -> Iterator[None]:
     handler = logging.Handler()
     handler.emit = tell  # type: ignore[method-assign]
     log, level = logging.getLogger("structsvm.compiled"), logging.INFO
-    if args.verbose:
+    if terminal.verbose:
         log, level = logger, logging.DEBUG
         handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
     before = log.level
@@ -102,7 +104,7 @@ def _messages(args: argparse.Namespace) -> Iterator[None]:
         with warnings.catch_warnings():
             for category in (CheckpointWarning, DataWarning, ConvergenceWarning):
                 warnings.simplefilter("always", category)
-            warnings.showwarning = show_warning
+            warnings.showwarning = show_warning  # type: ignore[assignment]
             yield
     except StructSVMError:
         logger.debug("where the error comes from", exc_info=True)

@@ -10,6 +10,7 @@ from structsvm.cli.evaluate import run_evaluate
 from structsvm.cli.fit import run_fit
 from structsvm.cli.predict import check_outputs
 from structsvm.cli.show import run_plot
+from structsvm.cli.usage import build_parser
 from structsvm.datasets.generated import digits_recordings
 from structsvm.errors import MissingExtraError
 from structsvm.io.files import write_recording
@@ -38,6 +39,7 @@ def run_demo(args: Namespace) -> int:
     """Write recordings, run other commands on them, and say what to try next."""
     folder: Path = args.output
     terminal, parts = args.terminal, replace(args.terminal, parts=[])
+    parser = build_parser()
     model, figure = folder / "digits.structsvm", folder / "digits.png"
     earlier = [*folder.glob("train/digits_*.npz"), *folder.glob("test/digits_*.npz")]
     check_outputs(args, [model, figure, *earlier])
@@ -55,11 +57,11 @@ def run_demo(args: Namespace) -> int:
             (run_evaluate, "evaluate", model, folder / "test"),
             (run_plot, "plot", model, path, "-o", figure),
         ):
-            typed = args.parser.parse_args(list(map(str, words)))
-            typed.parser, typed.terminal = args.parser, parts
+            typed = parser.parse_args(list(map(str, words)))
+            typed.terminal = parts
             run(typed)
     except MissingExtraError as error:  # of the picture
-        terminal.warn(str(error))
+        terminal.warn(error.message)
     plain = {name: value for one in parts.parts or () for name, value in one.items()}
     terminal.report(plain | {"model": str(model)})
     terminal.note(NEXT.format(folder=folder, model=model))

@@ -26,6 +26,7 @@ from structsvm.evaluation.splits import fewest_rows
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.messages import parameter
 from structsvm.partitions.problem import has_rows
 from structsvm.plotting.report import HeldOut, page_of
 from structsvm.support.archive import write_atomically
@@ -217,7 +218,9 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     if not full.any():
         raise DataError(
             f"no {words.whole} is labelled in full: {words.item}s are in no stretch, or without a "
-            "label; label all in some, or say what they are, outside='rest', or use structsvm fit"
+            "label; label all in some, or say what they are, "
+            + parameter("outside", "rest")
+            + ", or use structsvm fit"
         )
     what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
     what += "" if full.all() else " labelled in full"

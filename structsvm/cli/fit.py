@@ -35,6 +35,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
 from structsvm.learner.structured import risk_of
 from structsvm.learner.training_set import TrainingSet
+from structsvm.messages import Code, parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.metric import plot_gaps
@@ -93,12 +94,14 @@ def _is_read_later(args: Namespace, problem: PartitionProblem) -> bool:
     if typed["missing"] == "impute":
         whole = "missing"
     if typed.get("lazy") or args.scheduler is not None:
-        asked = "lazy=true" if typed.get("lazy") else "scheduler="
-        refuse_if(takes_images(problem), f"{asked} is for recordings and tables, not for images")
+        asked = parameter("lazy", Code("true")) if typed.get("lazy") else parameter("scheduler")
+        refuse_if(takes_images(problem), asked + " is for recordings and tables, not for images")
         refuse_if(
             whole is not None,
-            f"{whole}= needs all recordings in memory, and with {asked} they are read one at a "
-            "time: leave one of them out",
+            parameter(whole or "")
+            + " needs all recordings in memory, and with "
+            + asked
+            + " they are read one at a time: leave one of them out",
         )
         return True
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):

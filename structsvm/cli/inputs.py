@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shlex
-import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,12 +16,12 @@ import numpy as np
 
 import structsvm.features
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
+from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES, Parser
 from structsvm.data.reading import count_marks
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import unlabelled
 from structsvm.data.times import TimeAxis, usual_steps
-from structsvm.errors import DataError, DataWarning, OracleError, PluginError, SettingsError, warn
+from structsvm.errors import DataError, SettingsError, warn
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
@@ -35,6 +33,7 @@ from structsvm.learner.files import save
 from structsvm.learner.fitting import named_problem
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
+from structsvm.messages import parameter, said_by
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.plugins import problem_class, problem_name, problem_names
 from structsvm.partitions.problem import PartitionProblem
@@ -55,18 +54,6 @@ FILES = [*(name for name in OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "la
 ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """Parameters that hold for the files of one command, and are not remembered."""
 
-PARAMETER = re.compile(
-    r"(?<!\w\()(?<![\w/'\"])([a-z_]+)=(?![A-Z])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?"
-)
-"""``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
-PHRASES = {
-    "features=HermiteMoments()": "--context moments",
-    "use Lags() or no features": "use --context lags, or none",
-    "Name among the features what was measured": "features= names what is learned from, all of it",
-    "give names, y.astype(str); PartialLabels(labels=y) says that it is none": "write names",
-    "give np.cumsum(y) (labels_are='changes' where files are read)": "give labels_are='changes'",
-}
-"""What messages say of Python, in the words of the command line."""
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""
 
@@ -140,7 +127,7 @@ def typed_problem(args: Namespace) -> PartitionProblem:
     try:
         learner = MetricLearner(cls(**own)).set_params(**others)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"problem {name}: {error}") from error
+        raise SettingsError(f"problem {name}: " + said_by(error)) from error
     problem: PartitionProblem = named_problem(learner.problem)
     return problem
 
@@ -163,7 +150,7 @@ def typed_features(args: Namespace, problem: PartitionProblem) -> RecordingTrans
     try:
         stage.set_params(**{name.replace(".", "__"): v for name, v in typed.items()})
     except ValueError as error:
-        raise SettingsError(f"--set features: {error}") from error
+        raise SettingsError("--set features: " + said_by(error)) from error
     return stage
 
 
@@ -189,9 +176,8 @@ def typed_files(args: Namespace) -> dict[str, Any]:
     return {name: value for name, value in typed.items() if value is not None}
 
 
-def as_typed(text: str, args: Namespace) -> str:
-    """Replace parameters in a message of the library by options of this command, or another."""
-    command, own = args.command, getattr(args, "problem", None)
+def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]:
+    """How parameters are typed: as options of this command, for its own problem, or another."""
     lead = "" if command in ("fit", "compare") else "fit "
     options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}
     options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}
@@ -201,25 +187,11 @@ def as_typed(text: str, args: Namespace) -> str:
             options |= {name: f"{'' if own else 'fit '}--set problem.{name}=" for name in names}
     options["unseen_states"] = f"{'' if command == 'evaluate' else 'evaluate '}--set unseen_states="
     for other in () if command == "compare" else ("evaluate", "fit"):
-        options |= {k: f"{other} {option} " for k, option in args.parser.options_of(other).items()}
+        options |= {k: f"{other} {option} " for k, option in parser.options_of(other).items()}
     options |= {name: f"--set files.{name}=" for name in FILES}
-    options |= {k: f"{option} " for k, option in args.parser.options_of(command).items()}
+    options |= {k: f"{option} " for k, option in parser.options_of(command).items()}
     aliases = {"resume": "checkpoint", "n_jobs": "jobs"}
-    options |= {name: options[alias] for name, alias in aliases.items() if alias in options}
-
-    def option(match: re.Match[str]) -> str:
-        name, value = match[1], value_of(match[2] or "VALUE")
-        if name not in options:
-            return match[0]
-        values = [str(v) for v in value] if isinstance(value, list | tuple) else [str(value)]
-        if options[name].endswith("="):
-            return options[name] + shlex.quote(",".join(values))
-        shown = values if match[2] else [""]
-        return " ".join(f"{options[name]}{shlex.quote(v) if v else ''}".rstrip() for v in shown)
-
-    for phrase, typed in PHRASES.items():
-        text = text.replace(phrase, typed)
-    return PARAMETER.sub(option, text)
+    return options | {name: options[alias] for name, alias in aliases.items() if alias in options}
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,26 +254,9 @@ class InputData:
     @contextmanager
     def named(self) -> Iterator[None]:
         """Let errors and warnings about a sample name its file."""
-        caught: list[warnings.WarningMessage] = []
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", DataWarning)
-                yield
-        except (DataError, PluginError, OracleError) as error:
-            renamed = type(error)(self._renamed(str(error)))
-            for note in getattr(error, "__notes__", ()):
-                renamed.add_note(self._renamed(note))
-            raise renamed from error
-        finally:
-            for warning in caught:
-                warn(self._renamed(str(warning.message)), warning.category)
-
-    def _renamed(self, message: str) -> str:
-        def place(match: re.Match[str]) -> str:
-            i = int(match[1])
-            return self.items[i].where if i < len(self) else match[0]
-
-        return re.sub(rf"\b{self.problem.traits.words.whole} (\d+)\b", place, message)
+        places = [item.where for item in self.items]
+        with self.args.terminal.spelling.naming(self.problem.traits.words.whole, places):
+            yield
 
     def groups(self) -> list[str] | None:
         """What --groups finds in each name; by default the folder, if it has several."""
@@ -363,7 +318,7 @@ class InputData:
         if doubtful := sorted(name for name in names if name.lower() in LIKE_MISSING):
             warn(
                 f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
-                f"give missing_labels={doubtful[0]!r}",
+                "give " + parameter("missing_labels", doubtful[0]),
             )
         return inputs
 
@@ -387,7 +342,8 @@ class InputData:
                 try:
                     labels[i] = PartialLabels(y, regions=here, chunks=chunks)
                 except DataError as error:
-                    raise DataError(f"{item.where}: {error}") from error
+                    error.begin_with(item.where)
+                    raise
         return labels
 
     @property
@@ -462,8 +418,10 @@ def read_layers(
     typed = typed_files(args)
     for option in typed:  # of tables for images, and of labels without a file of labels
         if option not in OF_IMAGES and takes_images(problem):
-            raise SettingsError(f"{option}= is not for {problem_name(problem)}: leave it out")
-        alone = f"{option}= is for a separate table of labels: give labels= as well"
+            wrong = f" is not for {problem_name(problem)}: leave it out"
+            raise SettingsError(parameter(option) + wrong)
+        alone = parameter(option) + " is for a separate table of labels: give "
+        alone += parameter("labels") + " as well"
         refuse_if(option in OF_LABELS and args.labels is None, alone)
     if takes_images(problem):
         with args.terminal.working("reading images"):
@@ -543,11 +501,12 @@ def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputDat
     problem, learned = learner.problem_, getattr(learner, "columns_", {})
     missing = typed_files(args).get("missing")
     masks, imputes = getattr(problem, "missing", None) == "mask", "medians" in learned
-    other = ", or give missing='interpolate'" if missing == "mask" else ""
+    other = ", or give " + parameter("missing", "interpolate")
     refuse_if(
         (missing == "mask" and not masks) or (missing == "impute" and not imputes),
-        f"missing={missing!r}: {args.model} was learned without it: learn with fit --missing "
-        f"{missing}{other}",
+        parameter("missing", missing)
+        + f": {args.model} was learned without it: learn with fit --missing {missing}"
+        + (other if missing == "mask" else ""),
     )
     inputs = read(args, problem, learner=learner, **asked)
     names = getattr(learner, "feature_names_in_", None)
@@ -559,7 +518,7 @@ def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputDat
     if lacking and len(lacking) < len(kept) and args.command == "predict":
         raise DataError(
             f"{inputs.items[0].where} lacks {listed(lacking)}, which {args.model} was learned "
-            f"with: without={lacking[0]!r} predicts without"
+            "with: " + parameter("without", lacking[0]) + " predicts without"
         )
     found = [item.with_features(kept, str(args.model)) for item in inputs.items]
     for i, recording in enumerate(found if lost else ()):  # zeros where nobody will look

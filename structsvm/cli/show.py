@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import structsvm.plotting
-from structsvm.cli.inputs import InputData, as_typed, read_for, refuse_if, takes_images
+from structsvm.cli.inputs import InputData, read_for, refuse_if, takes_images
 from structsvm.cli.predict import check_output
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
@@ -40,7 +40,7 @@ def run_show(args: Namespace) -> int:
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = {"model": str(args.model)} | described(learner) | found.to_dict()
-    findings = [str(found)] if len(found) else []
+    findings = [str(found.spelled(args.terminal.spelling))] if len(found) else []
     about = args.terminal.beside([*facts(learner).items()])
     args.terminal.report(plain, about, _weights(learner), *findings)
     return 0
@@ -63,7 +63,7 @@ def run_diagnose(args: Namespace) -> int:
         inputs = read_for(learner, args, need_labels=True, blanks=True)
         with inputs.named(), args.terminal.working("looking"):
             found = diagnose(learner, inputs.Xs, inputs.ys, names=inputs.names)
-    args.terminal.report(found.to_dict(), as_typed(str(found), args))
+    args.terminal.report(found.to_dict(), str(found.spelled(args.terminal.spelling)))
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+from structsvm.cli.spelling import Spelling
 from structsvm.errors import printable
 from structsvm.support.progress import watching
 
@@ -42,7 +42,9 @@ class Terminal:
     verbose: bool = False
     out: Console = field(default_factory=console)
     err: Console = field(default_factory=lambda: console(stderr=True))
-    _warnings: dict[str, list[str]] = field(default_factory=dict, init=False)
+    spelling: Spelling = field(default_factory=Spelling)
+    """How messages are spelled."""
+    _warnings: dict[Any, list[str]] = field(default_factory=dict, init=False)
     """The warnings of each kind."""
     parts: list[Any] | None = None
     """The results of a command that is run for each of several parts of its input."""
@@ -70,11 +72,10 @@ class Terminal:
         if not self.quiet:
             self._print(text)
 
-    def warn(self, text: str) -> None:
+    def warn(self, message: str, kind: Any = None) -> None:
         """Tell once what the user should not miss; of many of a kind, the first ones."""
-        # The kind is the text without the name it begins with, without details and numbers.
-        kind = re.sub(r"\d", "", text.split(": ")[:2][-1])
-        alike = self._warnings.setdefault(kind, [])
+        text = self.spelling(message)
+        alike = self._warnings.setdefault(text if kind is None else kind, [])
         if text not in alike:
             alike.append(text)
             if self.verbose or len(alike) <= SHOWN:
@@ -90,10 +91,10 @@ class Terminal:
 
     def error(self, text: str) -> None:
         """Tell why there is no result."""
-        self._print(f"error: {text}", "red")
+        self._print("error: " + text, "red")
 
     def _print(self, text: str, style: str | None = None) -> None:
-        self.err.print(printable(text), style=style, soft_wrap=True)
+        self.err.print(printable(self.spelling(text)), style=style, soft_wrap=True)
 
     @contextmanager
     def working(

@@ -28,7 +28,7 @@ from structsvm.cli.evaluate import (
     split_of,
     warn_of_copies,
 )
-from structsvm.cli.inputs import InputData, as_typed, read_layers, typed_problem
+from structsvm.cli.inputs import InputData, read_layers, typed_problem
 from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
 from structsvm.errors import (
     DataError,
@@ -105,7 +105,7 @@ def _try_each(layers: Mapping[str, InputData], args: argparse.Namespace, end: fl
             _try_layer(replace(inputs, args=own[name]), its_end)
             results[name] = {k: v for one in part.parts or () for k, v in one.items()}
         except DataError as error:
-            terminal.warn(f"{name}: {as_typed(str(error), args)}")
+            terminal.warn(f"{name}: " + error.message)
     terminal.note(f"\n{len(results)} of {len(layers)} layers were learned:")
     terminal.report({"layers": results}, *(_in_a_line(*one) for one in results.items()))
     return 0 if results else 1

@@ -28,6 +28,7 @@ from structsvm.data.samples import (
 )
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, StructSVMError, about, warn
+from structsvm.messages import Text, parameter, said_by, wording
 from structsvm.parallel import spread
 from structsvm.support.archive import read_npz
 from structsvm.support.arrays import Bools, Floats, Ints
@@ -73,7 +74,7 @@ class Rows:
         # Breakpoints, which count samples, end with the number of rows.
         if is_clear and len(y) == shape[1] and np.asarray(y)[-1] != shape[0]:
             raise DataError(
-                f"{called} has shape {tuple(shape)} and {len(y)} labels: it is transposed, give "
+                called + f" has shape {tuple(shape)} and {len(y)} labels: it is transposed, give "
                 f"X.T: {TRANSPOSED}"
             )
         if self.order is None or np.ndim(y) != 1 or len(y) != len(self.order):
@@ -143,7 +144,7 @@ def rows_in_time(X: Any, called: str) -> Rows:
     elif is_frame(X):
         name = _column_of_times(X)
         if name is not None:
-            warn(f"{called}: column {name!r} is taken for the time of the rows")
+            warn(called + f": column {name!r} is taken for the time of the rows")
         if hasattr(X, "iloc"):
             X = X if name is None else X.set_index(name)
             axis = _axis(X.index, called)
@@ -156,7 +157,7 @@ def rows_in_time(X: Any, called: str) -> Rows:
     if values.dtype.kind in "iu" and len(np.unique(values)) < len(values):
         row = int((values[1:] < values[:-1]).argmax())
         raise DataError(
-            f"the index of {called} falls after row {row}, and has numbers twice, as that of "
+            "the index of " + called + f" falls after row {row}, and has numbers twice, as that of "
             "several recordings put together: give a list of them, or reset_index(drop=True) if "
             "the rows are one"
         )
@@ -231,8 +232,11 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
         warn(
             f"the samples: {counted(len(found), 'column')} left out that rise by one step from row "
             "to row, as time and row numbers do: "
-            f"{some_of([str(name) for name in found], 3)}. Name among the features what was "
-            "measured"
+            f"{some_of([str(name) for name in found], 3)}. "
+            + wording(
+                "Name among the features what was measured",
+                of_files=parameter("features") + " names what is learned from, all of it",
+            )
         )
     left = [name for name in names[0] if name not in found]
     return [x.choosing(left) if is_recording(x) else x[left] for x in samples]
@@ -265,8 +269,11 @@ def warn_about_marks(labels: Sequence[Any]) -> None:
     if n:
         warn(
             f"the labels are 0 but for {n} single samples with 1, each of which is taken for a "
-            "segment of its own. If a 1 marks the first sample of a new segment, give np.cumsum(y) "
-            "(labels_are='changes' where files are read)"
+            "segment of its own. If a 1 marks the first sample of a new segment, give "
+            + wording(
+                "np.cumsum(y) (labels_are='changes' where files are read)",
+                of_files=parameter("labels_are", "changes"),
+            )
         )
 
 
@@ -339,7 +346,7 @@ def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> li
         return None
     for i, y in enumerate(found):
         if y is None:
-            raise DataError(f"{words.whole} {i} has no labels, and others came with theirs")
+            raise DataError(words.numbered(i) + " has no labels, and others came with theirs")
     return found
 
 
@@ -362,10 +369,13 @@ class Source:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def called(self, i: int) -> str:
+    def called(self, i: int) -> Text:
         """The number of a recording, and where it is."""
+        number = self.words.numbered(i)
+        if isinstance(self.keys, range):
+            return number
         named = self.keys[i] if self.held is None else repr(self.keys[i])
-        return f"{self.words.whole} {i}" + ("" if isinstance(self.keys, range) else f" ({named})")
+        return number + f" ({named})"
 
     def find(self, i: int) -> tuple[Rows, Any, tuple[str, ...] | None, Any]:
         """The rows as held, labels and names that came along, and the size and time of a file."""
@@ -377,9 +387,12 @@ class Source:
             found = _of_file(Path(key)) if self.held is None else self.held[key]
             X, y, columns = _taken_apart(found)
         except Exception as error:
-            said = f" cannot be read: {type(error).__name__}"
-            said = "" if isinstance(error, StructSVMError) else said
-            raise DataError(f"{self.called(i)}{said}: {error}") from error
+            called = self.called(i)
+            if isinstance(error, StructSVMError):  # of a file, it names the file
+                named = wording(called + ": ", of_files="")
+                raise DataError(named + said_by(error)) from error
+            kind = type(error).__name__
+            raise DataError(called + f" cannot be read: {kind}: " + said_by(error)) from error
         X = as_frame(X)
         is_in_time = self.words is RECORDINGS
         rows = rows_in_time(X, self.called(i)) if is_in_time else Rows(X, given=X)

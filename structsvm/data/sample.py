@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, TypeGuard
+from typing import Any, SupportsInt, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from structsvm.errors import DataError
+from structsvm.messages import Text, nth, parameter
 from structsvm.parallel import single_threaded, spread
 from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints, Stack, largest, largest_of_all
@@ -52,6 +53,10 @@ class Words:
     """The way to more items of a sample, if there is one."""
     named: str = "state"
     """The class of an item, where labels are names that mean the same in all samples."""
+
+    def numbered(self, i: SupportsInt) -> Text:
+        """A sample by its number, in messages."""
+        return nth(self.whole, i)
 
     def items(self, n: int) -> str:
         return counted(n, self.item)
@@ -141,7 +146,8 @@ class InMetric:
             if math.isnan(Z.sum()):
                 raise DataError(
                     "values are missing (NaN), and this metric mixes features: masked values take "
-                    "metric='diagonal'; interpolate them for a full metric"
+                    + parameter("metric", "diagonal")
+                    + "; interpolate them for a full metric"
                 )
             return Z
         feature, scale = self.picked

@@ -26,6 +26,7 @@ from structsvm.data.sample import (
     scales,
 )
 from structsvm.errors import DataError, SettingsError, about, refuse, warn
+from structsvm.messages import parameter
 from structsvm.support.arrays import Bools, Floats, Ints, Stack, all_within
 from structsvm.support.checks import (
     counted,
@@ -61,7 +62,7 @@ def refuse_no_array(X: Any, which: str) -> None:
         )
     else:
         return
-    raise DataError(f"{which} is {found}")
+    raise DataError(which + f" is {found}")
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
@@ -71,7 +72,7 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
         mask = np.array([np.ma.is_masked(row) for row in X], dtype=np.bool_)
     if mask.any():
         raise DataError(
-            f"{which} is masked in {_place(mask, names)}: fill masked values first "
+            which + f" is masked in {_place(mask, names)}: fill masked values first "
             "(X.filled(...), or interpolate)"
         )
     try:
@@ -80,7 +81,7 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
         return
     if array.dtype.kind in "cmM":
         raise DataError(
-            f"{which} holds {array.dtype} values, not real numbers: leave out times; of complex "
+            which + f" holds {array.dtype} values, not real numbers: leave out times; of complex "
             "numbers give X.real, X.imag or np.abs(X)"
         )
 
@@ -265,7 +266,7 @@ def check_samples(
     names = None if feature_names is None else checked_names(feature_names)
     arrays: list[Floats] = []
     for i, X in enumerate(samples):
-        which = f"{words.whole} {i}"
+        which = words.numbered(i)
         refuse_no_array(X, which)
         columns = column_names(X)
         if columns is not None:
@@ -284,17 +285,21 @@ def check_widths(
 ) -> int:
     """The number of features: all have as many as the model or the first, and there are names."""
     P = shapes[0][1] if n_features is None else n_features
-    first = f"{words.whole} 0" if n_features is None else "the model"
+    first = words.numbered(0) if n_features is None else "the model"
     for i, (n_rows, found) in enumerate(shapes):
         if found != P:
             hint = f"; if it is transposed, give X.T: {TRANSPOSED}" if n_rows == P else ""
             raise DataError(
-                f"{words.whole} {i} has {counted(found, 'feature')}, {first} has {P}{hint}"
+                words.numbered(i)
+                + f" has {counted(found, 'feature')}, "
+                + first
+                + f" has {P}{hint}"
             )
     if names is not None and len(names) != P:
         raise DataError(
-            f"feature_names has {counted(len(names), 'name')}, {words.whole} 0 has "
-            f"{counted(P, 'feature')}: give one name for each"
+            f"feature_names has {counted(len(names), 'name')}, "
+            + words.numbered(0)
+            + f" has {counted(P, 'feature')}: give one name for each"
         )
     return P
 
@@ -406,8 +411,9 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
         DataError,
         (
             wrong.any(),
-            f"sample_weight of {words.whole} {wrong.argmax()} is {weights[wrong.argmax()]}: give a "
-            "finite number, 0 to leave it out",
+            "sample_weight of "
+            + words.numbered(wrong.argmax())
+            + f" is {weights[wrong.argmax()]}: give a finite number, 0 to leave it out",
         ),
         (
             not weights.any(),
@@ -428,8 +434,10 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     missing = np.flatnonzero(missing_labels(values))
     if missing.size:
         raise DataError(
-            f"the group of {words.whole} {missing[0]} is missing ({missing.size} in all): give one "
-            f"for each, and a separate one to a {words.whole} without a group"
+            "the group of "
+            + words.numbered(missing[0])
+            + f" is missing ({missing.size} in all): give one for each, and a separate one to a "
+            f"{words.whole} without a group"
         )
     names, units = numbered(values, "groups")
     return names.tolist(), units
@@ -460,7 +468,8 @@ def cluster_counts(
         if not (is_whole(K) and 1 <= K <= T):
             finer = f" ({words.finer})" if words.finer else ""
             raise DataError(
-                f"{words.whole} {i} has {words.items(T)}: it cannot have {K!r} {words.part}s{finer}"
+                words.numbered(i)
+                + f" has {words.items(T)}: it cannot have {K!r} {words.part}s{finer}"
             )
     return [int(K) for K in counts]
 
@@ -542,7 +551,7 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
     try:
         array = read_only(np.asarray(X, dtype=np.float64, order="C"))
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{which} {_not_a_number(X, names)}") from None
+        raise DataError(which + f" {_not_a_number(X, names)}") from None
     if array.ndim == 2 and array.size and all_within(array, LARGEST):  # there is no NaN either
         return array
     wrong = np.abs(array) > LARGEST
@@ -557,7 +566,7 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
         found = _no_measurement(array, wrong, names, missing)
     else:
         return filled(array) if missing == "interpolate" else np.array(array)
-    raise DataError(f"{which} {found}")
+    raise DataError(which + " " + found)
 
 
 def _with_gaps(X: Any) -> Any:
@@ -580,8 +589,10 @@ def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | No
             f"reach {LARGEST:g}, beyond which squares overflow"
         )
     n, n_blocks = int(np.isnan(array).sum()), counted(len(blocks(array)), "block")
-    way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"
-    return f"{found}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first{way_out}"
+    advice = f"{found}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first"
+    if missing != "error":
+        return advice
+    return advice + ", or give " + parameter("missing", "mask") + " (or 'interpolate')"
 
 
 def _not_a_number(X: Any, names: Names) -> str:

@@ -28,6 +28,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, encode, names_in, read_training
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.messages import parameter
 from structsvm.partial_labels import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import BLIND, MarginRates, boundary_margins, hits, names_states
@@ -230,7 +231,7 @@ def _evaluate_parts(
     # are scaled separately, like new tables.
     refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
     if len(samples) != 1:
-        raise DataError(f"split={asked!r} is for one table, got {len(samples)}")
+        raise DataError(parameter("split", asked) + f" is for one table, got {len(samples)}")
     problem, learned_from = learner.problem_, learner.training_data_
     labels = read_labels(problem, samples, given)
     data = TrainingSet(problem, samples, labels, np.ones(1), given)

@@ -18,6 +18,7 @@ from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.learner.columns import Fitted
+from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, time_errors
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
@@ -96,12 +97,14 @@ def confusions_of(
         for name in set(y.tolist()) - {None, *learned}:
             unseen.setdefault(name, i)
     if learned and unseen and unseen_states == "refuse":
-        listed = [f"{s!r} ({words.whole} {unseen[s]})" for s in sorted(unseen, key=str)]
+        listed = [f"{s!r} (" + words.numbered(unseen[s]) + ")" for s in sorted(unseen, key=str)]
         raise DataError(
-            f"the labels name states that training did not: {some_of(listed)}; known are "
-            f"{', '.join(map(repr, learned))}. Correct the names, or evaluate with "
-            "unseen_states='count': their samples then count as named wrongly, and all scores of "
-            "the segmentation are as usual"
+            "the labels name states that training did not: "
+            + some_of(listed)
+            + f"; known are {', '.join(map(repr, learned))}. Correct the names, or evaluate with "
+            + parameter("unseen_states", "count")
+            + ": their samples then count as named wrongly, and all scores of the segmentation are "
+            "as usual"
         )
     others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
     others |= {name for M in partitions for name in _names_of_pixels(M)}

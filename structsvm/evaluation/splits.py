@@ -21,7 +21,14 @@ from sklearn.model_selection import (
 
 from structsvm.data.sample import TABLES, Words, contents, joined, near_rows
 from structsvm.data.samples import label_values, units_of
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    SettingsError,
+    among,
+    without_warnings,
+)
 from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import (
     CLUSTERS,
@@ -31,6 +38,7 @@ from structsvm.learner.training_set import (
     even_part,
     names_of_labels,
 )
+from structsvm.messages import parameter
 from structsvm.partial_labels import Known, PartialLabels
 from structsvm.problems.menu import are_names
 from structsvm.support import archive
@@ -38,8 +46,11 @@ from structsvm.support.arrays import Ints
 from structsvm.support.checks import counted, is_whole
 
 SPLIT_TABLE = (
-    ". Or let it be split: split='rows' holds out rows of the clusters it has, split='clusters' "
-    "whole clusters"
+    ". Or let it be split: "
+    + parameter("split", "rows")
+    + " holds out rows of the clusters it has, "
+    + parameter("split", "clusters")
+    + " whole clusters"
 )
 SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10
@@ -105,7 +116,7 @@ class Split:
         """The learner, which is cloned, of what fold ``k`` does not hold out."""
         own = clone(learner)
         try:
-            with without_warnings(DataWarning, ConvergenceWarning):
+            with without_warnings(DataWarning, ConvergenceWarning), among():
                 own.fit(self.training[k], **given)
         except LearningError as error:
             error.add_note(f"so it is without the {self.words.whole}s of fold {k}")
@@ -125,7 +136,8 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
         raise SettingsError(f"cv must be at least 2 folds{other}, got {cv!r}")
     if divides and data.asks is None:
         raise DataError(
-            f"split={asked!r} is for tables: the {words.item}s of a {words.whole} have an order or "
+            parameter("split", asked)
+            + f" is for tables: the {words.item}s of a {words.whole} have an order or "
             f"neighbours, and are not split like the rows of a table; leave split out, and "
             f"{words.whole}s are held out as a whole"
         )
@@ -133,7 +145,9 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
         data.problem.learning.check(data.truths)
     if divides and data.groups is not None:
         raise SettingsError(
-            f"groups are of whole {words.whole}s, which split={asked!r} divides: leave one out"
+            f"groups are of whole {words.whole}s, which "
+            + parameter("split", asked)
+            + " divides: leave one out"
         )
     splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: split_wholes}
     return splits[asked](data, cv, random_state)
@@ -153,7 +167,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         raise DataError(
             f"{what}{'' if full.all() else ' that is labelled in full'}: nothing can be held out "
             "to choose and evaluate by; label another one, or use MetricLearner, which needs only "
-            f"one{SPLIT_TABLE if words is TABLES and N == 1 else ''}"
+            "one" + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
     apart, fold = joined(units, numbers), np.full(N, -1)
     judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all samples
@@ -205,7 +219,8 @@ def _held_out(
     if (times != 1).any():
         raise SettingsError(
             f"cv must hold every {words.whole} out exactly once, which it does not with "
-            f"{words.whole} {int((times != 1).argmax())}, got {cv!r}"
+            + words.numbered(int((times != 1).argmax()))
+            + f", got {cv!r}"
         )
     return held_out
 
@@ -243,7 +258,8 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
     if n < 2 or n_different < n:
         M = truths[first]
         raise DataError(
-            f"{words.whole} {first} has {words.items(M.n_samples)} in {words.parts(M.n_clusters)}, "
+            words.numbered(first)
+            + f" has {words.items(M.n_samples)} in {words.parts(M.n_clusters)}, "
             f"of which none can be held out: {fewest_rows(M.labels)} different {words.item}s are "
             "the fewest"
         )
@@ -274,9 +290,12 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     labels, K = [np.array([number[name] for name in own]) for own in names], len(number)
     if K < FEWEST_CLUSTERS:
         raise DataError(
-            f"{words.parts(K)}: split='clusters' needs at least {FEWEST_CLUSTERS}, two to learn "
-            f"from and two to find; label more {words.part}s, or use split='rows', which asks "
-            f"about further {words.item}s of these"
+            f"{words.parts(K)}: "
+            + parameter("split", "clusters")
+            + f" needs at least {FEWEST_CLUSTERS}, two to learn from and two to find; label more "
+            f"{words.part}s, or use "
+            + parameter("split", "rows")
+            + f", which asks about further {words.item}s of these"
         )
     F = min(int(n_folds), K // 2)
     clusters = [set(y.tolist()) for y in labels]
@@ -349,7 +368,8 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     labels, words = data.item_labels, data.problem.traits.words
     if not data.problem.traits.contiguous or not are_names(data.samples, labels):
         raise DataError(
-            "split='states' hides one state of recordings after the other: give a name for each "
+            parameter("split", "states")
+            + " hides one state of recordings after the other: give a name for each "
             "sample, the same in several recordings; change points have none"
         )
     data.problem.learning.check(data.truths)
@@ -357,7 +377,9 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     states = sorted({name for y in names for name in y.tolist()})
     if len(states) < FEWEST_STATES:
         raise DataError(
-            f"{counted(len(states), words.named)}: split='states' needs at least {FEWEST_STATES}, "
+            f"{counted(len(states), words.named)}: "
+            + parameter("split", "states")
+            + f" needs at least {FEWEST_STATES}, "
             f"one to hide and two to learn from; label more {words.named}s, or leave split out"
         )
     wholes = split_wholes(data, cv, random_state)

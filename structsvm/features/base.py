@@ -173,7 +173,7 @@ def check_features(
     for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
         if np.shape(F) != (len(X), P) or not P:
             raise DataError(
-                f"{words.whole} {i} has {words.items(len(X))}, and {maker} returned features of "
+                words.numbered(i) + f" has {words.items(len(X))}, and {maker} returned features of "
                 f"shape {np.shape(F)}, not {(len(X), P)}: it must return one row for each, and as "
                 f"many features of each {words.whole}"
             )
@@ -181,7 +181,7 @@ def check_features(
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise DataError(
-                f"{words.whole} {i}: {maker} returned {np.asarray(F)[row, column]} as feature "
+                words.numbered(i) + f": {maker} returned {np.asarray(F)[row, column]} as feature "
                 f"{column} of {words.item} {row}: a transformer must return finite numbers"
             )
     return [np.asarray(F, dtype=np.float64) for F in found]

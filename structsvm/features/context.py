@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, LearningError, SettingsError, refuse
 from structsvm.features.base import RecordingTransformer, Stage, integers
+from structsvm.messages import nth
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, is_number, is_whole, refuse_below, refuse_unless
 from structsvm.support.contract import hook
@@ -111,7 +112,8 @@ class Lags(Stage):
         T = len(arrays[shortest])
         if abs(longest) >= T:
             raise DataError(
-                f"recording {shortest} has {counted(T, 'sample')}, too few for a lag of {longest}: "
+                nth("recording", shortest)
+                + f" has {counted(T, 'sample')}, too few for a lag of {longest}: "
                 f"use lags below {T} in size, or leave the recording out"
             )
         self.lags_ = np.array(lags, dtype=np.int64)

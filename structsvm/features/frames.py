@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
+from structsvm.messages import join, nth
 from structsvm.parallel import single_threaded
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below, refuse_unless
@@ -138,7 +139,7 @@ class FrameModel:
         off = np.abs(answer.sum(axis=1) - 1.0).max() if fits else np.inf
         if not off <= SUM_TOLERANCE:  # which NaN is not
             raise LearningError(
-                f"{owner}: {self.classifier!r} gives no probabilities: expected {len(rows)} x "
+                owner + f": {self.classifier!r} gives no probabilities: expected {len(rows)} x "
                 f"{self.known.size} numbers that sum to 1 in each row, got shape {answer.shape}, "
                 f"off by {off:g} at most"
             )
@@ -239,7 +240,7 @@ class FrameRecipe:
                 classifier.fit(rows, code)
         except Exception as error:  # whatever a foreign classifier raises
             raise LearningError(
-                f"{self.owner}: {self.classifier!r} failed{where}: {error}"
+                f"{self.owner}: {self.classifier!r} failed" + where + f": {error}"
             ) from error
         known = np.asarray(classifier.classes_, dtype=np.int64)
         model = FrameModel(context, standardizer, classifier, known, states.classes.size)
@@ -272,7 +273,10 @@ class FrameRecipe:
             occurs[unit, code[code != UNKNOWN]] = True
         lonely = np.flatnonzero(occurs.sum(axis=0) == 1) if every_state else np.empty(0, np.int64)
         where = {str(states.classes[c]): names[int(occurs[:, c].argmax())] for c in lonely}
-        shown = "; ".join(f"{name} only in {noun} {it!r}" for name, it in where.items())
+        whose: Callable[[Any], str] = (
+            self.words.numbered if groups is None else f"{noun} {{!r}}".format
+        )
+        shown = join([f"{name} only in " + whose(it) for name, it in where.items()], "; ")
         scored = f"{self.owner} scores each {noun} by a model that has not seen it"
         called, named = "" if groups is None else f", {names[0]!r}", self.words.named
         refuse(
@@ -280,9 +284,10 @@ class FrameRecipe:
             (n_units < 2, f"{scored}, and there is only one {noun}{called}: label another {noun}"),
             (
                 lonely.size,
-                f"{scored}, so every {named} has to occur in two {noun}s: {shown}. Label that "
-                f"{named} in another {noun}, give it the name of a similar one, or leave the "
-                f"{noun} out",
+                f"{scored}, so every {named} has to occur in two {noun}s: "
+                + shown
+                + f". Label that {named} in another {noun}, give it the name of a similar one, or "
+                f"leave the {noun} out",
             ),
         )
         n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
@@ -309,15 +314,14 @@ class FrameRecipe:
             for k in stage("folds", range(n)):
                 test = np.flatnonzero(fold == k).tolist()
                 train = np.flatnonzero(fold != k).tolist()
-                where = (
-                    f" in fold {k}, which holds out {self.words.whole} {', '.join(map(str, test))}"
-                )
+                others = "".join(f", {i}" for i in test[1:])
+                where = f" in fold {k}, which holds out " + self.words.numbered(test[0]) + others
                 some = States(states.classes, [states.codes[i] for i in train])
                 model = self.fit(
                     _at(Xs, train), some, _at(groups, train), where, _at(features, train)
                 )
                 features_of = _at(features, test)
-                scored = model.probabilities(_at(Xs, test), f"{self.owner}{where}", features_of)
+                scored = model.probabilities(_at(Xs, test), self.owner + where, features_of)
                 for i, p in zip(test, scored, strict=True):
                     found[i] = p
                 models.append(model)
@@ -354,11 +358,12 @@ class States:
             zip(one_each(ys, len(Xs), words, way_out=way_out), Xs, strict=True)
         ):
             labels = getattr(y, "labels", y)  # of PartialLabels
-            with about(f"{words.whole} {i}"):
+            with about(words.numbered(i)):
                 values = label_values(np.full(len(X), UNKNOWN) if labels is None else labels)
             if values.shape != (len(X),):
                 raise DataError(
-                    f"{words.whole} {i} has {words.items(len(X))} and {values.size} labels: {user} "
+                    words.numbered(i)
+                    + f" has {words.items(len(X))} and {values.size} labels: {user} "
                     f"needs a name for each {words.item}; breakpoints have no names"
                 )
             vectors.append(values)
@@ -379,15 +384,18 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
     """The name of each item of each sample, None where it has none; None if none has names."""
     vectors = []
     for i, (y, T) in enumerate(zip(ys, sizes, strict=True)):
-        with about(f"{whole} {i}"):
+        with about(nth(whole, i)):
             vectors.append(labels_of_items(y, T))
     named = [values for values in vectors if values is not None]
     if named and len(named) < len(vectors):
         have = [values is not None for values in vectors]
         i, j = have.index(False), have.index(True)
         raise DataError(
-            f"{whole} {i} has breakpoints and {whole} {j} has names of states: breakpoints have no "
-            f"names, so give a name for each of the {sizes[i]} samples of {whole} {i} as well"
+            nth(whole, i)
+            + " has breakpoints and "
+            + nth(whole, j)
+            + " has names of states: breakpoints have no names, so give a name for each of the "
+            f"{sizes[i]} samples of " + nth(whole, i) + " as well"
         )
     found = []
     for values in named:

@@ -38,6 +38,7 @@ from structsvm.features.frames import (
     check_smoothing,
     probabilities_by,
 )
+from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below
@@ -411,7 +412,7 @@ def _begins(y: Any, T: int, i: int) -> Ints:
             values = values.copy()
             values[unknown] = None  # what is missing may not compare
         return begins_of(values, unknown)
-    with about(f"recording {i}"):
+    with about(nth("recording", i)):
         M = EquivalenceMatrix.from_breakpoints(values)
         if M.n_samples != T:
             raise DataError(f"there are {T} samples, and the last breakpoint is {M.n_samples}")

@@ -22,6 +22,7 @@ from structsvm.data.samples import (
     unlabelled,
 )
 from structsvm.errors import DataError, refuse, warn
+from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_of
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import shown
@@ -391,8 +392,9 @@ def teaching(truths: Sequence[NodeLabels]) -> list[int]:
     left = [i for i in range(len(truths)) if i not in kept]
     if left:
         warn(
-            f"all nodes of graph {left[0]} have the same label ({len(left)} such graphs): nothing "
-            "is learned from it"
+            "all nodes of "
+            + nth("graph", left[0])
+            + f" have the same label ({len(left)} such graphs): nothing is learned from it"
         )
     return kept
 

@@ -21,6 +21,7 @@ from scipy import ndimage
 from structsvm.data.samples import refuse_hidden
 from structsvm.errors import DataError, SettingsError, refuse, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
+from structsvm.messages import parameter
 from structsvm.support import archive
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_below, refuse_unless, refuse_unlisted
@@ -541,7 +542,7 @@ def _doubt_about_void(name: str, values: NDArray[Any]) -> str:
         return ""
     return (
         f"{name}: {VOID} is a label beside {others.min()} to {others.max()}: if it marks pixels "
-        f"that are not to be judged, missing_labels={VOID} leaves them out"
+        "that are not to be judged, " + parameter("missing_labels", VOID) + " leaves them out"
     )
 
 

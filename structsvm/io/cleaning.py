@@ -16,13 +16,14 @@ from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, warn
 from structsvm.io.recording import FileOptions, Recording, listed, repeated_in, share_features
 from structsvm.learner.columns import SPREAD, warn_of_columns
+from structsvm.messages import parameter
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_unlisted, some_of
 
-BETWEEN = "interpolate with missing='interpolate', or drop them first"
-MASK = "missing='mask' learns and predicts without them"
-IMPUTE = "missing='impute' puts the median of their column there"
+BETWEEN = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
+MASK = parameter("missing", "mask") + " learns and predicts without them"
+IMPUTE = parameter("missing", "impute") + " puts the median of their column there"
 """Advice about missing values: of samples that follow each other, and of other rows."""
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 ROWS_OF_A_RECORDING = 5
@@ -77,7 +78,7 @@ def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
         if np.isnan(column).all():
             raise DataError(
                 f"{recording.where}: column {feature!r} of {recording.name} has {has}: leave it "
-                f"out with ignore={feature!r}, or predict --without it"
+                "out with " + parameter("ignore", feature) + ", or predict --without it"
             )
 
 
@@ -94,7 +95,7 @@ def _imputed(recording: Recording, options: FileOptions) -> Recording:
 
 def _without_rows(recording: Recording, options: FileOptions) -> Recording:
     missing, features, origin = np.isnan(recording.X), recording.features, recording.origin
-    advice = "" if options.wanted else f"; {IMPUTE}"
+    advice = "" if options.wanted else "; " + IMPUTE
     rows = np.flatnonzero(missing.any(axis=1))
     if not rows.size:
         return recording
@@ -102,12 +103,12 @@ def _without_rows(recording: Recording, options: FileOptions) -> Recording:
         worst = features[missing.sum(axis=0).argmax()]
         raise DataError(
             f"{recording.where}: values are missing in every row, most of them in column "
-            f"{worst!r}: leave it out, ignore={worst!r}{advice}"
+            f"{worst!r}: leave it out, " + parameter("ignore", worst) + advice
         )
     warn(
         f"{recording.where}: {rows.size} of {counted(len(missing), 'row')} left out in which "
         f"values are missing, the first is {recording.place(rows[0])}, column "
-        f"{features[missing[rows[0]].argmax()]!r}{advice}"
+        f"{features[missing[rows[0]].argmax()]!r}" + advice
     )
     kept = recording.at(np.setdiff1d(np.arange(len(missing)), rows))
     if origin is None or kept.origin is None:
@@ -135,8 +136,8 @@ def without_gaps(recording: Recording, options: FileOptions) -> Recording:
         value = X[endless[0][0], endless[0][2]]
         raise DataError(f"{where}: {value} in {places}; leave it blank, or its row out")
     if missing not in ("mask", "interpolate"):
-        advice = BETWEEN if options.wanted else f"{BETWEEN}; {MASK}"
-        raise DataError(f"{where}: {gaps}; {advice if options.in_order else IMPUTE}")
+        advice = BETWEEN if options.wanted else BETWEEN + "; " + MASK
+        raise DataError(f"{where}: {gaps}; " + (advice if options.in_order else IMPUTE))
     if missing == "interpolate":
         _refuse_empty(X, recording, "no value that could be interpolated")
         time = recording.time
@@ -157,8 +158,9 @@ def read_labels_as(
         raise DataError(
             f"{recordings[0].where}: the labels are 0 but for {counted(n, 'single sample')} with "
             "1, or no and yes. If a 1 marks the first sample of a new segment, say "
-            "labels_are='changes'. If it is the state of that one sample, which makes it a segment "
-            "of its own, say labels_are='states'"
+            + parameter("labels_are", "changes")
+            + ". If it is the state of that one sample, which makes it a segment of its own, say "
+            + parameter("labels_are", "states")
         )
     return list(recordings)
 
@@ -211,7 +213,9 @@ def without_odd_columns(recordings: Sequence[Recording]) -> list[Recording]:
         warn(
             f"column {time!r} begins again wherever column {number!r} changes, and both are "
             f"features now: if every {number!r} is a recording of its own, give "
-            f"recording_column={number!r} and time_column={time!r}"
+            + parameter("recording_column", number)
+            + " and "
+            + parameter("time_column", time)
         )
     doubtful = [
         name
@@ -223,8 +227,14 @@ def without_odd_columns(recordings: Sequence[Recording]) -> list[Recording]:
         warn(
             f"{listed(doubtful)} only rises, or holds whole numbers and is called as identifiers "
             "and predictions are, and would be learned from: unless it was measured, say what it "
-            f"is, time_column={first!r}, recording_column={first!r} or label_column={first!r}, or "
-            f"leave it out, ignore={first!r}"
+            "is, "
+            + parameter("time_column", first)
+            + ", "
+            + parameter("recording_column", first)
+            + " or "
+            + parameter("label_column", first)
+            + ", or leave it out, "
+            + parameter("ignore", first)
         )
     return found
 
@@ -304,7 +314,7 @@ def _averaged(recording: Recording, window: int) -> Recording:
     if twice := repeated_in(features):
         raise DataError(
             f"{recording.where}: {twice[0]!r} is what the spread of a column in windows is called: "
-            "give this column another name, or window=1"
+            "give this column another name, or " + parameter("window", 1)
         )
     time = TimeAxis("sample", np.arange(T)) if time is None else time
     return replace(

@@ -33,6 +33,7 @@ from structsvm.io.tables import (
     refuse_repeated,
     with_all_categories,
 )
+from structsvm.messages import parameter, said_by
 from structsvm.partial_labels import known_where
 from structsvm.support import archive as storage
 from structsvm.support.archive import write_atomically
@@ -66,12 +67,11 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
         with path.open("rb") as file:
             arrays, present = storage.read_npz(file, read, options.max_bytes)
     except storage.TooLarge as error:
-        raise DataError(str(error)) from error
+        raise DataError(said_by(error)) from error
     except Exception as error:  # a foreign file can raise nearly anything in the reader
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise DataError(
             "damaged, no .npz file, or one with pickled objects, which are never loaded (save "
-            f"names as text, np.array(list(y), dtype=str)): {reason}"
+            "names as text, np.array(list(y), dtype=str)): " + said_by(error)
         ) from error
     X = arrays.get("X", np.empty(0))
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
@@ -132,7 +132,8 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
             told["offset"] = np.timedelta64(told["offset"], "us")
         return time_axis(TimeAxis(values=arrays["time"], **told), n_samples)
     except (DataError, TypeError, ValueError) as error:
-        warn(f"{path}: 'time' is not used, because {error}; samples are counted instead")
+        why = said_by(error)
+        warn(f"{path}: 'time' is not used, because " + why + "; samples are counted instead")
         return None
 
 
@@ -425,8 +426,9 @@ def read_file(
             found = [read_npz(file, name, options)]
         elif options.need_labels:
             raise DataError(
-                "sound and pictures hold no labels: name the table that does, labels= (in Python, "
-                "with_labels of what is read with need_labels=False)"
+                "sound and pictures hold no labels: name the table that does, "
+                + parameter("labels")
+                + " (in Python, with_labels of what is read with need_labels=False)"
             )
         else:
             film = read_streams(file, name, options.stream, options.wanted, options.step)

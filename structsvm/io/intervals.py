@@ -23,6 +23,7 @@ from structsvm.io.boundaries import Boundaries, Span, Stretch
 from structsvm.io.label_files import LABEL_KINDS, NEXT, LabelFile, name_of, read_rows, unit_of
 from structsvm.io.label_rows import LONG, UNTIL_NEXT, Interval, since_start
 from structsvm.io.recording import Recording, listed, spelled
+from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.support.archive import write_atomically
@@ -371,7 +372,7 @@ def with_labels(
     first, found = next(iter(layers.items()))
     without = [one.name for one in found if one.y is None]
     several = f"several labels at once, in layers called {listed(list(layers))}: choose one, "
-    several += f"tier={first!r}; structsvm try learns each"
+    several += parameter("tier", first) + "; structsvm try learns each"
     nothing = f"nothing about {listed(without)} of {first!r}: leave out what has no labels"
     with about(path):
         refuse(DataError, (len(layers) > 1, several), (without, nothing))
@@ -464,8 +465,10 @@ def _warn_of_ends(
     if open_ones and chosen.get("end") != NEXT:
         warn(
             f"{path}: {len(open_ones)} of {counted(len(every), 'row')} have no end and last until "
-            f"the next one, the first is {open_ones[0]}: say end={NEXT!r} if they do, or name the "
-            "column of their ends with end="
+            f"the next one, the first is {open_ones[0]}: say "
+            + parameter("end", NEXT)
+            + " if they do, or name the column of their ends with "
+            + parameter("end")
         )
 
 
@@ -540,7 +543,7 @@ def _with_boundaries(
         if points:
             warn(
                 f"{path}: points alone are changes, and their names are not used, the first is "
-                f"{points[0]}: say end={NEXT!r} if each lasts until the next one"
+                f"{points[0]}: say " + parameter("end", NEXT) + " if each lasts until the next one"
             )
     found = [replace(one, means=means) for one in several]
     if means.from_one:
@@ -611,14 +614,15 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
             return axis
         return replace(axis, name="seconds", values=axis.values * scale, written=None)
     axis = TimeAxis("sample", np.arange(len(recording.X)))
-    ways = "name the column of time (time_column=), or give the sampling rate in Hz (rate=)"
+    ways = "name the column of time (" + parameter("time_column")
+    ways += "), or give the sampling rate in Hz (" + parameter("rate") + ")"
     if not units <= {None, "samples"}:
-        raise DataError(f"its labels are in seconds, and it has no times: {ways}")
+        raise DataError("its labels are in seconds, and it has no times: " + ways)
     ends = [axis.value(at) for row in rows for at in (row.start, row.end)]
     if any(at % 1 for at in ends if at < np.inf):
         warn(
             f"{recording.name}: it has no times, so that labels count samples and are rounded up "
-            f"to whole ones: if they are in seconds, {ways}"
+            "to whole ones: if they are in seconds, " + ways
         )
     return axis
 
@@ -654,7 +658,9 @@ def _labelled(
                 raise DataError(
                     f"{(~known).sum()} of {known.size} samples are in no stretch, the first at "
                     f"{first}, or their stretch has no label: label all of them, say what they "
-                    "are, as outside='rest', or let fit learn from some (in Python, blanks=True)"
+                    "are, as "
+                    + parameter("outside", "rest")
+                    + ", or let fit learn from some (in Python, blanks=True)"
                 )
     if y is None and tier is None:
         raise DataError(

@@ -39,6 +39,7 @@ from structsvm.io.label_rows import (
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import COMMENT
 from structsvm.io.tables import EXCEL, read_frame
+from structsvm.messages import parameter
 from structsvm.partial_labels import region_from
 from structsvm.partitions.oracle import Region
 from structsvm.support.checks import refuse_unlisted, uncell
@@ -256,7 +257,8 @@ def _of_one(rows: list[Interval], kind: str, wanted: str | None, alone: bool) ->
     names = list(dict.fromkeys(row.who.get(kind, "") for row in rows))
     of_each = {(row.recording, row.who.get(kind, "")) for row in rows}
     if wanted is None and len(of_each) > len({recording for recording, _ in of_each}):
-        raise DataError(f"several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}")
+        several = f"several {kind}s, {listed(names)}: choose one, "
+        raise DataError(several + parameter(kind, names[0]))
     if wanted not in (None, *names) and alone:
         raise DataError(f"no {kind} {wanted!r}; there is {listed(names)}")
     return [row for row in rows if wanted in (None, row.who.get(kind))]
@@ -290,7 +292,8 @@ def read_regions(
                 if axis is None:
                     raise DataError(
                         f"recording {name!r} has no times, or is not there: name their column, "
-                        "time_column=, or give start and end in samples"
+                        + parameter("time_column")
+                        + ", or give start and end in samples"
                     )
                 ends = [axis.sample_at(moment(line, at)) for at in ends]
             found.setdefault(spelled(name), []).append(region_from([*ends, changes]))
@@ -631,10 +634,11 @@ def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
     for key, is_needed in needed.items():
         name = getattr(columns, key)
         if is_needed and name not in table:
-            named, hint = repr(name) if name else f"of the {key}", f"name it with {key}="
+            named = repr(name) if name else f"of the {key}"
+            hint: str = "name it with " + parameter(key)
             if any(map(is_moment, table)):
                 hint = "its first line holds values: write a header above it, as start,end,label"
-            raise DataError(f"no column {named}; the columns are {', '.join(table)}: {hint}")
+            raise DataError(f"no column {named}; the columns are {', '.join(table)}: " + hint)
     unit, unit_of_end = unit_of(start), unit_of(end)
     lasts = (_role(end) or ("",))[0] == "duration"
     blank_is_none = columns.is_elan or start.startswith("tmin")  # but what another tier says

@@ -20,6 +20,7 @@ from scipy.fft import dct, fft2, ifft2, rfft, rfftfreq
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, printable, warn
 from structsvm.io.recording import Recording
+from structsvm.messages import parameter
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, is_number, refuse_unless, refuse_unlisted
 from structsvm.support.lazy import require
@@ -212,7 +213,8 @@ def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> 
     if missing and (needed or len(missing) == len(asked)):
         raise DataError(
             f"{path}: it has no {missing[0]} stream, only {' and '.join(there) or 'neither'}; "
-            "stream= reads one alone, and features that were learned from need theirs"
+            + parameter("stream")
+            + " reads one alone, and features that were learned from need theirs"
         )
     if "video" in there:
         there["video"].thread_type = "AUTO"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, SettingsError, refuse
+from structsvm.messages import parameter
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     counted,
@@ -302,13 +303,16 @@ class FileOptions:
             ),
             (
                 not self.in_order and self.window not in (None, 1),
-                "window= is for recordings: the rows of a table are in no order",
+                parameter("window") + " is for recordings: the rows of a table are in no order",
             ),
             (
                 self.missing not in (None, "error", *fitting),
-                f"missing={self.missing!r} is for {'tables' if self.in_order else 'recordings'}: "
-                "missing='interpolate' puts values between samples that follow each other, and "
-                "missing='impute' puts the median of their column there, of rows in no order",
+                parameter("missing", self.missing)
+                + f" is for {'tables' if self.in_order else 'recordings'}: "
+                + parameter("missing", "interpolate")
+                + " puts values between samples that follow each other, and "
+                + parameter("missing", "impute")
+                + " puts the median of their column there, of rows in no order",
             ),
         )
         object.__setattr__(self, "separator", separator)

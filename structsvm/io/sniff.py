@@ -22,6 +22,7 @@ from typing import Any
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.io.decoding import decoded, is_text
 from structsvm.io.recording import SPACES, FileOptions, listed
+from structsvm.messages import parameter
 from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
 
@@ -438,5 +439,5 @@ def refuse_thousands(rows: Iterable[Sequence[str]], written: TextFormat) -> None
             raise DataError(
                 f"{marked[0]!r} stands beside {whole[0]!r} in one column, so that {mark!r} "
                 "may stand between thousands: leave it out there; if it is the decimal mark, write "
-                f"{whole[0]}{mark}0, or say decimal={mark!r}"
+                f"{whole[0]}{mark}0, or say " + parameter("decimal", mark)
             )

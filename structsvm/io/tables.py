@@ -28,6 +28,7 @@ from structsvm.io.recording import (
     spelled,
 )
 from structsvm.io.sniff import MISSING_WORDS, TEXT_KINDS, kind_of, read_text, refuse_thousands
+from structsvm.messages import Text, join, parameter, said_by
 from structsvm.partial_labels import known_where
 from structsvm.support.archive import check_bytes
 from structsvm.support.arrays import Floats
@@ -37,7 +38,8 @@ from structsvm.support.lazy import require
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
-SKIP = "skip_lines=[{}] leaves out a line above the header"
+ROLES = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
+ABOVE_HEADER = " leaves out a line above the header"
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
@@ -60,11 +62,10 @@ def read_frame(
     except (DataError, SettingsError, MissingExtraError):
         raise
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        reason = f"cannot be read: {reason}"
+        reason: str = "cannot be read: " + said_by(error)
         if isinstance(error, pandas.errors.EmptyDataError):
             reason = "the file is empty"
-        raise DataError(f"{path}: {reason}") from error
+        raise DataError(f"{path}: " + reason) from error
 
 
 def _sheet(path: Path, as_text: bool, options: FileOptions) -> str:
@@ -125,8 +126,11 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         if may_be_short and short is not None and not as_text:
             (above, _), (_, names), *_ = found
             is_title = label in names and all(len(row) == len(names) for _, row in found[1:])
-            hint = f"; {SKIP.format(above)}" if is_title else ""
-            raise DataError(f"cannot be read: line {short} has fewer columns than the first{hint}")
+            hint = "; " + parameter("skip_lines", [above]) + ABOVE_HEADER
+            raise DataError(
+                f"cannot be read: line {short} has fewer columns than the first"
+                + (hint if is_title else "")
+            )
     rows = np.arange(len(frame))
     first = int(written.has_header)
     numbers = np.array(lines[first:]) if len(lines) == n_lines else rows + 1 + first
@@ -173,14 +177,15 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     """Say which columns there are, and the way out: what follows from them and from the rows."""
     headers = list(frame.columns)
-    ways = ["name another one (label_column=, time_column=, recording_column=)"]
+    ways = ["name another one (" + ROLES + ")"]
     if len(headers) == 1 and kind_of(origin.path) in TEXT_KINDS:
-        ways.append("or separator=")
+        ways.append("or " + parameter("separator"))
     if len(frame) and column in frame.iloc[0].astype(str).tolist():
-        ways.append(f"or the header's line: {SKIP.format(origin.line(0) - 1)}")
+        skip = parameter("skip_lines", [origin.line(0) - 1])
+        ways.append("or the header's line: " + skip + ABOVE_HEADER)
     raise DataError(
         f"no column {column!r}; the columns are {listed(headers)}"
-        f"{_between(origin, ', {} between them')}; {', '.join(ways)}"
+        f"{_between(origin, ', {} between them')}; " + join(ways)
     )
 
 
@@ -276,23 +281,21 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
     first, rows = next(iter(words.items()))
     row, cell = rows[0], frame[first].iloc[rows[0]]
     shown = list(words)[:TEXT_EXAMPLES]
-    ways = [f"ignore={(shown[0] if len(shown) == 1 else shown)!r} leaves it out"]
+    ways = [parameter("ignore", shown[0] if len(shown) == 1 else shown) + " leaves it out"]
     if 2 * rows.size > len(frame):
-        ways.append(
-            "if it is of labels, of time or of names of recordings, say so (label_column=, "
-            "time_column=, recording_column=)"
-        )
+        ways.append("if it is of labels, of time or of names of recordings, say so (" + ROLES + ")")
     else:
-        ways.append("a missing value is a blank cell")
+        ways.append(Text("a missing value is a blank cell"))
     if len({*np.concatenate(list(words.values())).tolist()}) == 1 < len(frame):
-        ways.append(f"skip_lines=[{origin.line(row)}] leaves out that line")
+        ways.append(parameter("skip_lines", [origin.line(row)]) + " leaves out that line")
     if again := [name for name, rows in words.items() if _are_categories(frame[name], rows)]:
-        ways.append(f"categories={again!r} makes a feature of each word")
+        ways.append(parameter("categories", again) + " makes a feature of each word")
     if any(map(str.isdigit, str(cell))) and kind_of(origin.path) in TEXT_KINDS:
-        columns = _between(origin, "columns are read with {} between them (separator=)")
-        ways.append(f"{columns} and decimal={origin.format.decimal!r}")
+        columns = _between(origin, "columns are read with {} between them (")
+        decimal = parameter("decimal", origin.format.decimal)
+        ways.append(columns + parameter("separator") + ") and " + decimal)
     raise DataError(
-        f"{cell!r} is not a number, {origin.place(row)}, column {first!r}: {'; '.join(ways)}"
+        f"{cell!r} is not a number, {origin.place(row)}, column {first!r}: " + join(ways, "; ")
     )
 
 
@@ -411,8 +414,9 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
         what = (
             f"the rows of {listed(moved)} are not in the order of {time.name!r}: they are sorted "
             "by it, and samples are counted in that order. If the table is of several recordings, "
-            "recording_column= names the column that tells them apart"
+            + parameter("recording_column")
+            + " names the column that tells them apart"
         )
     if moved or back:
-        warn(f"{path}: {what}{back}")
+        warn(f"{path}: " + what + back)
     return found

@@ -17,6 +17,7 @@ from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words,
 from structsvm.data.samples import column_values, constant_features, is_constant
 from structsvm.errors import SettingsError, warn
 from structsvm.graphs.graph import NodeLabels
+from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -169,7 +170,7 @@ def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
     for lost, places, share in dead_columns(learner, samples):
         verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
         warn(
-            f"{some_of([f'{words.whole} {i}' for i in places])}: {some_of(lost)} {verb} constant, "
+            some_of([words.numbered(i) for i in places]) + f": {some_of(lost)} {verb} constant, "
             f"which {have} {share:.0%} of the weight of the metric",
         )
 
@@ -211,14 +212,15 @@ def codes_in(
         is_far = others.size and np.abs(others - value).min() > FAR * np.ptp(others)
         if sum(times) > 1 and is_far and len(set().union(*few)) >= VARIED:
             i = int(np.flatnonzero(times)[0])
-            where = f"the first is {item} {items[i][0]} of {called[i]}"
-            codes.append(f"{names[j]} is {value:.6g} in {sum(times)} {item}s ({where})")
+            where = f"the first is {item} {items[i][0]} of " + called[i]
+            codes.append(f"{names[j]} is {value:.6g} in {sum(times)} {item}s (" + where + ")")
             values[names[j]].append(value)
     if codes:
         yield (
-            f"{some_of(codes, 3)}, far from all other values, which it outweighs",
+            some_of(codes, 3) + ", far from all other values, which it outweighs",
             "if it stands for a missing value, leave these cells blank (NaN), and use "
-            "missing='interpolate' or 'mask'",
+            + parameter("missing", "interpolate")
+            + " or 'mask'",
             {"codes": dict(values)},
         )
 
@@ -278,14 +280,14 @@ def warn_of_columns(
     truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
-    called = [f"{words.whole} {i}" for i in range(len(samples))]
+    called = [words.numbered(i) for i in range(len(samples))]
     Xs = [sample.data for sample in samples]
     found = list(codes_in(Xs, names, words.item, called))
     if truths is not None:
         labels = labels_in(Xs, divided(truths), names, words)
         found += [one for one in labels if len(one[2]["features"]) < len(names)]
     for what, remedy, _ in found:
-        warn(f"{what}: {remedy}")
+        warn(what + ": " + remedy)
 
 
 # ---- how much each feature counts in a learned metric, against the untrained one

@@ -31,6 +31,7 @@ from structsvm.learner.fitting import (
     usable_factor,
 )
 from structsvm.learner.training_set import TrainingSet
+from structsvm.messages import said_by
 from structsvm.parallel import spread
 from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -211,7 +212,7 @@ def _refuse_untaken(data: TrainingSet) -> None:
         try:
             problem.decoder(sample).refuse(known.constraint, known.n_samples)
         except OracleError as error:
-            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
+            raise DataError(problem.traits.words.numbered(i) + ": " + said_by(error)) from error
 
 
 def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:

@@ -22,6 +22,7 @@ from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, refuse, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.training_set import TrainingSet
+from structsvm.messages import nth, parameter, wording
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, Objective, Traits
@@ -102,7 +103,9 @@ class Settings:
         if whiten is not None and metric == "diagonal":
             raise SettingsError(
                 "whitening mixes the features, and a diagonal metric weights each one alone: use "
-                "metric='full' or whiten=None"
+                + parameter("metric", "full")
+                + " or "
+                + parameter("whiten", None)
             )
         lam = traits.lam if parameters["lam"] is None else parameters["lam"]
         check_lam(lam)
@@ -137,13 +140,13 @@ def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> 
         SettingsError,
         (
             not known,
-            f"metric='{CLOSED_FORM}' is for complete recordings and tables: learn a metric of "
-            f"{problem!r}",
+            parameter("metric", CLOSED_FORM)
+            + f" is for complete recordings and tables: learn a metric of {problem!r}",
         ),
         (
             idle,
-            f"metric='{CLOSED_FORM}' minimises no objective, so that {', '.join(idle)} does "
-            "nothing: leave it out",
+            parameter("metric", CLOSED_FORM)
+            + f" minimises no objective, so that {', '.join(idle)} does nothing: leave it out",
         ),
     )
     return known[0]
@@ -255,7 +258,8 @@ ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
 
 NOT_RESUMED = (
-    "resume= keeps one convex problem: it is not for partial labels, nor for a closed form"
+    parameter("resume")
+    + " keeps one convex problem: it is not for partial labels, nor for a closed form"
 )
 INEXACT = 1e-6
 """A share of the size of scores by which two may differ for rounding."""
@@ -309,9 +313,10 @@ class FitState:
         gaps = [i for i, sample in enumerate(data.samples) if sample.has_gaps]
         if settings.metric == "full" and gaps:
             raise DataError(
-                f"{problem.traits.words.whole} {gaps[0]} has missing values, and a full metric "
-                "mixes features: masked values take metric='diagonal', a full metric interpolated "
-                "ones"
+                problem.traits.words.numbered(gaps[0])
+                + " has missing values, and a full metric mixes features: masked values take "
+                + parameter("metric", "diagonal")
+                + ", a full metric interpolated ones"
             )
         if untrained is None:
             untrained = problem.learning.untrained(given)
@@ -388,7 +393,7 @@ def _check_inference(data: TrainingSet, metric: Metric) -> None:
     pairs = list(zip(data.samples, data.truths, strict=True))[:CHECKED]
     for i, (sample, truth) in enumerate(pairs):
         K = truth.n_clusters if metric.price is None else None
-        with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
+        with asked(problem, "partition", problem.traits.words.numbered(i)):
             guess = problem.partition(sample, metric, K)
         score = problem.decoding_objective(sample, metric, K)
         missed, size = score.value(truth) - score.value(guess), float(np.nansum(score.Z**2))
@@ -401,7 +406,8 @@ def is_missed(name: str, i: int, missed: float, size: float) -> bool:
     if missed <= INEXACT * size:
         return False
     warn(
-        f"sample {i}: {name} found a labelling whose score is {missed:.3g} less than that of the "
+        nth("sample", i)
+        + f": {name} found a labelling whose score is {missed:.3g} less than that of the "
         "true one: maximise the score over all labellings, without the loss",
         OracleWarning,
     )
@@ -439,14 +445,19 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
     if not is_zero:
         return L
     traits = settings.problem.traits
-    where = "the features"
+    way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in "
     if traits.contiguous:
-        where = "the means of the features; a change of spread shows in features=HermiteMoments()"
-    way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
+        way_out += "the means of the features; a change of spread shows in " + wording(
+            "features=HermiteMoments()", of_files=parameter("context", "moments")
+        )
+    else:
+        way_out += "the features"
     if status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):
         way_out = "let it run longer"
     raise LearningError(
-        f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "
-        f"{status.value}): {way_out}",
+        "the best metric found is zero, so it separates nothing ("
+        + parameter("lam", settings.lam)
+        + f", {status.value}): "
+        + way_out,
         status,
     )

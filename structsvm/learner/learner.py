@@ -45,6 +45,7 @@ from structsvm.learner.steps import (
     segment_table,
 )
 from structsvm.learner.training_set import Inputs, TrainingSet, TrainingSummary
+from structsvm.messages import parameter
 from structsvm.parallel import Backend, working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric
@@ -344,7 +345,9 @@ class MetricLearner(ProblemParameters):
         if states is None:
             raise SettingsError(
                 "this learner has not learned names of states: fit it with labels that are names, "
-                "and with baselines=['frame-lda'], or with StateScores among the features"
+                "and with "
+                + parameter("baselines", ["frame-lda"])
+                + ", or with StateScores among the features"
             )
         partitions = self.predict_partitions(samples, n_clusters, **rules)
         pairs = zip(partitions, samples, strict=True)
@@ -479,9 +482,11 @@ class MetricLearner(ProblemParameters):
         if few and self.inputs_.standardizer.kind == "recording":
             words = self.problem_.traits.words
             raise DataError(
-                f"{words.whole} {few[0]} has {words.items(samples[few[0]].n_samples)}, too few to "
-                "standardise it by itself, as this learner does: give them all at once, or learn "
-                "with standardize='training', which takes the scale of the training samples"
+                words.numbered(few[0])
+                + f" has {words.items(samples[few[0]].n_samples)}, too few to standardise it by "
+                "itself, as this learner does: give them all at once, or learn with "
+                + parameter("standardize", "training")
+                + ", which takes the scale of the training samples"
             )
         transformed = [self.metric_.transform(sample.X) for sample in samples]
         own = getattr(self, "_sklearn_output_config", {})

@@ -22,6 +22,7 @@ from structsvm.learner.columns import (
 from structsvm.learner.fitting import problem_from
 from structsvm.learner.form import Form
 from structsvm.learner.training_set import TrainingSet
+from structsvm.messages import parameter
 from structsvm.parallel import backend_from, spread, working_on
 from structsvm.partial_labels import PartialLabels, as_partial, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -168,7 +169,7 @@ def _decode_part(
     samples = samples if step is None else all_made_by(samples, step)
     found = []
     for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
-        with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
+        with asked(problem, "partition", problem.traits.words.numbered(i)):
             found.append(problem.partition(sample, metric, K, rule))
     return found
 
@@ -177,7 +178,7 @@ def labels_of(
     problem: PartitionProblem, partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample]
 ) -> list[NDArray[Any]]:
     found: list[NDArray[Any]] = []
-    with asked(problem, "decode", lambda: f"{problem.traits.words.whole} {len(found)}"):
+    with asked(problem, "decode", lambda: problem.traits.words.numbered(len(found))):
         for M, sample in zip(partitions, samples, strict=True):
             found.append(problem.decode(M, sample))
     return found
@@ -201,7 +202,7 @@ def margin_tables(
     tables: list[tuple[EquivalenceMatrix, Sure, Sure]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, rule) in enumerate(tasks):
-        with about(f"{problem.traits.words.whole} {i}"):
+        with about(problem.traits.words.numbered(i)):
             M, sure = boundary_margins(problem, sample, learner.metric_, K, rule, tolerance)
         tables.append((M, sure.tolist(), None if known is None else known(sure).tolist()))
     return tables
@@ -235,7 +236,7 @@ def read_rules(
         if y is None:
             constraints.append(UNCONSTRAINED)
             continue
-        with about(f"{words.whole} {i}"):
+        with about(words.numbered(i)):
             labels = problem.learning.known_labels(y, sample)
             partial = as_partial(labels, sample.n_samples, words.item)
             if partial is None:
@@ -257,8 +258,10 @@ def counts_within(
         known = constraint.n_clusters
         if known is not None and counts[i] not in (None, known):
             raise DataError(
-                f"{words.whole} {i}: it is known to have {words.parts(known)}, but "
-                f"n_clusters={counts[i]}: leave out one of them"
+                words.numbered(i)
+                + f": it is known to have {words.parts(known)}, but "
+                + parameter("n_clusters", counts[i])
+                + ": leave out one of them"
             )
         counts[i] = known if counts[i] is None else counts[i]
     return counts

@@ -30,6 +30,7 @@ from structsvm.learner.fitting import (
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import Inputs
+from structsvm.messages import nth, parameter
 from structsvm.parallel import Backend, backend_from
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
@@ -222,7 +223,7 @@ class StructuredSVM(ProblemParameters):
         elif not solution.w.any():
             warn(
                 "the best weight is zero: the regularizer outweighs the labellings; lower "
-                f"lam={self.lam}",
+                + parameter("lam", self.lam),
             )
         if solution.status is Status.OPTIMAL:
             _check_inference(problem, full, solution.w)
@@ -254,7 +255,7 @@ class StructuredSVM(ProblemParameters):
         )
         w, found = read_only(self.solution_.w), []
         for i, x in enumerate(stage("predicting", samples.xs)):
-            with asked(self.problem_, "predict", f"sample {i}"):
+            with asked(self.problem_, "predict", nth("sample", i)):
                 found.append(self.problem_.predict(w, x))
         return found
 
@@ -265,7 +266,7 @@ class StructuredSVM(ProblemParameters):
         weights = check_weights(sample_weight, len(truths), WORDS)
         problem, losses = self.problem_, []
         for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
-            with asked(problem, "loss", f"sample {i}"):
+            with asked(problem, "loss", nth("sample", i)):
                 losses.append(check_loss(problem, problem.loss(truth, guess), i))
         return -float(np.average(losses, weights=weights))
 
@@ -313,7 +314,7 @@ def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
     found = np.zeros(len(ys), dtype=np.bool_)
     if isinstance(problem, CompletableProblem):
         for i, y in enumerate(ys):
-            with asked(problem, "is_complete", f"sample {i}"):
+            with asked(problem, "is_complete", nth("sample", i)):
                 found[i] = not problem.is_complete(y)
     return found
 
@@ -322,11 +323,12 @@ def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> li
     assert isinstance(problem, CompletableProblem)
     found = list(data.ys)
     for i in np.flatnonzero(is_open).tolist():
-        with asked(problem, "complete", f"sample {i}"):
+        with asked(problem, "complete", nth("sample", i)):
             found[i] = problem.complete(w, data.xs[i], data.ys[i])
         if not problem.is_complete(found[i]):
             raise PluginError(
-                f"sample {i}: {type(problem).__name__}.complete returned {shown(found[i])}, "
+                nth("sample", i)
+                + f": {type(problem).__name__}.complete returned {shown(found[i])}, "
                 "which is_complete says is not complete"
             )
     return found
@@ -336,7 +338,7 @@ def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
     """Warn where ``predict`` finds less than the score of the true labelling."""
     name, w = f"{type(problem).__name__}.predict", read_only(w)
     for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):
-        with asked(problem, "predict", f"sample {i}"):
+        with asked(problem, "predict", nth("sample", i)):
             guess = problem.predict(w, x)
         try:
             found, truth = problem.joint_feature(x, guess), problem.joint_feature(x, y)
@@ -355,7 +357,10 @@ def learner_for(
         return MetricLearner(problem, metric, standardize=standardize, **shared)
     if (metric, standardize) != ("full", "auto"):
         raise SettingsError(
-            f"metric= and standardize= are for partition problems: {type(problem).__name__} is none"
+            parameter("metric")
+            + " and "
+            + parameter("standardize")
+            + f" are for partition problems: {type(problem).__name__} is none"
         )
     return StructuredSVM(problem, **shared)
 
@@ -389,7 +394,9 @@ def risk_of(
     is_open = _open(learner.problem, labelled.ys)
     if is_open.any():
         raise DataError(
-            f"the labelling of sample {is_open.argmax()} is known in part only, which is "
+            "the labelling of "
+            + nth("sample", is_open.argmax())
+            + " is known in part only, which is "
             "enough to learn from but not for this"
         )
     return learner._risk(labelled)
@@ -441,7 +448,8 @@ def read_samples(X: Any) -> Samples:
         if is_real and not np.isfinite(x).all():
             place = ", ".join(map(str, np.argwhere(~np.isfinite(x))[0]))
             raise DataError(
-                f"sample {i} has {x[~np.isfinite(x)][0]} at {place or 0}: fill missing values "
+                nth("sample", i)
+                + f" has {x[~np.isfinite(x)][0]} at {place or 0}: fill missing values "
                 "first, so that there is no NaN or inf"
             )
     return Samples(xs, n_features, names)
@@ -465,7 +473,9 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
         (len(ys) != N, f"{WORDS.wholes(N)} but {WORDS.parts(len(ys))} in y: give one for each"),
         (
             wrong.any(),
-            f"the labelling of sample {row} is masked or not finite ({ys[row]}): give a finite "
+            "the labelling of "
+            + nth("sample", row)
+            + f" is masked or not finite ({ys[row]}): give a finite "
             "one, or leave it out",
         ),
     )

@@ -43,13 +43,14 @@ from structsvm.data.samples import (
     warn_about_constant_features,
 )
 from structsvm.data.times import usual_steps
-from structsvm.errors import DataError, LearningError, refuse, warn
+from structsvm.errors import DataError, LearningError, among, refuse, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.base import check_features, stages_of
 from structsvm.features.frames import read_names
 from structsvm.features.scores import NamedScores
 from structsvm.graphs import FeatureGraph
 from structsvm.learner.form import Form
+from structsvm.messages import parameter, wording
 from structsvm.parallel import spread
 from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -226,8 +227,9 @@ class TrainingSet:
         for i, known in enumerate(self.labels):
             if known.truth is None:
                 raise DataError(
-                    f"{words.whole} {i}: is labelled in part only (-1 marks {words.item}s without "
-                    "a label), which is enough to learn from but not for this"
+                    words.numbered(i)
+                    + f": is labelled in part only (-1 marks {words.item}s without a label), which "
+                    "is enough to learn from but not for this"
                 )
             truths.append(known.truth)
         return truths
@@ -273,7 +275,11 @@ def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
     if n:
         warn(
             f"{n} of {words.items(sum(y.size for y in numbers))} are without a label (-1): if -1 "
-            "is a class, give names, y.astype(str); PartialLabels(labels=y) says that it is none",
+            "is a class, "
+            + wording(
+                "give names, y.astype(str); PartialLabels(labels=y) says that it is none",
+                of_files="write names",
+            ),
         )
 
 
@@ -303,15 +309,12 @@ def learn_in_memory(
             "at once; to use more, give arrays",
         )
     try:
-        return which, learn(part)
+        with among(which.tolist()):
+            return which, learn(part)
     except (DataError, LearningError) as error:
-        if which.size == len(data):
-            raise
-        numbers = some_of([str(i) for i in which.tolist()], 20)
-        raise type(error)(
-            f"{error} (numbered among {drawn}, the even subset that it is fitted on: {numbers}; "
-            "to use more, give arrays)"
-        ) from error
+        if which.size < len(data):
+            error.add_note(f"it is fitted on {drawn}, an even subset: to use more, give arrays")
+        raise
 
 
 def even_part(data: TrainingSet, max_bytes: int) -> Ints:
@@ -512,8 +515,11 @@ def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words
     missing = next((i for i, sample in enumerate(samples) if sample.has_gaps), None)
     if missing is not None:
         raise DataError(
-            f"{words.whole} {missing} has missing values, and {type(features).__name__} makes "
-            "features of none: use Lags() or no features, or missing='interpolate'"
+            words.numbered(missing)
+            + f" has missing values, and {type(features).__name__} makes features of none: use "
+            + wording("Lags() or no features", of_files=parameter("context", "lags") + ", or none")
+            + ", or "
+            + parameter("missing", "interpolate")
         )
 
 
@@ -616,7 +622,7 @@ class TrainingSummary:
         warn(
             "the model was made for further rows of the clusters it was learned from, and of these "
             f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
-            "choose and evaluate with split='clusters'",
+            "choose and evaluate with " + parameter("split", "clusters"),
         )
 
 

@@ -25,6 +25,7 @@ from structsvm.errors import (
     DataWarning,
     LearningError,
     MasterError,
+    among,
     without_warnings,
 )
 from structsvm.evaluation.scores import share_right
@@ -418,7 +419,8 @@ def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]
     except (DataError, LearningError) as error:
         if any(c.name == "untrained" for c in asked):  # which the others have to beat
             error.add_note(f"in fold {fold.number}")
-            raise
+            with among():  # the fold
+                raise
         return [fold.failed(error, start) for _ in asked]
     sees = id(settings.features), settings.standardize
     if sees not in fold.untrained:

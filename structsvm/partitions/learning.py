@@ -465,7 +465,7 @@ class MetricObjective(Objective, Problem):
 
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
         """The ``i``-th training sample, which maximises with the loss and map of the problem."""
-        problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
+        problem, where = self.partition, self.partition.traits.words.numbered(i)
         with asked(problem, "training_sample", where):
             sample = problem.training_sample(x, y)
         pairs = {
@@ -612,7 +612,7 @@ class Learning(Contract):
         """
         problem, oracles = self.problem, []
         for i, sample in enumerate(data.samples):
-            with asked(problem, "decoder", f"{problem.traits.words.whole} {i}"):
+            with asked(problem, "decoder", problem.traits.words.numbered(i)):
                 oracles.append(problem.decoder(sample))
         is_usual = problem.loss is partition_loss
         loss = partition_loss if is_usual else partial(loss_of, problem)

@@ -20,6 +20,7 @@ from structsvm.data.sample import (
     means,
     of_each,
 )
+from structsvm.messages import nth
 from structsvm.parallel import single_threaded, spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
@@ -193,7 +194,7 @@ def _loss_curves(part: tuple[int, Sequence[Any]], penalties: Floats) -> Floats:
     (first, tasks), curves = part, []
     for i, (oracle, data, loss, truth) in enumerate(tasks, start=first):
         Z = in_memory(data)
-        with asked(oracle, "maximize", f"sample {i}"):
+        with asked(oracle, "maximize", nth("sample", i)):
             if truth is None:
                 curves.append([loss(M) for M in oracle.price_path(Z, penalties)])
             else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from structsvm.errors import SettingsError
 from structsvm.masters.base import Master
+from structsvm.messages import parameter
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
@@ -64,7 +65,10 @@ def solver_from(
     if settings and name not in ("auto", "cutting-plane", "one-slack"):
         (setting, value), *_ = settings.items()
         raise SettingsError(
-            f"{setting}={value!r} goes with solver='cutting-plane' and not with {name!r}: "
+            parameter(setting, value)
+            + " goes with "
+            + parameter("solver", "cutting-plane")
+            + f" and not with {name!r}: "
             f"leave it alone, or set it on a Solver, CuttingPlane({setting}=...)"
         )
     if isinstance(name, Solver):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
+from structsvm.messages import parameter
 from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
@@ -217,7 +218,11 @@ def require_convex(risk: Risk | Outline, solver: str) -> None:
     if not risk.is_convex:
         raise SettingsError(
             f"{solver} is for convex objectives, and this one is not: use "
-            "QuasiNewton (solver='quasi-newton') or CCCP (solver='cccp')"
+            "QuasiNewton ("
+            + parameter("solver", "quasi-newton")
+            + ") or CCCP ("
+            + parameter("solver", "cccp")
+            + ")"
         )
 
 
@@ -229,7 +234,7 @@ def strongly_convex(risk: Risk | Outline, solver: str) -> Quadratic:
         raise SettingsError(
             f"{solver} needs a strongly convex regularizer such as SquaredNorm() and no further "
             f"constraints, got {risk.regularizer}: use CuttingPlane, which takes every regularizer "
-            "and constraint (solver='cutting-plane')"
+            "and constraint (" + parameter("solver", "cutting-plane") + ")"
         )
     return omega
 
@@ -239,7 +244,9 @@ def smooth_composite(risk: Risk | Outline, solver: str) -> Quadratic:
     if risk.is_convex:
         raise SettingsError(
             f"{solver} is for objectives that are not convex, and this one is: "
-            "use CuttingPlane (solver='cutting-plane'), which certifies its answer"
+            "use CuttingPlane ("
+            + parameter("solver", "cutting-plane")
+            + "), which certifies its answer"
         )
     if risk.quadratic is None:
         raise SettingsError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.masters.base import Labellings
+from structsvm.messages import nth
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
@@ -43,12 +44,12 @@ TRIALS = (1.0, -1.0, 10.0, -10.0)
 
 def refuse(problem: Problem, sample: int, said: str) -> NoReturn:
     """Refuse what a method of a problem did with a sample."""
-    raise PluginError(f"sample {sample}: {type(problem).__name__}.{said}")
+    raise PluginError(nth("sample", sample) + f": {type(problem).__name__}.{said}")
 
 
 def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats) -> Separation:
     """The answer about a sample, with which all that a problem promises is checked."""
-    where = f"sample {sample}"
+    where = nth("sample", sample)
     with unchanged(problem, x, y, sample):
         with asked(problem, "separate", where):
             answer = problem.separate(w, x, y)
@@ -126,7 +127,8 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
         said = f"{type(problem).__name__} changed the {what} that it was given"
         if attribute:
             said = f"{attribute} was changed while the {what} was separated"
-        raise PluginError(f"sample {sample}: {said}: copy before writing, and keep settings only")
+        kept = f"{said}: copy before writing, and keep settings only"
+        raise PluginError(nth("sample", sample) + ": " + kept)
 
 
 def _check_no_better(
@@ -216,7 +218,7 @@ class Block:
         try:  # a context around every call takes longer than many a call
             return getattr(self.problem, method)(*args)
         except Exception as error:
-            raise_named(self.problem, method, f"sample {sample}", error)
+            raise_named(self.problem, method, nth("sample", sample), error)
 
     def feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
@@ -266,7 +268,7 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
             try:
                 answer: Any = next(answers, None)
             except Exception as error:
-                raise_named(problem, "separate", f"sample {block.samples[len(rows)]}", error)
+                raise_named(problem, "separate", nth("sample", block.samples[len(rows)]), error)
             rows.append(block.row(len(rows), answer, w.size))
         if len(rows) < len(block.xs):
             break
@@ -305,7 +307,8 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
     sizes = np.abs(intercepts) + omega * np.einsum("nd,d->n", magnitudes, np.abs(w))
     if not math.isfinite(values.sum()):
         at = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise OracleError(f"sample {samples[at]}: the labelling found has the value {values[at]}")
+        value = f"the labelling found has the value {values[at]}"
+        raise OracleError(nth("sample", samples[at]) + ": " + value)
     qualities, labellings = list(answered), list(kept)
     caught: list[int | None] = [None] * len(samples)
     for k in np.flatnonzero(values < 0).tolist():

@@ -27,6 +27,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from structsvm.errors import StructSVMError, refuse
+from structsvm.messages import parameter
 
 # ---- how much is read into memory: of files, as their headers say, and of recordings on demand
 
@@ -54,7 +55,7 @@ def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
     if expanded > limit:
         raise TooLarge(
             f"{amount(size)} that expand to {amount(expanded)}, at most {amount(limit)} are "
-            f"read: if you trust it, give max_bytes={expanded} or more"
+            "read: if you trust it, give " + parameter("max_bytes", expanded) + " or more"
         )
 
 
@@ -63,7 +64,8 @@ def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None
     if height * width > limit:
         raise TooLarge(
             f"{height} x {width} pixels, at most {limit:,} are read: shrink it, or give "
-            f"max_pixels={height * width} or more"
+            + parameter("max_pixels", height * width)
+            + " or more"
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
+from structsvm.messages import Text, join
 
 REAL = int | float | np.integer | np.floating
 """What holds a real number, but for truth values."""
@@ -83,10 +84,10 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def some_of(names: Sequence[str], limit: int = 6, between: str = ", ") -> str:
+def some_of(names: Sequence[Any], limit: int = 6, between: str = ", ") -> Text:
     """Some names, and how many there are where these are not all."""
-    shown = between.join(map(str, names[:limit]))
-    return shown if len(names) <= limit else f"{shown}{between}... ({len(names)} in all)"
+    shown = join(names[:limit], between)
+    return shown if len(names) <= limit else shown + f"{between}... ({len(names)} in all)"
 
 
 FORMULA = ("=", "+", "-", "@")

@@ -81,17 +81,17 @@ def asked(plugin: object, method: str, where: str | Callable[[], str] = "") -> I
 
 def raise_named(plugin: object, method: str, at: str, error: Exception) -> NoReturn:
     """Raise an error of a plugin's code with its method and the sample."""
-    if isinstance(error, PluginError | OracleError) and at not in str(error):
-        raise type(error)(f"{at}: {error}") from error
     if isinstance(error, StructSVMError):
-        if at not in str(error):
-            error.add_note(f"while asking about {at}")
+        if not error.names(at) and isinstance(error, PluginError | OracleError):
+            error.begin_with(at)
+        elif not error.names(at):
+            error.add_note("while asking about " + at)
         raise error
     said = f"raised {type(error).__name__}: {error}"
     if isinstance(error, ValueError) and "read-only" in str(error):
         said = f"modified its input ({error}): copy before writing"
     named = culprit(error) or f"{type(plugin).__name__}.{method}"
-    raise PluginError(f"{at}: {named} {said}" if at else f"{named} {said}") from error
+    raise PluginError((at + ": " if at else "") + f"{named} {said}") from error
 
 
 def hooks_of(contract: type) -> set[str]:

@@ -124,7 +124,9 @@ def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
     pairs = enumerate(zip(rows, labels, strict=True))
     row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, rows[0], labels[0]))
     raise DataError(
-        f"the index of the labels of {which} is not that of its rows: in row {row} it has {b!r}, "
+        "the index of the labels of "
+        + which
+        + f" is not that of its rows: in row {row} it has {b!r}, "
         f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
         "y.reindex(X.index) if the index says whose they are"
     )
@@ -149,6 +151,6 @@ def refuse_other_columns(which: str, found: Sequence[str], expected: Sequence[st
     pairs = zip_longest(found, expected, fillvalue="nothing")
     place, one, other = next((j, a, b) for j, (a, b) in enumerate(pairs) if a != b)
     raise DataError(
-        f"{which} has features {some_of(found)}, expected {some_of(expected)}: give the same "
+        which + f" has features {some_of(found)}, expected {some_of(expected)}: give the same "
         f"columns in the same order (column {place} is {one}, expected {other})"
     )

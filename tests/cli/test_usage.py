@@ -14,9 +14,11 @@ from programs import python
 import structsvm
 from structsvm import load
 from structsvm.cli import main
-from structsvm.cli.inputs import as_typed
+from structsvm.cli.inputs import options_for
+from structsvm.cli.spelling import Spelling
 from structsvm.cli.terminal import Terminal, console
 from structsvm.cli.usage import build_parser
+from structsvm.messages import Code, parameter, wording
 from structsvm.problems.change_point import ChangePoint
 from structsvm.support.tables import ShortTable
 
@@ -137,49 +139,47 @@ def test_rules_are_all_that_predict_sets_of_a_problem(refused):
     assert "predict has no such parameter, it has min_length, max_length" in said
 
 
-@cases(
-    ("leave it out, ignore='a b', or", "leave it out, --ignore 'a b', or"),
-    ("ignore=['a', 'b c'] leaves", "--ignore a --ignore 'b c' leaves"),
-    ("(label_column=) is", "(--label-column) is"),
-    ("encoding= names", "--set files.encoding=VALUE names"),
-    ("skip_lines=[1, 2] leaves", "--set files.skip_lines=1,2 leaves"),
-    ("allow more, max_iter= of", "allow more, --set solver.max_iter=VALUE of"),
-    ("cluster_count='unknown', or", "cluster_count='unknown', or"),
-    ("min_length=5", "--set problem.min_length=5"),
-    ("use features=HermiteMoments().", "use --context moments."),
-    ("resume= continues", "--checkpoint continues"),
-    ("PartialLabels(labels=y) says", "PartialLabels(labels=y) says"),
-    ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
-    ("give max_bytes=300 or more", "give --set files.max_bytes=300 or more"),
-    ("runs/lam=0.1.csv: 'sex=male'", "runs/lam=0.1.csv: 'sex=male'"),
-)
-def test_parameters_in_messages_are_options(text, typed):
-    parser = build_parser()
-    args = parser.parse_args(["fit", "change-point", "x"])
-    args.parser = parser
-    assert as_typed(text, args) == typed
-
-
-@cases(
-    (
-        "predict m x",
-        "learn with standardize='training'",
-        "learn with fit --set standardize=training",
-    ),
-    ("predict m x", "take metric='diagonal'", "take fit --metric diagonal"),
-    ("predict m x", "cluster_count='unknown'", "fit --set problem.cluster_count=unknown"),
-    ("predict m x", "missing='interpolate'", "--set files.missing=interpolate"),
-    ("try clustering x -o y", "metric='diagonal'", "fit --metric diagonal"),
-    ("try clustering x -o y", "split='rows'", "--split rows"),
-    ("try clustering x -o y", "kappa=0.1", "--set problem.kappa=0.1"),
-    ("try clustering x -o y", "unseen_states='count'", "evaluate --set unseen_states=count"),
-    ("compare clustering x", "lam=1", "--set lam=1"),
-)
-def test_what_another_command_has_is_called_after_it(line, text, typed):
+def spelled(line, text):
+    """A message as the command of a line has it."""
     parser = build_parser()
     args = parser.parse_args(line.split())
-    args.parser = parser
-    assert as_typed(text, args) == typed
+    own = getattr(args, "problem", None)
+    return Spelling(lambda: options_for(parser, args.command, own))(text)
+
+
+@cases(
+    ("leave it out, " + parameter("ignore", "a b"), "leave it out, --ignore 'a b'"),
+    (parameter("ignore", ["a", "b c"]) + " leaves", "--ignore a --ignore 'b c' leaves"),
+    ("(" + parameter("label_column") + ") is", "(--label-column) is"),
+    (parameter("encoding") + " names", "--set files.encoding=VALUE names"),
+    (parameter("skip_lines", [1, 2]) + " leaves", "--set files.skip_lines=1,2 leaves"),
+    (parameter("max_iter"), "--set solver.max_iter=VALUE"),
+    (parameter("cluster_count", "unknown"), "cluster_count='unknown'"),
+    (parameter("min_length", 5), "--set problem.min_length=5"),
+    (wording("features=A()", of_files=parameter("context", "moments")), "--context moments"),
+    (parameter("resume") + " continues", "--checkpoint continues"),
+    (parameter("lam", 0.2) + " (K=3)", "--lam 0.2 (K=3)"),
+    (parameter("lam", Code("1e-3")), "--lam 1e-3"),
+    (parameter("max_bytes", 300) + " or more", "--set files.max_bytes=300 or more"),
+    ("runs/lam=0.1.csv: 'ignore=a'", "runs/lam=0.1.csv: 'ignore=a'"),
+)
+def test_parameters_in_messages_are_options(text, typed):
+    assert spelled("fit change-point x", text) == typed
+
+
+@cases(
+    ("predict m x", ("standardize", "training"), "fit --set standardize=training"),
+    ("predict m x", ("metric", "diagonal"), "fit --metric diagonal"),
+    ("predict m x", ("cluster_count", "unknown"), "fit --set problem.cluster_count=unknown"),
+    ("predict m x", ("missing", "interpolate"), "--set files.missing=interpolate"),
+    ("try clustering x -o y", ("metric", "diagonal"), "fit --metric diagonal"),
+    ("try clustering x -o y", ("split", "rows"), "--split rows"),
+    ("try clustering x -o y", ("kappa", 0.1), "--set problem.kappa=0.1"),
+    ("try clustering x -o y", ("unseen_states", "count"), "evaluate --set unseen_states=count"),
+    ("compare clustering x", ("lam", 1), "--set lam=1"),
+)
+def test_what_another_command_has_is_called_after_it(line, named, typed):
+    assert spelled(line, "use " + parameter(*named)) == f"use {typed}"
 
 
 def test_a_strength_is_a_number_or_chosen(run, done, tmp_path):
