@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.masters.base import CHUNK, WorkingSet
+from structsvm.masters.conic import PROVED, ConicProgram, box_of, proof, units_of
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 CERTIFIED = "certified"
-CONIC = "to the accuracy of the conic solver"
 
 SHARES = (1.0, 1.0 - 1e-7, 1.0 - 1e-6, 1.0 - 1e-5, 1.0 - 1e-4)
 """Of a plane, tried one after the other until a conic program proves a bound."""
@@ -36,15 +36,9 @@ for 65,536 terms; an oracle whose sums are longer or larger says so by the slack
 """
 
 
-REACH = 100.0
-"""A minimiser is looked for within so many times the norm of the solver's own (at least 1)."""
-
 KEPT = 1e-7
 """To how much of its value a bound is good where there are further constraints: weights are
 compared with it that a conic solver keeps them with, and so a little better than the best one."""
-
-FEASIBLE = 1e-7
-"""Residual of a dual point, relative to its terms, beyond which it proves nothing."""
 
 
 def lower_bound(
@@ -89,7 +83,7 @@ def plane_bound(
         bounds.append((s * offset + least, CERTIFIED))
     if risk.constraints is not None or risk.quadratic is None:
         conic = (conic_minimum(risk, s * offset, s * slope) for s in SHARES)
-        bounds.append((next((bound for bound in conic if math.isfinite(bound)), -np.inf), CONIC))
+        bounds.append((next((bound for bound in conic if math.isfinite(bound)), -np.inf), PROVED))
     finite = [bound for bound in bounds if math.isfinite(bound[0])]
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
 
@@ -154,55 +148,13 @@ def dual_bound(problem: cp.Problem) -> float:
     return proved_bound(data, offset, np.asarray(answer.x), np.asarray(answer.z))
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of a point so large: it proves nothing
 def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -> float:
     """A lower bound of a conic program in the form that Clarabel takes, from a proposed dual point.
 
-    Of the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K`` every ``z`` in the dual
-    cone and every ``y`` bound the value at ``x`` by
-    ``-y^T P y / 2 - b^T z + <P y + q + A^T z, x>``.
+    What it rests on is in :mod:`structsvm.masters.conic`.
     """
-    if not (np.isfinite(y).all() and np.isfinite(z).all()):
-        return -np.inf
-    z = _into_dual_cone(z, data["dims"])
-    A, b, q = data["A"], data["b"], data["c"]
-    Py = data["P"] @ y if data.get("P") is not None else np.zeros_like(y)
-    Az = A.T @ z
-    residual = float(np.linalg.norm(Py + q + Az))
-    terms = float(np.linalg.norm(Py) + np.linalg.norm(q) + np.linalg.norm(Az))
-    if not residual <= FEASIBLE * max(1.0, terms):
-        return -np.inf
-    bent, dual = 0.5 * float(y @ Py), float(b @ z)
-    rounding = 1e-12 * (abs(offset) + abs(bent) + float(np.abs(b) @ np.abs(z)))
-    radius = REACH * max(1.0, float(np.linalg.norm(y)))
-    value = offset - bent - dual - residual * radius - rounding
-    return value if np.isfinite(value) else -np.inf
-
-
-def _into_dual_cone(z: Floats, dims: Any) -> Floats:
-    """A point of the dual cone near ``z``; the cones in Clarabel's order."""
-    z, at = z.copy(), dims.zero
-    z[at : at + dims.nonneg] = np.maximum(z[at : at + dims.nonneg], 0.0)
-    at += dims.nonneg
-    for size in dims.soc:
-        z[at] = max(z[at], float(np.linalg.norm(z[at + 1 : at + size])))
-        at += size
-    for order in dims.psd:
-        rows, cols = np.triu_indices(order)
-        places = at + cols * (cols + 1) // 2 + rows  # of the triangle, column by column
-        z[places] = PSD(order).project(z[places])
-        at += rows.size
-    for _ in range(dims.exp):  # the closure of u < 0, -u exp(v / u - 1) <= w
-        u, v, w = z[at : at + 3].tolist()
-        with np.errstate(over="ignore"):
-            low = (0.0, max(v, 0.0), 0.0) if u >= 0 else (u, v, float(-u * np.exp(v / u - 1.0)))
-        z[at : at + 3] = low[0], low[1], max(w, low[2])
-        at += 3
-    # cvxpy has had products of more than two powers since 1.8.
-    for alphas in [*((alpha, 1.0 - alpha) for alpha in dims.p3d), *getattr(dims, "pnd", ())]:
-        n, powers = len(alphas), np.asarray(alphas)
-        z[at : at + n] = np.maximum(z[at : at + n], 0.0)
-        most = float(np.prod((z[at : at + n] / powers) ** powers))
-        z[at + n] = np.clip(z[at + n], -most, most)
-        at += n + 1
-    return z
+    program = ConicProgram.of(data, offset)
+    units = units_of(program)
+    z_of_units = z * units.rows / units.objective
+    found = proof(program.scaled(units), y / units.columns, z_of_units, units.box(box_of(program)))
+    return units.objective * found.bound

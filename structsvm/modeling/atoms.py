@@ -100,6 +100,8 @@ class Pool:
     """In the space of the argument."""
     quality: Quality = Quality.EXACT
     """The weakest of the answers that they are of."""
+    largest: float = 0.0
+    """The size of the terms that their intercepts were computed from, at most."""
     touch: Touch | None = None
     """The answer at the last solution."""
 

@@ -25,7 +25,7 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.masters.bounds import CONIC
+from structsvm.masters.conic import PROVED
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.modeling.atoms import SLIPS, Plane, Touch, ask
 from structsvm.modeling.restricted import (
@@ -34,9 +34,10 @@ from structsvm.modeling.restricted import (
     InfeasibleError,
     Restricted,
     Restriction,
+    levels,
     solver_of,
 )
-from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, fitted, violation
+from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, violation
 from structsvm.parallel import Backend, SerialSession, backend_from
 from structsvm.solvers.base import Callback
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Stopping
@@ -256,7 +257,7 @@ def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certi
     duals = [dual for c in problem.constraints for dual in c.dual_variables]
     for leaf in (*problem.variables(), *duals):
         leaf.save_value(None)
-    found = _certified(run, (np.inf, np.inf), INFEASIBLE, CONIC)
+    found = _certified(run, (np.inf, np.inf), INFEASIBLE, PROVED)
     return cp.INFEASIBLE, run.rewritten.sign * np.inf, replace(found, conflict=conflict)
 
 
@@ -336,7 +337,7 @@ WITNESSES = 20
 """Points at which later planes are compared with what the oracles said before."""
 
 LEAST = 1e-4
-"""What the first size that is not zero counts for: all terms may vanish at the solution."""
+"""What the size by the data counts for: all terms may vanish at the solution."""
 
 SEEN = 1e-9
 """A slack below which a constraint is kept, in units that may be far larger than its terms."""
@@ -387,14 +388,19 @@ class ProgramRun(CutRun):
         """The cuts of the last restricted problem with their multipliers."""
         self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
         """Whether the last answers about each group are those of heuristics."""
-        self._now = self._first = rewritten.same_size(0.0)
-        """The size of all terms at the last point, and the first that was not zero."""
-        self._is_minimum = True
+        self._w_units = np.zeros(self.dim)
+        self._levels = np.zeros(rewritten.n_groups)
+        """The sizes of variables and of groups by the data."""
+        self._least = [0.0] * (1 + len(rewritten.constraints))
+        """What the terms of the objective and of the constraints count for at least."""
+        self._scale = 0.0
+        """The size of the terms of the objective at the best point."""
         self._touches: list[Touch] = []
         """The answers of each atom at the best point."""
         self._witnesses: list[tuple[Floats, Floats]] = []
         """Points, and upper bounds of the groups there."""
-        self._heights = self._largest = np.zeros(rewritten.n_groups)
+        self._heights = np.zeros(rewritten.n_groups)
+        self._largest = np.zeros(rewritten.n_groups)
         """The size of the terms of each group where the oracles were asked last, and the largest
         so far."""
 
@@ -415,6 +421,7 @@ class ProgramRun(CutRun):
         for held in self._unchanged(answers):
             pool = held.atom.pool
             cuts += map(held.lifted, pool.cuts)
+            self._largest[held.first : held.first + held.heights.size] = pool.largest
             held.quality = weakest((held.quality, pool.quality))
         known.add(cuts)
         found = self._noted(self._start, answers, known.group_values(self._start))
@@ -459,27 +466,31 @@ class ProgramRun(CutRun):
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints, solved."""
         started, self._cuts = time.perf_counter(), cuts
-        if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
-            self._fit_units()
-        assert self.solver is not None
+        if self.solver is None:
+            with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
+                self.solver = self._solver_of(self.rewritten)
+        self._measure(cuts)
         try:
             answer = self.solver.solve(cuts, request.tol)
         finally:
             self.master_seconds += time.perf_counter() - started
-        self._is_minimum = answer.is_minimum
         self._active = cuts.active(answer.multipliers)
         if answer.bound is not None:
             self.certificate.update_lower(*answer.bound)
         return answer
 
-    def _fit_units(self) -> None:
-        """Make the restricted problem in units for terms of these sizes, unless they fit."""
-        last = self.solver
-        units = self.rewritten.same_size(1.0) if last is None else last.restriction.units
-        found = fitted(units, self._now)
-        if last is None or any(new is not old for new, old in zip(found, units, strict=True)):
-            with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
-                self.solver = self._solver_of(Restriction(self.rewritten, found))
+    def _measure(self, cuts: WorkingSet) -> None:
+        """Find the size of variables and terms by the data: the constraints and the planes."""
+        assert self.solver is not None
+        self.solver.fit(cuts, ROUNDING * self._largest)
+        found, rewritten = levels(cuts, self.solver.w_units), self.rewritten
+        if (found > 2.0 * self._levels).any():
+            self._levels = np.maximum(found, self._levels)
+            units = self._w_units = self.solver.w_units
+            rewritten.put(np.append(units, self._levels))
+            sizes = rewritten.sizes_at(units, self._levels, units)
+            self._least = [LEAST * np.asarray(size) for size in sizes]
+            self.certificate.scale = max(self._scale, float(self._least[0])) or 1.0
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""
@@ -515,8 +526,9 @@ class ProgramRun(CutRun):
             broken, scale = self._look(w, values)
         value = self.rewritten.value
         if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
-            self.certificate.scale, self.best_violation = scale, broken
-            self._touches = list(map(Touch.of, answers))
+            cuts += map(held.lifted, pool.cuts)
+            self._largest[held.first : held.first + held.heights.size] = pool.largest
+            held.quality = weakest((held.quality, pool.quality))
         return planes
 
     def _arguments(self, w: Floats) -> list[Floats]:
@@ -578,14 +590,10 @@ class ProgramRun(CutRun):
         """The largest violation at a point, by the size of its terms, and that of the objective."""
         self.rewritten.put(np.append(w, values))
         heights = np.maximum(np.abs(values), self._heights)
-        now = self.rewritten.sizes_at(w, heights)
-        seen = zip(self._first, now, strict=True)
-        self._first = [np.where(np.asarray(first) > 0, first, size) for first, size in seen]
-        pairs = zip(now, self._first, strict=True)
-        self._now = [np.maximum(size, LEAST * first) for size, first in pairs]
-        _, _, scale, *sizes = self._now
+        sizes = self.rewritten.sizes_at(w, heights, self._w_units)
+        scale, *sizes = map(np.maximum, sizes, self._least)
         broken = map(violation, self.rewritten.constraints, sizes)
-        return max(broken, default=0.0), scale
+        return max(broken, default=0.0), float(scale)
 
     def _check_values(self, planes: Planes, known: Floats) -> None:
         """Refuse answers that cannot be those of a maximum of planes."""
@@ -631,7 +639,9 @@ class ProgramRun(CutRun):
             most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
             pool = held.atom.pool
             pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], held.quality
-            pool.touch = self._touches[held.number]
+            cuts += map(held.lifted, pool.cuts)
+            self._largest[held.first : held.first + held.heights.size] = pool.largest
+            held.quality = weakest((held.quality, pool.quality))
         return super().solution(status)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
@@ -653,7 +663,7 @@ class ProgramRun(CutRun):
         MasterError where none has to: a solver was wrong.
         """
         assert self.solver is not None
-        restriction = self.solver.restriction
+        restriction = Restriction.in_sizes(self.rewritten, self.solver.w_units, self._cuts)
         slacks: dict[int, cp.Variable] = {}
         kept: list[cp.Constraint] = list(restriction.links)
         for k, constraint in enumerate(restriction.constraints):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +15,21 @@ from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import MasterSolution, Request, WorkingSet
-from structsvm.masters.bounds import CONIC, lower_bound, proved_bound
+from structsvm.masters.bounds import lower_bound
+from structsvm.masters.conic import (
+    ConicProgram,
+    Proof,
+    Units,
+    box_of,
+    columns_of,
+    power_of_two,
+    proof,
+    units_for,
+)
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by, solved
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling.hinge import basis_of
-from structsvm.modeling.rewriting import Rewritten, Sizes, column, heights_of, in_shape, replaced
+from structsvm.modeling.rewriting import Rewritten, Sizes, column, in_shape, replaced
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
@@ -39,6 +48,14 @@ SCALES = (
 
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
+SHIFTS = (0, -20, 20)
+"""Powers of two by which units are also tried: what a solver finds depends on them, a proof does
+not."""
+CLOSED = 10.0
+"""Times the accuracy that was asked for: a gap that no other units are tried to close."""
+OUTGROWN = 2.0**20
+"""By how much a size has to exceed its unit for units to be measured again."""
+
 PATIENCE = 10
 """Rounds after which a box grows, whatever was found in it."""
 
@@ -49,31 +66,40 @@ MIP_GAP = 1e-6
 class InfeasibleError(MasterError):
     """The restricted problem has no point, and so neither has the problem."""
 
+    def __init__(self, words: str, is_proved: bool = False) -> None:
+        super().__init__(words)
+        self.is_proved = is_proved
+
 
 class UnboundedError(MasterError):
     """The restricted problem has no minimum; the problem may have one."""
 
 
 class Restriction:
-    """A problem with a variable in the place of each atom, above its cuts, whose numbers are of the
-    order of 1: objective, heights and constraints are in units of their own.
+    """A problem with a variable in the place of each atom, above its cuts, in units of its own.
+
+    Variables with attributes stay in the unit of the user.
     """
 
-    def __init__(self, rewritten: Rewritten, units: Sizes) -> None:
-        self.rewritten, self.units = rewritten, units
-        self.w_units, self.height_units, self.objective_unit, *self.constraint_units = units
-        # Variables with attributes stay, in the unit of the user.
-        self.variables = [
-            v if any(v.attributes.values()) else cp.Variable(v.shape) for v in rewritten.variables
-        ]
-        self.heights = [heights_of(held.atom, held.heights.size) for held in rewritten.held]
-        own = [*self.variables, *self.heights]
-        pieces = rewritten.split(np.append(self.w_units, self.height_units))
-        standing: dict[int, Any] = {
-            id(leaf): cp.multiply(in_shape(piece, leaf), mine)
-            for leaf, mine, piece in zip(rewritten.leaves, own, pieces, strict=True)
-            if mine is not leaf
-        }
+    def __init__(
+        self, rewritten: Rewritten, w_units: Floats, height_units: Floats, sizes: Sizes
+    ) -> None:
+        self.rewritten, self.height_units = rewritten, height_units
+        self.objective_unit, *self.constraint_units = sizes
+        given = zip(rewritten.variables, rewritten.split(w_units), strict=True)
+        kept = [np.ones(v.size) if any(v.attributes.values()) else piece for v, piece in given]
+        self.w_units = np.concatenate(kept)
+        pieces = rewritten.split(np.append(self.w_units, height_units))
+        standing: dict[int, Any] = {}
+        own: list[cp.Variable] = []
+        for leaf, piece in zip(rewritten.leaves, pieces, strict=True):
+            mine = leaf
+            if np.any(piece != 1.0):
+                mine = cp.Variable(leaf.shape, nonneg=leaf.is_nonneg(), nonpos=leaf.is_nonpos())
+                standing[id(leaf)] = cp.multiply(in_shape(piece, leaf), mine)
+            own.append(mine)
+        self.variables = own[: len(rewritten.variables)]
+        self.heights = own[len(rewritten.variables) :]
         objective = replaced(rewritten.objective, standing) / self.objective_unit
         self.constraints = [
             _scaled(replaced(constraint, standing), constraint, unit)
@@ -86,6 +112,21 @@ class Restriction:
         """For each variable and height one that stays as it is where cvxpy writes cones."""
         self.links: list[cp.Constraint] = [beside[v.id] == cp.vec(v, order="F") for v in hidden]
         self.problem = cp.Problem(cp.Minimize(objective), [*self.constraints, *self.links])
+
+    @classmethod
+    def as_given(cls, rewritten: Rewritten) -> Restriction:
+        """In the units of the user."""
+        ones = [1.0] * (1 + len(rewritten.constraints))
+        return cls(rewritten, np.ones(rewritten.dim), np.ones(rewritten.n_groups), ones)
+
+    @classmethod
+    def in_sizes(cls, rewritten: Rewritten, w_units: Floats, cuts: WorkingSet) -> Restriction:
+        """In units of the data, so that its numbers are of the order of 1."""
+        heights = levels(cuts, w_units)
+        rewritten.put(np.append(w_units, heights))
+        sizes = rewritten.sizes_at(w_units, heights, w_units)
+        units = [power_of_two(np.asarray(size)) for size in (w_units, heights, *sizes)]
+        return cls(rewritten, units[0], units[1], units[2:])
 
     def in_units(self, cuts: WorkingSet) -> tuple[Floats, Floats]:
         """Intercepts and slopes of cuts below the heights."""
@@ -102,6 +143,14 @@ class Restriction:
     def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:
         """Multipliers of the cuts, in the units of the user, from those of the rows."""
         return np.asarray(of_rows * (self.objective_unit / self.height_units[cuts.groups]))
+
+
+def levels(cuts: WorkingSet, w_units: Floats) -> Floats:
+    """The size of each group: of its largest intercept, and of its slopes at the units."""
+    sizes = np.maximum(np.abs(cuts.intercepts), np.abs(cuts.slopes) @ w_units)
+    found = np.zeros(cuts.n_groups)
+    np.maximum.at(found, cuts.groups, sizes)
+    return found
 
 
 def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constraint:
@@ -122,10 +171,23 @@ class Restricted(ABC):
     """Solves restricted problems."""
 
     restriction: Restriction
+    w_units: Floats
+    """The size of the variables of the user by the data, (dim,)."""
+
+    @abstractmethod
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Measure the variables by the constraints and by planes, of which an intercept below the
+        ``noise`` of its group is rounding.
+        """
 
     @abstractmethod
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
+
+    @hook
+    def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
+        """Minimisers that are found in other units."""
+        return []
 
     @hook
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
@@ -144,18 +206,17 @@ class Restricted(ABC):
 
 
 def solver_of(
-    restriction: Restriction, box: Box, solver: str | None, options: Mapping[str, Any]
+    rewritten: Rewritten, box: Box, solver: str | None, options: Mapping[str, Any]
 ) -> Restricted:
     """What solves a restricted problem: Newton's method or Clarabel, unless one is named."""
-    rewritten = restriction.rewritten
     if rewritten.is_mixed_integer and solver is None and "HIGHS" in cp.installed_solvers():
         solver = "HIGHS"
     if rewritten.is_mixed_integer or solver not in (None, "CLARABEL"):
-        return ByName(restriction, solver, options)
+        return ByName(rewritten, solver, options)
     form = form_of(rewritten) if solver is None and not options else None
     if form is None:
-        return Conic(restriction, box, options)
-    return FastMaster(restriction, form)
+        return Conic(rewritten, box, options)
+    return FastMaster(rewritten, form)
 
 
 class Box:
@@ -164,10 +225,10 @@ class Box:
     def __init__(self, start: Floats) -> None:
         self.start, self.width, self.rounds, self.n_cuts = start, 0.0, 0, -1
 
-    def grown(self, n_cuts: int) -> tuple[Floats, Floats]:
-        """Corners of the box for another round."""
+    def grown(self, n_cuts: int, units: Floats) -> tuple[Floats, Floats]:
+        """Corners of the box for another round, by the units of the variables."""
         if self.width == 0.0:
-            self.width = FIRST_BOX * max(1.0, float(np.abs(self.start).max(initial=0.0)))
+            self.width = FIRST_BOX
         elif n_cuts == self.n_cuts or self.rounds == PATIENCE:
             self.width, self.rounds = 10.0 * self.width, 0
         self.rounds, self.n_cuts = self.rounds + 1, n_cuts
@@ -176,7 +237,21 @@ class Box:
                 "the problem is unbounded by the planes found so far: add bounds of its "
                 "variables, such as cp.norm_inf(x) <= 1000"
             )
-        return self.start - self.width, self.start + self.width
+        reach = self.width * np.maximum(units, np.abs(self.start))
+        return self.start - reach, self.start + reach
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A point of a conic program and its multipliers, in the units of the user."""
+
+    x: Floats
+    z: Floats
+    value: float
+    proof: Proof
+    gap: float
+    """Of the value and what is proved, relative to the size of the terms of the objective."""
+    raw: Any
 
 
 class Conic(Restricted):
@@ -185,50 +260,74 @@ class Conic(Restricted):
     ``min f(x)`` over cones is the standard form, in which ``R x <= r`` are the rows that change.
     """
 
-    def __init__(self, restriction: Restriction, box: Box, options: Mapping[str, Any]) -> None:
-        self.restriction, self.rewritten, self.options = restriction, restriction.rewritten, options
+    def __init__(self, rewritten: Rewritten, box: Box, options: Mapping[str, Any]) -> None:
+        self.restriction = restriction = Restriction.as_given(rewritten)
+        self.rewritten, self.options = rewritten, options
         self._box = box
         with without_warnings(Warning):
-            self._data, self._chain, self._inverse = restriction.problem.get_problem_data(
+            data, self._chain, self._inverse = restriction.problem.get_problem_data(
                 "CLARABEL", solver_opts={}
             )
-        self._offset = float(self._inverse[-1][cp.settings.OFFSET])
-        self._size = int(self._data["c"].size)
-        dims, A = self._data["dims"], sp.csr_array(self._data["A"])
-        self._at = int(dims.zero + dims.nonneg)
-        self._above, self._below = A[: self._at], A[self._at :]
-        first = self._data[cp.settings.PARAM_PROB].var_id_to_col
+        self._program = ConicProgram.of(data, float(self._inverse[-1][cp.settings.OFFSET]))
+        self._ends = box_of(self._program)
+        first = data[cp.settings.PARAM_PROB].var_id_to_col
         places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
-        self._columns, self._heights = np.split(places, [self.rewritten.dim])
+        self._columns, self._heights = np.split(places, [rewritten.dim])
+        self._units: Floats = np.zeros(self._program.q.size)
+        self._shift = 0
+        """The power of two by which units were last another size than the data say."""
         self._raw: Any = None
         """The last answer, without the rows, as cvxpy takes it to be its own."""
 
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Measure the columns by the constraints and the planes; only larger planes do so again."""
+        program = self._with(cuts)
+        n, at = len(cuts), self._program.n_plain
+        groups, b = program.groups.copy(), program.b.copy()
+        groups[at : at + n] = program.b.size + cuts.groups
+        b[at : at + n][np.abs(cuts.intercepts) <= noise[cuts.groups]] = 0.0
+        found = columns_of(program, groups, b)
+        if (found > OUTGROWN * self._units).any():
+            self._units = np.maximum(found, self._units)
+            self.w_units = self._units[self._columns]
+
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts, within a box if there is no minimum."""
-        rows, right = self._rows(cuts)
+        program = self._with(cuts)
         before, label, bound, is_minimum = self._raw, "clarabel", None, True
         try:
-            x, alpha, least = self._solved(rows, right, tol)
-            bound = least * self.restriction.objective_unit, CONIC
+            found = self._solved(program, tol)
+            bound = found.proof.bound, found.proof.basis
         except UnboundedError:
             label, is_minimum = "clarabel in a box", False
-            x, alpha = self._in_a_box(rows, right, len(cuts))
+            found = self._in_a_box(program, len(cuts))
             self._raw = before
-        multipliers = self.restriction.multipliers(cuts, alpha[: len(cuts)])
-        return MasterSolution(self._w(x), multipliers, label, bound, is_minimum)
+        at = self._program.n_plain
+        alpha = np.maximum(found.z[at : at + len(cuts)], 0.0)
+        return MasterSolution(self._w(found.x), alpha, label, bound, is_minimum)
 
-    def _in_a_box(self, rows: Any, right: Floats, n_cuts: int) -> tuple[Floats, Floats]:
-        """Point and multipliers of the standard form within the first box that holds a point."""
-        d = self._columns.size
-        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, self._size))
-        boxed = sp.vstack([rows, sides, -sides])
-        while True:
-            lower, upper = (end / self.restriction.w_units for end in self._box.grown(n_cuts))
+    def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
+        """Minimisers of the same problem in units of 2^20 and 2^-20 of those of its data."""
+        found = []
+        for shift in SHIFTS[1:]:
             try:
-                x, alpha, _ = self._solved(boxed, np.concatenate([right, upper, -lower]), 1e-7)
+                found.append(self._w(self._attempt(self._with(cuts), shift, 0.0).x))
+            except MasterError:
+                continue
+        return found
+
+    def _in_a_box(self, program: ConicProgram, n_cuts: int) -> Answer:
+        """The answer within the first box that holds a point."""
+        d = self._columns.size
+        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, program.q.size))
+        sides = sp.vstack([sides, -sides])
+        while True:
+            lower, upper = self._box.grown(n_cuts, self.w_units)
+            try:
+                boxed = program.with_rows(sides, np.concatenate([upper, -lower]))
+                return self._solved(boxed, 1e-7, is_boxed=True)
             except InfeasibleError:
                 continue
-            return x, alpha
 
     def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
         if self._raw is not None:
@@ -238,50 +337,87 @@ class Conic(Restricted):
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """Return None where the objective has curvature: a share of the way is as good there."""
-        P, c = self._data.get("P"), self._data["c"]
-        if P is not None and P.nnz > 0:
+        if self._program.P.nnz > 0:
             return None
-        rows, right = self._rows(cuts)
-        size = max(float(np.abs(c).max(initial=0.0)), 1e-300)
-        low = sp.csr_array(c.reshape(1, -1) / size)
-        most = (level / self.restriction.objective_unit - self._offset) / size
-        data = self._extended(sp.vstack([rows, low]), np.append(right, most))
-        ones, target = np.zeros(c.size), np.zeros(c.size)
-        ones[self._columns], target[self._columns] = 1.0, -(center / self.restriction.w_units)
-        data["P"], data["c"] = sp.csc_array(sp.diags_array(ones)), target
-        raw = self._chain.solver.solve_via_data(data, False, False, dict(self.options))
+        q = self._program.q
+        low = sp.csr_array(q.reshape(1, -1))
+        program = self._with(cuts).with_rows(low, np.array([level - self._program.offset]))
+        units = units_for(program, self._units)
+        scaled = program.scaled(units)
+        ones, target = np.zeros(q.size), np.zeros(q.size)
+        ones[self._columns], target[self._columns] = 1.0, -(center / self.w_units)
+        scaled = replace(scaled, P=sp.csr_array(sp.diags_array(ones)), q=target)
+        raw = self._chain.solver.solve_via_data(scaled.data, False, False, dict(self.options))
         x = np.asarray(raw.x, dtype=np.float64)
         if str(raw.status) not in SOLVED or not np.isfinite(x).all():
             return None
-        return self._w(x)
+        return self._w(x * units.columns)
 
     def _w(self, x: Floats) -> Floats:
         """The user's variables from those of the standard form."""
-        return self.rewritten.tidy(x[self._columns] * self.restriction.w_units)
+        return self.rewritten.tidy(np.clip(x, *self._ends)[self._columns])
 
-    def _rows(self, cuts: WorkingSet) -> tuple[Any, Floats]:
-        """``intercept + <slope, w> - t <= 0``."""
+    def _with(self, cuts: WorkingSet) -> ConicProgram:
+        """The program with ``intercept + <slope, w> - t <= 0`` for every cut."""
         n = len(cuts)
-        intercepts, all_slopes = self.restriction.in_units(cuts)
-        slopes = sp.coo_array(all_slopes)
+        slopes = sp.coo_array(cuts.slopes)
         rows = np.concatenate([slopes.row, np.arange(n)])
         columns = np.concatenate([self._columns[slopes.col], self._heights[cuts.groups]])
         entries = np.concatenate([slopes.data, np.full(n, -1.0)])
-        return sp.csr_array((entries, (rows, columns)), shape=(n, self._size)), -intercepts
+        shape = n, self._program.q.size
+        return self._program.with_rows(
+            sp.csr_array((entries, (rows, columns)), shape), -cuts.intercepts
+        )
 
-    def _extended(self, rows: Any, right: Floats) -> dict[str, Any]:
-        """The program with the rows after the other inequalities."""
-        data = dict(self._data)
-        b, dims = data["b"], copy.copy(data["dims"])
-        dims.nonneg = int(dims.nonneg) + right.size
-        data["A"] = sp.vstack([self._above, sp.csr_array(rows), self._below], format="csc")
-        data["b"] = np.concatenate([b[: self._at], right, b[self._at :]])
-        data["dims"] = dims
-        return data
+    def _solved(self, program: ConicProgram, tol: float, is_boxed: bool = False) -> Answer:
+        """In the units of the data, or larger and smaller ones where these do not close the gap."""
+        best: Answer | None = None
+        failed: MasterError | None = None
+        for shift in (self._shift, *(shift for shift in SHIFTS if shift != self._shift)):
+            try:
+                found = self._attempt(program, shift, tol)
+            except MasterError as error:
+                is_endless = isinstance(error, UnboundedError) and best is None and not is_boxed
+                is_empty = isinstance(error, InfeasibleError)
+                if is_endless or (is_empty and error.is_proved):
+                    raise
+                if failed is None or is_empty:
+                    failed = error
+                continue
+            if best is None or found.gap < best.gap:
+                best, self._shift = found, shift
+            if found.gap <= CLOSED * max(tol, PRECISE):
+                break
+        if best is None:
+            assert failed is not None
+            raise failed
+        start, end = (
+            self._program.n_plain,
+            self._program.n_plain + program.b.size - self._program.b.size,
+        )
+        self._raw = SimpleNamespace(
+            x=best.x,
+            z=np.concatenate([best.z[:start], best.z[end:]]),
+            status="Solved",
+            obj_val=best.value,
+            solve_time=best.raw.solve_time,
+            iterations=best.raw.iterations,
+        )
+        return best
 
-    def _solved(self, rows: Any, right: Floats, tol: float) -> tuple[Floats, Floats, float]:
-        """The standard form with ``rows @ x <= right``: point, multipliers, a checked bound."""
-        data = self._extended(rows, right)  # with the usual settings where precise ones fail
+    def _is_empty(self, scaled: ConicProgram, z: Floats, units: Units) -> bool:
+        """Whether a ray proves that the constraints have no point: nothing is at least 1 there."""
+        size = float(np.abs(z).max(initial=0.0))
+        if not size > 0:
+            return False
+        nothing = replace(scaled, P=sp.csr_array(scaled.P.shape), q=0.0 * scaled.q, offset=0.0)
+        return proof(nothing, np.zeros(scaled.q.size), z / size, units.box(self._ends)).bound > 0
+
+    def _attempt(self, program: ConicProgram, shift: int, tol: float) -> Answer:
+        """Solve in units that are so many powers of two larger than those of the data."""
+        units = units_for(program, self._units * 2.0**shift)
+        scaled = program.scaled(units)
+        data = scaled.data
         for attempt in [PRECISE_OPTIONS["CLARABEL"], {}] if tol < PRECISE else [{}]:
             try:
                 options = {**attempt, **self.options}
@@ -292,7 +428,8 @@ class Conic(Restricted):
             if status in DECIDED:
                 break
         if status == "PrimalInfeasible":
-            raise InfeasibleError("the restricted problem is infeasible")
+            is_proved = self._is_empty(scaled, np.asarray(raw.z, dtype=np.float64), units)
+            raise InfeasibleError("the restricted problem is infeasible", is_proved)
         if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
             raise UnboundedError(f"the restricted problem is unbounded, even in a box: {SCALES}")
         x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
@@ -300,30 +437,45 @@ class Conic(Restricted):
             raise MasterError(
                 f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
             )
-        end = self._at + right.size
-        self._raw = SimpleNamespace(
-            x=x,
-            z=np.concatenate([z[: self._at], z[end:]]),
-            status="Solved",
-            obj_val=raw.obj_val,
-            solve_time=raw.solve_time,
-            iterations=raw.iterations,
-        )
-        return x, np.maximum(z[self._at : end], 0.0), proved_bound(data, self._offset, x, z)
+        found = proof(scaled, x, z, units.box(self._ends))
+        bent = float(x @ (scaled.P @ x))
+        value = 0.5 * bent + float(scaled.q @ x) + scaled.offset
+        size = abs(scaled.offset) + float(np.abs(scaled.q) @ np.abs(x)) + abs(bent)
+        gap = max(value - found.bound, 0.0) / (size or 1.0)
+        unit = units.objective
+        found = Proof(unit * found.bound, found.is_conditional)
+        z_of_user = z * unit / units.rows
+        return Answer(x * units.columns, z_of_user, unit * value, found, gap, raw)
 
 
 class ByName(Restricted):
     """Any solver that cvxpy has; its bound is believed."""
 
     def __init__(
-        self, restriction: Restriction, solver: str | None, options: Mapping[str, Any]
+        self, rewritten: Rewritten, solver: str | None, options: Mapping[str, Any]
     ) -> None:
-        self.restriction, self.rewritten, self.solver = restriction, restriction.rewritten, solver
-        self.options = dict(options)
+        self.rewritten, self.solver, self.options = rewritten, solver, dict(options)
+        self._measure = (
+            None
+            if rewritten.is_mixed_integer
+            else Conic(rewritten, Box(np.zeros(rewritten.dim)), {})
+        )
+        self.w_units = np.ones(rewritten.dim)
+        self._levels = np.zeros(rewritten.n_groups)
         if self.rewritten.is_mixed_integer:  # the gap to prove, where it is known how to ask
             gap: dict[str, Any] = {"mip_rel_gap": 0.1 * MIP_GAP}
             asked = {"HIGHS": gap, "SCIPY": {"scipy_options": gap}}
             self.options = {**asked.get(solver or "", {}), **options}
+
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Measure as Clarabel would; integers are in their own unit."""
+        if self._measure is not None:
+            self._measure.fit(cuts, noise)
+            self.w_units = self._measure.w_units
+        found = levels(cuts, self.w_units)
+        if (found > OUTGROWN * self._levels).any():
+            self._levels = np.maximum(found, self._levels)
+            self.restriction = Restriction.in_sizes(self.rewritten, self.w_units, cuts)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
@@ -384,8 +536,15 @@ class Form(Regularized):
 class FastMaster(Restricted):
     """Newton's method; Clarabel if it fails. There are no constraints, and so no duals."""
 
-    def __init__(self, restriction: Restriction, form: Form) -> None:
-        self.restriction, self.form = restriction, form
+    def __init__(self, rewritten: Rewritten, form: Form) -> None:
+        self.rewritten, self.form = rewritten, form
+        self.w_units = np.zeros(rewritten.dim)
+
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Nothing: Newton's method needs no units."""
+
+    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
+        """Give nothing: there are no constraints."""
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         form = self.form
@@ -405,7 +564,7 @@ class FastMaster(Restricted):
         exact = np.zeros(form.space.dim)
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
-        w = self.restriction.rewritten.tidy(np.asarray(form.basis @ answer.w))
+        w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
 
 

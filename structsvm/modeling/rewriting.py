@@ -22,25 +22,10 @@ from structsvm.support.arrays import Floats, Ints
 # ---- the size of the terms of objectives and constraints: what accuracy is relative to
 
 
-ROOM = 2.0**7
-"""A unit is kept while the sizes that it is for are within this factor of it."""
-
-
 Sizes = list[Any]
-"""A positive number for each variable, (dim,), for each height, (n_groups,), for the objective, and
-for each (entry of a) constraint: sizes of their terms, or units in which they are of the order of
-1.
+"""A positive number for the objective, and for each (entry of a) constraint: what its terms are of
+the size of.
 """
-
-
-def fitted(units: Sizes, sizes: Sizes) -> Sizes:
-    """Units for these sizes: those given, unit by unit, where they are near enough."""
-    found = []
-    for unit, size in zip(units, sizes, strict=True):
-        share = np.where((size > 0) & np.isfinite(size), size, unit) / unit
-        fits = np.all((share < ROOM) & (share > 1.0 / ROOM))
-        found.append(unit if fits else unit * 2.0 ** np.round(np.log2(share)))
-    return found
 
 
 def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
@@ -272,24 +257,18 @@ class Rewritten:
         ]
         return cp.Problem(cp.Minimize(replaced(self.objective, standing)), kept), fixed
 
-    def same_size(self, value: float) -> Sizes:
-        """A size of each unit that is the same for all."""
-        heights = np.full(self.n_groups, value)
-        return [np.full(self.dim, value), heights, value, *([value] * len(self.constraints))]
+    def sizes_at(self, w: Floats, heights: Floats, units: Floats) -> Sizes:
+        """The sizes of terms at a point that was put, from those of its entries and of the heights.
 
-    def sizes_at(self, w: Floats, heights: Floats) -> Sizes:
-        """The sizes at a point that was put, from those of its entries and of the heights.
-
-        No entry counts for much less than the largest one: solvers are not as exact.
+        By their units, no entry counts for much less than the largest one: solvers are not as
+        exact.
         """
-        least = SMALLEST * float(np.abs(w).max(initial=0.0))
+        shares = np.divide(np.abs(w), units, out=np.zeros_like(w), where=units > 0)
+        least = SMALLEST * float(shares.max(initial=0.0)) * units
         values = np.append(np.maximum(np.abs(w), least), heights)
         pieces = zip(self.leaves, self.split(values), strict=True)
         known = {id(leaf): in_shape(piece, leaf) for leaf, piece in pieces}
-        units = [1.0 if any(v.attributes.values()) else known[id(v)].max() for v in self.variables]
         return [
-            np.repeat(units, [v.size for v in self.variables]),
-            heights,
             float(np.max(size_of(self.objective, known))),
             *(size_of_constraint(constraint, known) for constraint in self.constraints),
         ]
