@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
 
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.weights import PSD, smat_operator
@@ -122,7 +123,7 @@ class ConicProgram:
             except np.linalg.LinAlgError:
                 least = 0.0
             found[members] = least
-        return found
+        return np.asarray(found)
 
     @cached_property
     def bends(self) -> list[Ints]:
@@ -532,13 +533,13 @@ def _least_squares(B: Any, r: Floats) -> Floats:
     gram = sp.csc_array(B.T @ B)
     scale = np.sqrt(gram.diagonal())
     scale[scale == 0] = 1.0
-    n = scale.size
+    n, right = scale.size, r / scale
     if n > MOST_COLUMNS:
         d = sp.diags_array(1.0 / scale)
         regular = sp.csc_array(d @ gram @ d + RIDGE * sp.eye_array(n))
-        return np.asarray(sp.linalg.splu(regular).solve(r / scale)) / scale
+        return np.asarray(splu(regular).solve(right) / scale)
     dense = gram.toarray() / np.outer(scale, scale) + RIDGE * np.eye(n)
-    return np.asarray(np.linalg.solve(dense, r / scale)) / scale
+    return np.asarray(np.linalg.solve(dense, right) / scale)
 
 
 def _root_of_second_order(z: Floats) -> Any:

@@ -37,7 +37,7 @@ from structsvm.modeling.restricted import (
     levels,
     solver_of,
 )
-from structsvm.modeling.rewriting import Held, Rewritten, atoms_of, violation
+from structsvm.modeling.rewriting import Held, Rewritten, Sizes, atoms_of, violation
 from structsvm.parallel import Backend, SerialSession, backend_from
 from structsvm.solvers.base import Callback
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Stopping
@@ -391,7 +391,7 @@ class ProgramRun(CutRun):
         self._w_units = np.zeros(self.dim)
         self._levels = np.zeros(rewritten.n_groups)
         """The sizes of variables and of groups by the data."""
-        self._least = [0.0] * (1 + len(rewritten.constraints))
+        self._least: Sizes = [0.0] * (1 + len(rewritten.constraints))
         """What the terms of the objective and of the constraints count for at least."""
         self._scale = 0.0
         """The size of the terms of the objective at the best point."""
@@ -490,7 +490,8 @@ class ProgramRun(CutRun):
             rewritten.put(np.append(units, self._levels))
             sizes = rewritten.sizes_at(units, self._levels, units)
             self._least = [LEAST * np.asarray(size) for size in sizes]
-            self.certificate.scale = max(self._scale, float(self._least[0])) or 1.0
+            self._least[0] = float(self._least[0]) or 1.0
+            self.certificate.scale = max(self._scale, self._least[0])
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""

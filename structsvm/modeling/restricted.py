@@ -378,10 +378,10 @@ class Conic(Restricted):
                 found = self._attempt(program, shift, tol)
             except MasterError as error:
                 is_endless = isinstance(error, UnboundedError) and best is None and not is_boxed
-                is_empty = isinstance(error, InfeasibleError)
-                if is_endless or (is_empty and error.is_proved):
+                is_proved = isinstance(error, InfeasibleError) and error.is_proved
+                if is_endless or is_proved:
                     raise
-                if failed is None or is_empty:
+                if failed is None or isinstance(error, InfeasibleError):
                     failed = error
                 continue
             if best is None or found.gap < best.gap:
