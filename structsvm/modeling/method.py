@@ -527,9 +527,9 @@ class ProgramRun(CutRun):
             broken, scale = self._look(w, values)
         value = self.rewritten.value
         if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
-            cuts += map(held.lifted, pool.cuts)
-            self._largest[held.first : held.first + held.heights.size] = pool.largest
-            held.quality = weakest((held.quality, pool.quality))
+            self._scale, self.best_violation = scale, broken
+            self.certificate.scale = scale
+            self._touches = list(map(Touch.of, answers))
         return planes
 
     def _arguments(self, w: Floats) -> list[Floats]:
@@ -640,9 +640,9 @@ class ProgramRun(CutRun):
             most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
             pool = held.atom.pool
             pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], held.quality
-            cuts += map(held.lifted, pool.cuts)
-            self._largest[held.first : held.first + held.heights.size] = pool.largest
-            held.quality = weakest((held.quality, pool.quality))
+            pool.touch = self._touches[held.number]
+            of_atom = slice(held.first, held.first + held.heights.size)
+            pool.largest = float(self._largest[of_atom].max())
         return super().solution(status)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
