@@ -15,7 +15,13 @@ from wrong_plugins import Classes, Segments, mutant, recordings
 from structsvm import ChangePoint, NormalizedCut
 from structsvm.errors import DataError, PluginError
 from structsvm.masters.newton import NewtonMaster
-from structsvm.oracles import ClusteringOracle, ExhaustiveOracle, SequentialOracle, SpectralOracle
+from structsvm.oracles import (
+    ClusteringOracle,
+    ExhaustiveOracle,
+    SequentialOracle,
+    SpectralOracle,
+    all_partitions,
+)
 from structsvm.partitions import (
     UNCONSTRAINED,
     Argmax,
@@ -478,6 +484,60 @@ def test_a_loss_that_is_almost_the_one_maximised_is_named(factor):
     xs, ys = [rng.standard_normal(2) for _ in range(4)], [0, 1, 2, 1]
     check_problem(Grades(), xs, ys)
     caught("separate (found|reached)", check_problem, Grades(factor=factor), xs, ys)
+
+
+@dataclass(frozen=True)
+class WithinAGap(Classes):
+    """Takes the first labelling that is within a tolerance of the best, as a solver may."""
+
+    gap: float = 1e-6
+    says_so: bool = False
+
+    def separate(self, w, x, y):
+        scores = np.array([self.loss(y, z) + w @ self.joint_feature(x, z) for z in range(3)])
+        first = int(np.flatnonzero(scores >= scores.max() - self.gap)[0])
+        first = y if scores.max() - scores[y] <= self.gap else first
+        if self.says_so:
+            return Separation(first, self.gap, Quality.RELAXATION)
+        return Separation(first, 0.0, Quality.EXACT)
+
+
+@dataclass(frozen=True)
+class OracleWithinAGap(Oracle):
+    """Takes the last partition, or the truth, that is within a tolerance of the best."""
+
+    gap: float
+    takes = frozenset()
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        labels = map(EquivalenceMatrix.from_labels, all_partitions(objective.n_samples))
+        ranked = sorted(labels, key=objective.value, reverse=True)
+        most = objective.value(ranked[0])
+        y = next(M for M in reversed(ranked) if objective.value(M) >= most - self.gap)
+        if objective.truth is not None and objective.value(objective.truth) >= most - self.gap:
+            y = objective.truth
+        value = objective.value(y)
+        return Argmax(y, value, value, Quality.EXACT)
+
+
+@pytest.mark.parametrize("gap", [3e-7, 1e-4])
+def test_the_tolerance_of_a_search_is_named_as_a_cure_that_passes(gap):
+    rng = np.random.default_rng(0)
+    xs, ys = [rng.standard_normal(2) for _ in range(4)], [0, 1, 2, 1]
+    cure = "within a tolerance, as milp at its gap.* the slack with Quality.RELAXATION"
+    caught(cure, check_problem, WithinAGap(gap=gap), xs, ys)
+    check_problem(WithinAGap(gap=gap, says_so=True), xs, ys)
+
+
+def test_the_tolerance_of_an_oracle_is_named_as_well():
+    cure = "within a tolerance, as milp at its gap.* upper bound that it has proved with Quality"
+    caught(cure, check_oracle, OracleWithinAGap(gap=1e-2))
+
+
+def test_an_answer_that_misses_much_is_not_explained_by_a_tolerance():
+    with pytest.raises(PluginError) as found:
+        check_oracle(Altered("forgets_the_loss"), contiguous=True)
+    assert "tolerance" not in str(found.value)
 
 
 # ---- regularizers, masters and solvers

@@ -315,6 +315,51 @@ def test_solvers_whose_bounds_contradict_each_other_are_named(risk):
         compare_on(risk, {"cutting-plane": CuttingPlane(), "liar": Liar()})
 
 
+class Boaster(Own):
+    def iterate(self, run, done):
+        run.start(run.groups("one"))
+        while True:
+            run.bound_by(2.0 * run.certificate.upper, np.zeros(run.dim))
+            done(Step("a bound above all weights"))
+
+
+def test_bounds_that_cross_name_solvers_among_the_causes(risk):
+    with pytest.raises(CertificateError, match=r"or a solver or a master of your own claims"):
+        Boaster().solve(risk)
+
+
+class Astray(Own):
+    """Evaluates a weight at which there is nothing to find."""
+
+    def __init__(self, w):
+        self.w = w
+
+    def iterate(self, run, done):
+        while True:
+            run.evaluate(self.w, run.groups("one"))
+            done(Step("astray"))
+
+
+@cases(
+    (Nonnegative(3), [1.0, -1e-3, 1.0], r"outside of its cone Nonnegative\(size=3\), by 0.001"),
+    (PSD(2), [1.0, 0.0, -0.5], r"outside of its cone PSD\(order=2\), by 0.5: project it"),
+    (Product((PSD(2), Nonnegative(1))), [1.0, 0.0, 1.0, -2.0], "outside of its cone Product"),
+    (Free(3), [1.0, np.nan, 0.0], "a weight that is not finite"),
+    (Free(3), [1.0, 2.0], r"give an array of shape \(3,\)"),
+)
+def test_a_solver_that_leaves_its_cone_is_named(space, w, complaint):
+    """There the objective may be below its minimum, and an honest oracle would be blamed."""
+    with pytest.raises(PluginError, match=f"^Astray asks run.evaluate about .*{complaint}"):
+        Astray(np.array(w)).solve(listed_risk(space, SquaredNorm(0.5)))
+
+
+def test_a_weight_in_its_cone_but_for_rounding_is_none_outside():
+    found = Astray(np.array([1.0, -1e-12, 1.0])).solve(
+        listed_risk(Nonnegative(3), SquaredNorm(0.5))
+    )
+    assert found.status is Status.MAX_ITER
+
+
 class Mistaken(Listed):
     """Answers one question in three by the second best labelling, and calls it the best."""
 

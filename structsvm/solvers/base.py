@@ -109,6 +109,7 @@ class Solver(ABC):
                 run = Descent(risk, self.stopping)
             else:
                 run = Run(risk, self.stopping, (memory or Memory()).of(risk, self))
+        run.solver_name = type(self).__name__
         with (
             nullcontext() if checkpoint is None else checkpoint.held(),
             single_threaded(),

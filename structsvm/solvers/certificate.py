@@ -187,9 +187,10 @@ class Certificate:
         elif self.is_crossed:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
-                f"than rounding ({self.bound}): an oracle claims to be exact and is not, or a "
-                "regularizer is not convex: check the plugin with structsvm.testing, or rescale "
-                "data whose scales leave no digits"
+                f"than rounding ({self.bound}): an oracle claims to be exact and is not, a "
+                "regularizer is not convex, or a solver or a master of your own claims a bound "
+                "that does not hold: check the plugin with structsvm.testing, or rescale data "
+                "whose scales leave no digits"
             )
         elif self.quality is Quality.RELAXATION:
             bound = f"{bound}, for the relaxation"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import OracleWarning, warn
+from structsvm.errors import OracleWarning, PluginError, warn
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import solve_with, solved
@@ -25,8 +25,9 @@ from structsvm.solvers.planes import Memory, PlaneCache, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.status import Quality, Solution, Status, SupportLabelling
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import read_only
+from structsvm.support.checks import read_only, shown
 from structsvm.support.contract import hook
+from structsvm.weights import WeightSpace
 
 __all__ = ["AnyRun", "CutRun", "Descent", "Run"]
 
@@ -35,6 +36,8 @@ LOCAL = 0.9
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 LEAST_SECONDS = 1e-9
+INSIDE = 1e-8
+"""By how much of its norm a weight may be outside of its cone, through rounding."""
 
 
 class AnyRun:
@@ -48,6 +51,8 @@ class AnyRun:
     """Parts of the data, which the workers of a backend hold."""
     session: Session
     oracle_calls: int = 0
+    solver_name: str = "the solver"
+    """What messages call it."""
 
     @hook
     def resume_from(self, checkpoint: Checkpoint) -> bool:
@@ -78,6 +83,20 @@ class AnyRun:
         if stopping.max_calls is not None and self.oracle_calls + calls > stopping.max_calls:
             raise BudgetSpentError(Status.MAX_CALLS)
         return stopping.max_seconds - seconds
+
+    def refuse_outside(self, w: Any, space: WeightSpace) -> None:
+        """Refuse a weight outside of the cone, where the objective may be below its minimum."""
+        if np.shape(w) != (space.dim,):
+            wrong = f"{shown(w)}: give an array of shape ({space.dim},)"
+        elif not np.isfinite(w).all():
+            wrong = "a weight that is not finite: look for a division by zero or a step too long"
+        else:
+            away = float(np.linalg.norm(w - space.project(w)))
+            if away <= INSIDE * float(np.linalg.norm(w)):
+                return
+            wrong = f"a weight outside of its cone {space}, by {away:.3g}: project it, w = "
+            wrong += "run.risk.space.project(w)"
+        raise PluginError(f"{self.solver_name} asks run.evaluate about {wrong}")
 
 
 class CutRun(AnyRun, ABC):
@@ -254,6 +273,7 @@ class Run(CutRun):
         return null if is_admissible(self.risk, null) else None
 
     def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
+        self.refuse_outside(w, self.risk.space)
         if known is not None and self.cache is not None:
             known = np.maximum(known, np.bincount(groups, self.cache.values(w)))
         found, best = self._called(w, groups), self.memory.best
@@ -386,6 +406,7 @@ class Descent(AnyRun):
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
         """The objective and its gradient; a new best weight if it is lower than all before."""
+        self.refuse_outside(w, self.risk.space)
         key, omega = w.tobytes(), self.omega
         if key not in self._seen:
             self.seconds_left(self.n_samples)

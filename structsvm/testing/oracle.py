@@ -74,6 +74,23 @@ class Checked:
             )
 
 
+NEARLY = 1e-3
+"""Of its size, what an answer may miss for the tolerance of a solver to be a likely cause."""
+
+
+def tolerance_of(missed: float, size: float, named: str) -> str:
+    """Where an answer is nearly the maximum: what a search that stops within a tolerance returns.
+
+    ``named``: what an answer calls its bound.
+    """
+    if missed > NEARLY * (1.0 + abs(size)):
+        return ""
+    return (
+        "; a search that stops within a tolerance, as milp at its gap, has to be given a smaller "
+        f"one, or returns {named} with Quality.RELAXATION"
+    )
+
+
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
 
@@ -172,11 +189,13 @@ class Question(Checked):
         for M in members if np.isfinite(most) else ():
             if self.constraint.violation(M) is None:
                 value = self.objective.value(M)
-                self.require(
-                    value <= most + self.slack,
+                if value <= most + self.slack:
+                    continue
+                self.refuse(
                     f"declared {'exact' if is_exact else 'an upper bound'} with {most:.6g}, but "
-                    f"{in_short(M)}, which is in the family, has {value:.6g}: fix the search, or "
-                    "declare Quality.HEURISTIC with math.inf as its bound",
+                    f"{in_short(M)}, which is in the family, has {value - most:.3g} more: fix the "
+                    "search, or declare Quality.HEURISTIC with math.inf as its bound"
+                    + tolerance_of(value - most, value, "the upper bound that it has proved")
                 )
 
     def check(self, members: list[EquivalenceMatrix], rng: np.random.Generator) -> Argmax:

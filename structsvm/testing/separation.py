@@ -19,7 +19,7 @@ from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import shown
 from structsvm.support.codec import difference
-from structsvm.testing.oracle import Checked
+from structsvm.testing.oracle import Checked, tolerance_of
 
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
@@ -125,6 +125,7 @@ class Asked(Checked):
                 f"worth more than their sum, but {other.y!r}, {other.origin}, is worth "
                 f"{reached!r}; check that it maximises the same loss and the same joint_feature "
                 "that are declared, or return Quality.HEURISTIC with slack math.inf"
+                + tolerance_of(reached - value - slack, reached, "that tolerance as the slack")
             )
 
 
