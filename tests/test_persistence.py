@@ -255,6 +255,41 @@ class TestBadFiles:
         rewrite(model, header=header_with(model, learner=learner))
         assert message in complaint(model)
 
+    @pytest.mark.parametrize(
+        "name", ["metric_", "problem_", "training_data_", "inputs_", "baselines_", "lam", "solver"]
+    )
+    def test_a_learner_without_one_of_its_parts(self, model, name):
+        learner = MODEL.read(model)[0]["learner"]
+        del learner["of"][name]
+        rewrite(model, header=header_with(model, learner=learner))
+        message = complaint(model)
+        assert "no model of format" in message
+        assert name in message or "KeyError" in message  # others refer to it
+
+    @pytest.mark.parametrize("name", ["factor", "price"])
+    def test_a_metric_without_one_of_its_parts(self, model, name):
+        learner = MODEL.read(model)[0]["learner"]
+        del learner["of"]["metric_"]["of"][name]
+        rewrite(model, header=header_with(model, learner=learner))
+        assert name in complaint(model)
+
+    def test_data_in_place_of_a_method(self, model):
+        learner = MODEL.read(model)[0]["learner"]
+        learner["of"]["predict"] = 3
+        rewrite(model, header=header_with(model, learner=learner))
+        assert "in place of its methods predict" in complaint(model)
+
+    @pytest.mark.parametrize("name", ["lam", "constraints", "solver"])
+    def test_settings_that_refer_to_one_another(self, model, name):
+        value = {"is": "Unstored", "of": {"description": "a function"}, "as": 1000}
+        for k in range(1000, 1040):
+            pair = {"list": [value, {"again": k}]}
+            value = {"is": "Lags", "of": {"lags": pair}, "as": k + 1}
+        learner = MODEL.read(model)[0]["learner"]
+        learner["of"][name] = value
+        rewrite(model, header=header_with(model, learner=learner))
+        assert "no model of format" in complaint(model)
+
     def test_another_object_than_a_learner(self, model):
         rewrite(model, header=header_with(model, learner={"is": "Serial", "of": {}, "as": 99}))
         assert "it holds a Serial" in complaint(model)
@@ -378,9 +413,47 @@ def test_what_stands_in_two_places_is_one_thing_again():
     assert second["a"].place[0] is first
 
 
+def nested(inside, depth=40):
+    """Each of ``depth`` values holds the one before it twice."""
+    value = {"is": "Point", "of": {"place": 1, "colour": 0}, "as": 0}
+    for k in range(depth):
+        parts = {"place": inside(value, {"again": k}), "colour": 0}
+        value = {"is": "Point", "of": parts, "as": k + 1}
+    return value
+
+
+DOUBLED = {
+    "list": lambda a, b: {"list": [a, b]},
+    "tuple": lambda a, b: {"tuple": [{"tuple": [a]}, b]},
+    "mapping": lambda a, b: {"dict": [["x", a], ["y", b]]},
+    "objects": lambda a, b: {"objects": [[a, b], [2]]},
+}
+
+
+@pytest.mark.parametrize("inside", DOUBLED.values(), ids=DOUBLED)
+def test_references_that_make_a_file_more_than_it_may_be_are_refused(inside):
+    with pytest.raises(ValueError, match="references"):
+        new_codec().unpack(nested(inside))
+    assert isinstance(new_codec().unpack(nested(inside, depth=5)), Point)
+
+
+def test_what_would_not_be_read_is_not_written():
+    point = Point(())
+    for _ in range(40):
+        point = Point((point, point))
+    with pytest.raises(Unstorable):
+        new_codec().pack(point)
+
+
+def test_what_is_not_stored_is_described_by_a_text():
+    with pytest.raises(TypeError, match="described by a text"):
+        new_codec().unpack({"is": "Unstored", "of": {"description": {"list": []}}, "as": 0})
+
+
 @cases(
     {"is": "Popen", "of": {}, "as": 0},
     {"is": "Point", "of": {"spam": 1}, "as": 0},
+    {"is": "Point", "of": {"place": 1}, "as": 0},
     {"is": "Colour", "of": {"name": "GREEN"}, "as": 0},
     {"again": 0},
     {"is": "Point", "of": {"place": {"again": 0}}, "as": 0},

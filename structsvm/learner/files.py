@@ -38,6 +38,8 @@ from structsvm.support.archive import Archive
 from structsvm.support.codec import Codec, Unstorable, Unstored
 
 MODEL = Archive("model", 5, ModelFileError)
+WRONG = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
+"""What content that no learner has ends in."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
 ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regularizers", "solvers")
 """Public rooms whose classes a model file may name, beside problems, and what follows here."""
@@ -230,9 +232,9 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
         if isinstance(learner, MetricLearner):
             learner._compare_with({})
         return learner
-    except PluginError as error:
+    except (PluginError, SettingsError) as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+    except WRONG as error:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 

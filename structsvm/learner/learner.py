@@ -196,6 +196,9 @@ class MetricLearner(ProblemParameters):
     classes_: NDArray[Any] | None = field(init=False)
     inputs_: Inputs = field(init=False)
     interrupted_: bool = field(init=False)
+    metric_: Metric = field(init=False)
+    problem_: PartitionProblem = field(init=False)
+    training_data_: TrainingSummary = field(init=False)
 
     # ---- learning
 
@@ -591,7 +594,7 @@ class MetricLearner(ProblemParameters):
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         solution = result.solution
-        self.metric_: Metric = result.metric
+        self.metric_ = result.metric
         self.calibration_: Calibration = result.calibration
         self.solution_: Solution = solution
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged

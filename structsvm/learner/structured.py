@@ -37,7 +37,7 @@ from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
-from structsvm.status import Status
+from structsvm.status import Solution, Status
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import read_only, refuse_below, shown
 from structsvm.support.codec import difference, refuse_unstored
@@ -133,6 +133,9 @@ class StructuredSVM(ProblemParameters):
     solver: str | Solver = "auto"
     n_jobs: int | None = None
     backend: str | Backend = "auto"
+
+    problem_: Problem = field(init=False)
+    solution_: Solution = field(init=False)
 
     # ---- learning
 

@@ -22,11 +22,20 @@ from structsvm.support.contract import settings_in, without_remembered
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
+TIMES, ROOM = 100, 1000
+"""References may make what is written so many times as large, and a little more: what is loaded is
+walked through as if each of them were written out, by ``repr`` for one."""
+
+
 @dataclass(frozen=True)
 class Unstored:
     """Stands in a loaded learner where a function or another object of the user's stood."""
 
     description: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str):
+            raise TypeError(f"what is not stored is described by a text, not {self.description!r}")
 
 
 def refuse_unstored(parameters: Mapping[str, Any]) -> None:
@@ -62,6 +71,9 @@ class Codec:
         self.arrays = dict(arrays or {})
         self._packed: dict[int, tuple[int, Any]] = {}
         self._made: dict[int, Any] = {}
+        self._sizes: dict[int, int] = {}
+        self._n_written = self._n_in_all = 0
+        """Values seen so far, and with those that references stand for."""
 
     def lost(self, value: Any, name: str) -> str | None:
         """Why a value cannot be written; None if it can."""
@@ -73,6 +85,7 @@ class Codec:
 
     def pack(self, value: Any, place: tuple[str, ...] = ()) -> Any:
         """A value as JSON has it; its arrays are added to ``arrays``, in their order in memory."""
+        self._count()
         value = value.item() if isinstance(value, np.generic) else self._stand_in(value)
         if isinstance(value, float) and not math.isfinite(value):
             return {"float": repr(value)}
@@ -92,23 +105,32 @@ class Codec:
         if name is None:
             raise Unstorable(value, place)
         if id(value) in self._packed:
-            return {"again": self._packed[id(value)][0]}
-        number = len(self._packed)
+            number = self._packed[id(value)][0]
+            if not self._refer(number):
+                raise Unstorable(value, place)
+            return {"again": number}
+        number, before = len(self._packed), self._n_in_all
         self._packed[id(value)] = number, value  # which keeps its id from being another's
         packed = {k: self.pack(v, (*place, k)) for k, v in _state(value).items()}
+        self._sizes[number] = self._n_in_all - before
         return {"is": name, "of": packed, "as": number}
 
     def unpack(self, plain: Any) -> Any:
         """The inverse of :meth:`pack`; LookupError, TypeError or ValueError for anything else."""
+        self._count()
         if not isinstance(plain, dict):
             return plain
         if "is" in plain:
-            made = self._made[plain["as"]] = self._instance(plain["is"], plain["of"])
-            return made
+            number, before = plain["as"], self._n_in_all
+            self._made[number] = self._instance(plain["is"], plain["of"])
+            self._sizes[number] = self._n_in_all - before
+            return self._made[number]
         (kind, content), *_ = plain.items()
         if kind == "float":
             return float(content)
         if kind == "again":
+            if not self._refer(content):
+                raise ValueError("its references to other parts make it more than it may be")
             return self._made[content]
         if kind == "array":
             return self.arrays.pop(content)
@@ -122,15 +144,32 @@ class Codec:
             return {self.unpack(key): self.unpack(value) for key, value in content}
         return COLLECTIONS[kind](map(self.unpack, content))
 
+    def _count(self) -> None:
+        self._n_written += 1
+        self._n_in_all += 1
+
+    def _refer(self, number: int) -> bool:
+        """Count what a reference stands for; whether references are few enough."""
+        self._n_in_all += self._sizes[number]
+        return self._n_in_all <= TIMES * self._n_written + ROOM
+
     def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
         cls: Any = Unstored if name == "Unstored" else self._class_of(name)
         state = {key: self.unpack(value) for key, value in packed.items()}
         if issubclass(cls, Enum):
             return cls[state["name"]]
+        missing = [part for part in _always_there(cls) if part not in state]
+        if missing:
+            raise ValueError(f"{name} lacks {', '.join(missing)}")
         if _is_value(cls):
             return cls(**state)
+        hidden = [key for key in state if callable(getattr(cls, key, None))]
+        if hidden:
+            raise ValueError(f"{name} has data in place of its methods {', '.join(hidden)}")
         made = cls.__new__(cls)
         vars(made).update(state)
+        if hasattr(cls, "get_params"):
+            made.get_params(deep=False)  # an AttributeError without one of its settings
         return made
 
     def _pack_array(self, value: NDArray[Any], place: tuple[str, ...]) -> Any:
@@ -142,6 +181,16 @@ class Codec:
         name = str(len(self.arrays))
         self.arrays[name] = value.astype(value.dtype.newbyteorder("="))
         return {"array": name}
+
+
+def _always_there(cls: type) -> list[str]:
+    """The settings of a class, and what an estimator says that it has once it has learned."""
+    found = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else []
+    for base in cls.__mro__ if hasattr(cls, "get_params") else ():
+        names = vars(base).get("__annotations__", {})
+        learned = [name for name in names if name.strip("_") and name.endswith("_")]
+        found += [name for name in learned if not hasattr(cls, name)]
+    return found
 
 
 def _is_value(cls: type) -> bool:
