@@ -29,7 +29,12 @@ from structsvm.errors import DataError, about, refuse
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of
 from structsvm.messages import join, parameter
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, stretches_of
+from structsvm.partitions.equivalence import (
+    EquivalenceMatrix,
+    partition_loss,
+    runs_of,
+    stretches_of,
+)
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Region
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Ints
@@ -360,6 +365,8 @@ class Known:
     """The partition itself, if that is known."""
     contiguous: bool = False
     """Where the partition is not known: whether it is a segmentation."""
+    codes: Ints | None = None
+    """Numbers of the labels of a recording that is labelled in part, -1 for none, (T,)."""
 
     @classmethod
     def of(cls, truth: EquivalenceMatrix) -> Known:
@@ -379,6 +386,43 @@ class Known:
             return [], []
         numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         return [np.concatenate(groups)], [EquivalenceMatrix.from_labels(numbers)]
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The items that are labelled, by which partitions are scored."""
+        if self.truth is not None:
+            return np.arange(self.n_samples)
+        return np.flatnonzero(np.empty(0) if self.codes is None else self.codes != UNKNOWN)
+
+    @cached_property
+    def scored(self) -> EquivalenceMatrix | None:
+        """The partition of the labelled items; None where single items have no labels.
+
+        Two that follow each other with equal labels are in one segment, whatever is between them.
+        """
+        if self.truth is not None or not self.rows.size:
+            return self.truth
+        assert self.codes is not None
+        return runs_of(self.codes[self.rows])
+
+    def of_scored(self, M: EquivalenceMatrix) -> EquivalenceMatrix:
+        """A segmentation of all items as one of those that are labelled.
+
+        Between equal labels there may be other segments: several changes among items without a
+        label are neither right nor wrong there, and a single one is wrong.
+        """
+        if self.truth is not None:
+            return M
+        assert self.codes is not None
+        n_changes = np.diff(np.asarray(M.labels)[self.rows])
+        is_same = np.diff(self.codes[self.rows]) == 0
+        begins = np.where(is_same, n_changes == 1, n_changes > 0)
+        return runs_of(np.concatenate([[0], np.cumsum(begins)]))
+
+    @property
+    def drawn(self) -> EquivalenceMatrix:
+        """The partition in which items without a label are parts of their own."""
+        return self.truth if self.codes is None else runs_of(self.codes)  # type: ignore[return-value]
 
     @property
     def names_clusters(self) -> bool:
@@ -465,7 +509,9 @@ def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
                 + ", or give n_clusters with the partial labels"
             )
         constraint = constraint.with_clusters(named)
-    return Known(T, constraint, None, traits.contiguous)
+    return Known(
+        T, constraint, None, traits.contiguous, labels.codes if traits.contiguous else None
+    )
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:

@@ -1,5 +1,7 @@
 """What learning was worth, in numbers and in words."""
 
+import itertools
+import json
 import math
 import warnings
 from types import SimpleNamespace
@@ -11,13 +13,18 @@ from recording_cases import changes
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
-from structsvm import Clustering, MetricLearner
+from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import TimeAxis
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, time_errors
+from structsvm.partitions.equivalence import (
+    EquivalenceMatrix,
+    margin_f1,
+    partition_loss,
+    time_errors,
+)
 from structsvm.plotting import feature_weights
 from structsvm.support.tables import ShortTable
 
@@ -27,6 +34,64 @@ TRAIN, TEST = (changes(5, n_features=12, jump=2.0, random_state=s) for s in (0, 
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
     return MetricLearner(metric="diagonal").fit(*TRAIN, baselines="quick")
+
+
+IN_PART = {
+    "end": ([0] * 60 + [1] * 60 + [-1] * 80, [60, 120]),
+    "begin": ([-1] * 50 + [0] * 70 + [1] * 40 + [2] * 40, [70, 110, 150]),
+    "gap between two": ([0] * 60 + [-1] * 30 + [1] * 110, [60, 170]),
+    "gap within one": ([0] * 60 + [-1] * 30 + [0] * 50 + [1] * 60, [110, 170]),
+    "every fourth": ([k // 50 if k % 4 == 0 else -1 for k in range(200)], [13, 25, 38, 50]),
+}
+"""Labels of 200 samples, and where segments of the labelled ones end."""
+
+
+@pytest.mark.parametrize("kind", list(IN_PART))
+def test_what_is_labelled_in_part_is_scored_on_what_is_labelled(learner, kind):
+    """Several changes among samples without labels, between equal ones, are not wrong."""
+    codes, ends = np.array(IN_PART[kind][0]), IN_PART[kind][1]
+    Xs, ys = TEST[0][:2], [codes, TEST[1][1]]
+    result = evaluate(learner, Xs, ys)
+    truth = EquivalenceMatrix.from_breakpoints(ends)
+    assert result.samples[0].n_clusters == truth.n_clusters
+    whole = evaluate(learner, Xs[1:], ys[1:]).samples[0].scores
+    for name, found in result.guesses.items():
+        labels = found[0].labels
+        assert labels.size == 200
+        cuts = [False]
+        for a, b in itertools.pairwise(np.flatnonzero(codes >= 0)):
+            n_changes = np.count_nonzero(np.diff(labels[a : b + 1]))
+            cuts.append(n_changes == 1 if codes[a] == codes[b] else n_changes > 0)
+        own = EquivalenceMatrix.from_labels(np.cumsum(cuts))
+        scores = result.samples[0].scores[name]
+        assert scores["loss"] == pytest.approx(partition_loss(truth, own))
+        assert scores["f1"] == pytest.approx(margin_f1(truth, own, 5))
+        assert result.samples[1].scores[name] == whole[name]
+    with pytest.raises(DataError, match="n_clusters='true' is that of the labels"):
+        evaluate(learner, Xs, ys, n_clusters="true")
+
+
+def test_what_cannot_be_scored_is_refused_by_its_number(learner):
+    ys = [*TEST[1][:1], PartialLabels(regions=[(10, 90, 1)])]
+    with pytest.raises(DataError, match="recording 1: is labelled in part only"):
+        evaluate(learner, TEST[0][:2], ys)
+
+
+@pytest.mark.parametrize("n_changing", [0, 1])
+def test_where_nothing_changes_there_is_no_score(learner, n_changing):
+    """Not a loss of 0, and not an F1 of 1, by which all methods looked perfect."""
+    ys = [np.zeros(200, dtype=int)] * 5
+    ys[:n_changing] = TEST[1][:n_changing]
+    result = evaluate(learner, TEST[0], ys)
+    assert (result.verdict.code == "nothing-to-find") == (n_changing == 0)
+    assert "Nothing is left" not in str(result)
+    for row in result.samples[n_changing:]:
+        assert {scores["f1"] for scores in row.scores.values()} == {None}
+    assert (result.learned["loss"] is None) == (n_changing == 0)
+    assert (result.learned["f1"] is None) == (n_changing == 0)
+    assert result.counts["f1"] == n_changing
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert str(result).startswith("Mean scores of 5 recordings")
 
 
 class TestScores:

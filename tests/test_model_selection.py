@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
-from structsvm import ChangePoint, MetricLearner, evaluate, load, save
+from structsvm import ChangePoint, MetricLearner, PartialLabels, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import chosen
@@ -234,10 +234,13 @@ def test_groups_stay_together_and_are_what_is_counted():
 
 
 @pytest.mark.parametrize("cv", [3, GroupKFold(3)])
-def test_what_is_labelled_in_part_is_learned_from_and_never_held_out(cv):
+def test_what_is_labelled_in_part_is_held_out_where_it_can_be_scored(cv):
     Xs, ys = recordings(9)
     in_part, groups = [2, 7], np.array(list("aabbccdde"))
     ys = [np.append(y[:-9], [-1] * 9) if i in in_part else y for i, y in enumerate(ys)]
+    split = split_samples(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
+    assert split.held_out.complete.tolist() == [i not in in_part for i in range(9)]
+    ys = [PartialLabels(regions=[(5, 45, 2)]) if i in in_part else y for i, y in enumerate(ys)]
     split = split_samples(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
     full = np.setdiff1d(np.arange(9), in_part)
     assert split.held_out.complete.all()
@@ -251,11 +254,12 @@ def test_what_is_labelled_in_part_is_learned_from_and_never_held_out(cv):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_choice_with_samples_that_are_labelled_in_part(data):
-    """It is judged on those that are labelled in full, and learned from all of them."""
+    """It is judged on those whose samples have labels, and learned from all of them."""
     Xs, ys = data
     ys = [np.append(y[:-9], [-1] * 9) if i in (0, 4) else y for i, y in enumerate(ys)]
+    ys[2] = PartialLabels(regions=[(5, 45, 2)])
     search = small().fit(Xs, ys)
-    assert len(search.losses_) == len(search.fold_) == len(Xs) - 2
+    assert len(search.losses_) == len(search.fold_) == len(Xs) - 1
     assert np.isfinite(search.losses_).all()
     assert len(search.best_estimator_.training_data_) == len(Xs)
 

@@ -367,3 +367,24 @@ def test_a_contradiction_in_long_labels_is_found_and_named():
     with pytest.raises(DataError, match="n_clusters=3"):
         PartialLabels(y, n_clusters=3).constraint(T, contiguous=True)
     assert time.process_time() < started + 16
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ([12], [9]),
+        ([4, 7, 12], [9]),  # what was between may have been another segment
+        ([5, 12], [4, 9]),
+        ([4, 12], [4, 9]),
+        ([2, 12], [2, 9]),
+        ([10, 12], [7, 9]),
+        ([4, 5, 10, 12], [7, 9]),
+    ],
+)
+def test_segments_are_scored_on_labelled_samples(ends, expected):
+    """Between equal labels, two changes or none are possible, and one is not."""
+    labels = PartialLabels(labels=[0] * 4 + [-1] * 3 + [0] * 5)
+    known = Known(12, labels.constraint(12, True), None, True, labels.codes)
+    assert known.scored.breakpoints == [9]
+    assert known.of_scored(EquivalenceMatrix.from_breakpoints(ends)).breakpoints == expected
+    assert known.drawn.breakpoints == [4, 7, 12]

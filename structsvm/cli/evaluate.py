@@ -152,7 +152,7 @@ class Part:
     def in_pieces(self) -> Part:
         """Recordings, if they are few, in pieces that have their recording for group."""
         part, data, names = self, self.data, self.data.groups or self.inputs.names
-        if data.problem.traits.contiguous and data.complete.sum() < FEWEST:
+        if data.problem.traits.contiguous and data.scorable.sum() < FEWEST:
             pieces = [piece for i in range(len(data)) for piece in _pieces(data, i)]
             part = self.cut(pieces)
             data = replace(part.data, groups=[names[i] for i, _ in pieces])
@@ -199,8 +199,8 @@ def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
 
 
 def _wholes_divided(whole: Part) -> tuple[Part, Part]:
-    """Hold samples out that are labelled in full; copies go with what they are copies of."""
-    data, full = whole.data, whole.data.complete
+    """Hold samples out that can be scored; copies go with what they are copies of."""
+    data, full = whole.data, whole.data.scorable
     names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
     copies = contents([sample.data for sample in data.samples])
     names = joined(np.unique(names, return_inverse=True)[1], copies)
@@ -208,27 +208,41 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
         return _end_held_out(whole, int(full.argmax()))
     if units.size >= (2 if few else FEWEST):
-        away = np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
+        away = np.isin(names, _units_away(data, names, units))
         train, test = whole.at(~away).in_pieces, whole.at(away & full)
         one = "group" if data.groups is not None else whole.inputs.words.whole
         question = ALIKE.format(one, "of another one") if units.size == 2 else ""
-        if train.data.complete.sum() > 1:
+        if train.data.scorable.sum() > 1:
             return train, replace(test, question=question)
     words = whole.inputs.words
     if not full.any():
         raise DataError(
-            f"no {words.whole} is labelled in full: {words.item}s are in no stretch, or without a "
-            "label; label all in some, or say what they are, "
+            f"no {words.whole} has labels of single {words.item}s, on which partitions could be "
+            "scored: label some, or say what the others are, "
             + parameter("outside", "rest")
             + ", or use structsvm fit"
         )
     what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
-    what += "" if full.all() else " labelled in full"
+    what += "" if full.all() else f" whose {words.item}s have labels"
     apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
     raise DataError(
         f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
         f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
     )
+
+
+def _units_away(data: TrainingSet, names: NDArray[np.int64], units: NDArray[np.int64]) -> Any:
+    """The units that are held out, of which some have changes, as some that are learned from do."""
+    changes = dict.fromkeys(units.tolist(), 0)
+    for unit, known in zip(names.tolist(), data.labels, strict=True):
+        if known.scored is not None:
+            changes[unit] += known.scored.n_clusters - 1
+    kinds = np.array([n > 0 for n in changes.values()])
+    n_away = math.ceil(SHARE * units.size)
+    least = min(kinds.sum(), (~kinds).sum())
+    can_be = least >= 2 and n_away >= 2 and units.size - n_away >= 2
+    by = kinds if can_be else None
+    return train_test_split(units, test_size=SHARE, random_state=0, stratify=by)[1]
 
 
 def _pieces(data: TrainingSet, i: int) -> list[tuple[int, NDArray[np.int64]]]:
@@ -286,8 +300,12 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
     if is_end:
         held_out = f"its end, {item.place(0, len(item.X))}"
     lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
-    if in_part := [whole.inputs.names[i] for i in np.flatnonzero(~whole.data.complete)]:
-        lines.append(f"not labelled in full, and so never held out: {some_of(in_part, 4)}")
+    names, known = whole.inputs.names, whole.data.labels
+    in_part = [names[i] for i, one in enumerate(known) if one.truth is None and one.rows.size]
+    if in_part:
+        lines.append(f"labelled in part, and scored on what is labelled: {some_of(in_part, 4)}")
+    if others := [names[i] for i, one in enumerate(known) if one.scored is None]:
+        lines.append(f"with labels of other kinds, and so never held out: {some_of(others, 4)}")
     if whole.data.groups is None and not is_end:
         lines.append(train.inputs.independent)
     return "\n".join(lines)

@@ -236,7 +236,7 @@ def numbered(
 # ---- recordings and tables
 
 
-Counts = int | Sequence[int] | None
+Counts = int | Sequence[int | None] | None
 """A number of clusters for every sample, one for each, or none given."""
 
 MISSING = ("error", "interpolate", "mask")
@@ -458,20 +458,20 @@ def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
 def cluster_counts(
     n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
-    """One number of clusters per sample, checked against the sizes T of the samples."""
+    """The number of clusters of each sample, checked against its size; None if it is not given."""
     if n_clusters is None:
         return [None] * len(sizes)
     held: Any = n_clusters
     given = [held] * len(sizes) if np.ndim(held) == 0 else held
     counts = one_each(given, len(sizes), words, "number", f" of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
-        if not (is_whole(K) and 1 <= K <= T):
+        if K is not None and not (is_whole(K) and 1 <= K <= T):
             finer = f" ({words.finer})" if words.finer else ""
             raise DataError(
                 words.numbered(i)
                 + f" has {words.items(T)}: it cannot have {K!r} {words.part}s{finer}"
             )
-    return [int(K) for K in counts]
+    return [None if K is None else int(K) for K in counts]
 
 
 def column_values(X: Floats) -> Floats:

@@ -26,10 +26,10 @@ from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, pa
 from structsvm.learner.columns import column_names, warn_of_columns, words_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured, decode_with, encode, names_in, read_training
+from structsvm.learner.steps import as_measured, decode_with, names_in, read_training
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
-from structsvm.partial_labels import labels_of_each, read_labels
+from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import BLIND, MarginRates, boundary_margins, hits, names_states
 from structsvm.support.arrays import Floats
@@ -140,13 +140,21 @@ def evaluate(
     units = units_of(form.in_order(groups, "groups"), N, words)[1]
     seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
     samples = learner.inputs_(measured)
-    truths = encode(learner, samples, labels)
+    known = _scorable(learner, samples, labels)
+    is_full = all(one.truth is not None for one in known)
+    truths = [one.drawn for one in known]
     learner.training_data_.warn_of_new_clusters(labels, learner.question_)
     if n_clusters is None and problem.traits.given_k and not problem.traits.contiguous:
         n_clusters = "true"
+    if n_clusters == "true" and not is_full:
+        raise DataError(
+            parameter("n_clusters", "true")
+            + f" is that of the labels, which {words.whole}s labelled in part do not give: leave "
+            "it out, or leave these out"
+        )
     counts, others = asked_counts(n_clusters, truths), dict(baselines or {})
     guesses, states = _found_by_all(learner, measured, samples, counts, others, form.samples)
-    warn_of_columns(measured, column_names(learner), words, truths)
+    warn_of_columns(measured, column_names(learner), words, truths if is_full else None)
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
     shown |= {"measured": measured, "prepared": samples, "labels": labels, "times": axes}
     numbers = contents([sample.data for sample in samples])
@@ -154,12 +162,12 @@ def evaluate(
         fine = [one.fine or one for one in averaged]  # partitions of windows are scored by samples
         samples = [Sample(one.X[:, :0]) for one in fine]
         labels, axes = [one.y for one in fine], [one.time for one in fine]
-        truths, guesses = encode(learner, samples, labels), _by_sample(guesses, averaged)
+        known, guesses = _scorable(learner, samples, labels), _by_sample(guesses, averaged)
         states = _by_sample(states, averaged)
     return Evaluation.of(
         problem,
         names,
-        truths,
+        known,
         guesses,
         tolerance,
         confusions=confusions_of(learner, samples, labels, truths, states, unseen_states),
@@ -169,6 +177,22 @@ def evaluate(
         numbers=numbers,
         evidence=Evidence(words, grouped=groups is not None, seen=seen),
     )
+
+
+def _scorable(
+    learner: MetricLearner, samples: Sequence[Sample], labels: Sequence[Any]
+) -> list[Known]:
+    """What is known of each sample; an error if it cannot be scored."""
+    words = learner.problem_.traits.words
+    found = read_labels(learner.problem_, samples, labels)
+    for i, known in enumerate(found):
+        if known.scored is None:
+            raise DataError(
+                words.numbered(i)
+                + f": is labelled in part only (-1 marks {words.item}s without a label), which "
+                "is enough to learn from but not for this"
+            )
+    return found
 
 
 def _by_sample(found: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]) -> dict[str, Any]:
@@ -271,7 +295,7 @@ def _evaluate_parts(
     return Evaluation.of(
         problem,
         [f"{asked} {i}" for i in range(len(parts))],
-        truths,
+        parts.labels,
         guesses,
         tolerance,
         shown={"learned_again": again},
@@ -408,7 +432,8 @@ def margin_rates(
     ----------
     learner : MetricLearner
         Fitted or not; it is cloned.
-    Xs, ys, groups : as for :meth:`MetricLearner.fit`, the labels in full
+    Xs, ys, groups : as for :meth:`MetricLearner.fit`
+        Recordings that are labelled in part are learned from only.
     cv : int or splitter
         As for :class:`MetricLearnerCV`.
     tolerance : int
@@ -443,7 +468,10 @@ def margin_rates(
     margins, right = [], []
     for k in stage("folds", range(len(split))):
         own, test = split.learned_without(k, learner), split.test_set(k)
-        for sample, truth in zip(own.inputs_(test.samples), test.truths, strict=True):
+        for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
+            truth = known.truth
+            if truth is None:
+                continue
             found, of_sample = boundary_margins(
                 data.problem, sample, own.metric_, tolerance=tolerance
             )

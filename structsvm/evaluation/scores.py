@@ -19,6 +19,7 @@ from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
 from structsvm.learner.columns import Fitted
 from structsvm.messages import parameter
+from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix, time_errors
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
@@ -242,7 +243,7 @@ class Evaluation:
         cls,
         problem: PartitionProblem,
         names: Sequence[str],
-        truths: Sequence[EquivalenceMatrix],
+        known: Sequence[Known],
         guesses: Mapping[str, Sequence[EquivalenceMatrix]],
         tolerance: int,
         *,
@@ -255,21 +256,24 @@ class Evaluation:
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
+        Each is scored on the items whose labels are ``known``, which some must be of each sample.
         ``confusions`` are those of the states of each sample, by what named them; ``evidence`` and
         ``about`` are for :meth:`Verdict.of`, and ``shown`` are fields. Where no sample has two
         parts, there is nothing to find, and no score but that of names.
         """
+        truths: list[Any] = [one.scored for one in known]
         flat = all(truth.n_clusters < 2 for truth in truths)
         comparison, confusions = problem.comparison, confusions or {}
-        unit, clocks = _clocks(times, truths)
+        unit, clocks = _clocks(times, known)
         errors, scores = dict[str, Floats](), dict[str, list[dict[str, float | None]]]()
         for metric, found in guesses.items():
-            pairs = zip(truths, found, strict=True)
+            scored = [one.of_scored(M) for one, M in zip(known, found, strict=True)]
+            pairs = zip(truths, scored, strict=True)
             scores[metric] = rows = [dict(comparison.scores(*pair, tolerance)) for pair in pairs]
             if flat:
                 scores[metric] = rows = [dict.fromkeys(row) for row in rows]
             if problem.traits.contiguous:
-                off = list(map(time_errors, truths, found, clocks))
+                off = list(map(time_errors, truths, scored, clocks))
                 errors[metric] = np.concatenate(off)
                 for row, of_one in zip(rows, off, strict=True):
                     row |= _of_errors(of_one)
@@ -373,15 +377,14 @@ class Evaluation:
         return plain
 
 
-def _clocks(
-    times: Sequence[TimeAxis | None], truths: Sequence[EquivalenceMatrix]
-) -> tuple[str, list[Floats]]:
-    """The unit of time, and the time of each sample of each recording in it, (T_i,)."""
+def _clocks(times: Sequence[TimeAxis | None], known: Sequence[Known]) -> tuple[str, list[Floats]]:
+    """The unit of time, and the time in it of each labelled sample of each recording."""
     axes = [axis for axis in times if axis is not None]
     units = {"s" if axis.holds_dates else axis.name for axis in axes}
-    if len(axes) < len(truths) or len(units) > 1:
-        return "samples", [np.arange(M.n_samples, dtype=np.float64) for M in truths]
-    return units.pop(), [np.concatenate(([0.0], np.cumsum(axis.steps))) for axis in axes]
+    if len(axes) < len(known) or len(units) > 1:
+        return "samples", [one.rows.astype(np.float64) for one in known]
+    clocks = [np.concatenate(([0.0], np.cumsum(axis.steps))) for axis in axes]
+    return units.pop(), [clock[one.rows] for clock, one in zip(clocks, known, strict=True)]
 
 
 def _of_errors(errors: Floats) -> dict[str, float | None]:

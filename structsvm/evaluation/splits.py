@@ -157,15 +157,16 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out, groups and copies together, but none that is labelled in part."""
-    N, words, groups, full = len(data), data.problem.traits.words, data.groups, data.complete
+    """Hold whole samples out, groups and copies together, but none that cannot be scored."""
+    N, words, groups, full = len(data), data.problem.traits.words, data.groups, data.scorable
     numbers = contents([sample.data for sample in data.samples])
     names, units = units_of(groups, N, words)
     if np.unique(units[full]).size < 2:
         what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
         what = what if full.any() else f"no {words.whole}"
+        what += "" if full.all() else f" whose {words.item}s have labels"
         raise DataError(
-            f"{what}{'' if full.all() else ' that is labelled in full'}: nothing can be held out "
+            f"{what}: nothing can be held out "
             "to choose and evaluate by; label another one, or use MetricLearner, which needs only "
             "one" + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )

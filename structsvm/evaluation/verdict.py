@@ -265,11 +265,14 @@ class Verdict:
             return "nothing-to-find", None
         if untrained.units < MIN_UNITS:
             return "too-few", None
-        if self.loss <= TINY and all(c.is_equal for c in (untrained, *tuned)):
+        others = [c for c in tuned if c.baseline not in BLIND]
+        blinds = [c for c in tuned if c.baseline in BLIND]
+        is_perfect = self.loss <= TINY and all(c.is_equal for c in (untrained, *others))
+        if is_perfect and all(c.mean > TINY for c in blinds):
             return "solved", None
         if untrained.is_constant and not untrained.is_equal:
             return "constant", None
-        blind = next((c for c in tuned if c.baseline in BLIND and not c.is_beaten), None)
+        blind = next((c for c in blinds if not c.is_beaten), None)
         if blind is not None:
             return "blind-metric" if self.ranking.beats_blind else "blind", blind.baseline
         if untrained.high < 0:

@@ -222,6 +222,11 @@ class TrainingSet:
         return np.array([known.truth is not None for known in self.labels], dtype=bool)
 
     @property
+    def scorable(self) -> NDArray[np.bool_]:
+        """Which samples partitions can be scored on: those with labels of single items, (N,)."""
+        return np.array([known.scored is not None for known in self.labels], dtype=bool)
+
+    @property
     def truths(self) -> list[EquivalenceMatrix]:
         words, truths = self.problem.traits.words, []
         for i, known in enumerate(self.labels):

@@ -140,8 +140,9 @@ class MetricLearnerCV(ProblemParameters):
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
         Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
-        candidate failed. N counts what is held out: samples labelled in full, others are learned
-        from in every fold but that of their group; with ``split``, parts of samples.
+        candidate failed. N counts what is held out: samples of which items are labelled, and which
+        are scored on these; others are learned from in every fold but that of their group. With
+        ``split``, parts of samples.
     untried_ : dict of float by str
         Candidates for which there was no time, and the seconds that each would take, about.
     fold_ : array of shape (N,)
@@ -494,6 +495,7 @@ class HeldOut:
             named[held_out] = self.accuracy[held_out, j]
         others = [(j, c) for j, c in enumerate(self.tried) if not c.is_learned]
         comparison = data.problem.comparison
+        truths: list[Any] = [known.scored for known in data.labels]
         return Verdict.of(
             {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
             split.units,
@@ -504,11 +506,11 @@ class HeldOut:
             accuracies=self._accuracies(named) if data.problem.traits.contiguous else None,
             evidence=Evidence(
                 split.words,
-                comparison.measure(data.truths[0]),
+                comparison.measure(truths[0]),
                 grouped=data.groups is not None,
                 cross_validated=True,
             ),
-            remarks=Remarks(comparison.limit(data.truths), split.question),
+            remarks=Remarks(comparison.limit(truths), split.question),
             best=self.best.name,
         )
 

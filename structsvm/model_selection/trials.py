@@ -122,12 +122,14 @@ class Fold:
     """By what metrics see, once in a process."""
 
     @cached_property
-    def counts(self) -> list[int] | None:
-        """The true numbers of clusters; None where the oracle of the problem takes no number."""
-        pairs = zip(self.test.samples, self.test.truths, strict=True)
-        found = [count_of_truth(self.test.problem, x, truth) for x, truth in pairs]
-        known = [K for K in found if K is not None]
-        return known if len(known) == len(found) else None
+    def counts(self) -> list[int | None] | None:
+        """The true numbers of clusters, as far as they are known and the oracle takes a number."""
+        found: list[int | None] = []
+        for sample, known in zip(self.test.samples, self.test.labels, strict=True):
+            whole = known.truth is not None
+            K = count_of_truth(self.test.problem, sample, known.truth) if whole else None
+            found.append(K if whole else known.constraint.n_clusters)
+        return None if all(K is None for K in found) else found
 
     @cached_property
     def names(self) -> Sequence[NDArray[Any]] | None:
@@ -145,16 +147,17 @@ class Fold:
         seconds: float,
         **about: Any,
     ) -> Trial:
-        """Score partitions found without and with K given, and names of their items."""
-        truths, compared = self.test.truths, self.test.problem.comparison
-        losses = [
-            [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
-            for found in guesses
-        ]
+        """Score partitions found without and with K given, and names, on what is labelled."""
+        compared = self.test.problem.comparison
+        truths: list[Any] = [known.scored for known in self.test.labels]
+        losses = np.empty((len(truths), len(guesses)))
+        for j, found in enumerate(guesses):
+            for i, (known, M) in enumerate(zip(self.test.labels, found, strict=True)):
+                losses[i, j] = compared.disagreement(truths[i], known.of_scored(M))
         accuracy: Floats | float = np.nan
         if named is not None and self.names is not None:
             accuracy = np.array(list(map(share_right, self.names, truths, named)))
-        return Trial(np.array(losses).T, seconds, accuracy=accuracy, **about)
+        return Trial(losses, seconds, accuracy=accuracy, **about)
 
     def trial_of(
         self, metric: Metric, seen: FeaturesAndStates, seconds: float, **about: Any

@@ -78,7 +78,7 @@ def test_too_few_changes_are_refused(n, changes):
         divided(part_of(long(n, changes=changes)), None)
 
 
-def test_what_is_labelled_in_part_is_learned_from_only_and_named():
+def test_what_is_labelled_in_part_is_held_out_too_and_named():
     recordings = long(9, T=80, changes=3)
     in_part = {1, 5, 6}
     for i in in_part:
@@ -86,12 +86,37 @@ def test_what_is_labelled_in_part_is_learned_from_only_and_named():
     whole = part_of(recordings)
     train, test = divided(whole, None)
     names = [recordings[i].name for i in sorted(in_part)]
-    assert {*names} <= {*train.inputs.names}
-    assert test.data.complete.all()
+    plain = divided(part_of(long(9, T=80, changes=3)), None)[1]
+    assert test.inputs.names == plain.inputs.names
     assert len(train.inputs) + len(test.inputs) == 9
     said = about_parts(whole, train, test, None)
-    assert f"not labelled in full, and so never held out: {', '.join(names)}" in said
-    groups = list("aaabbbccc")  # b has one that is labelled in full
-    train, test = divided(part_of(recordings, groups), None)
+    assert f"labelled in part, and scored on what is labelled: {', '.join(names)}" in said
+    nothing = [
+        replace(one, y=np.full(len(one.X), -1)) if i in in_part else one
+        for i, one in enumerate(recordings)
+    ]
+    whole = part_of(nothing)
+    train, test = divided(whole, None)
+    assert {*names} <= {*train.inputs.names}
+    said = about_parts(whole, train, test, None)
+    assert f"with labels of other kinds, and so never held out: {', '.join(names)}" in said
+
+
+@pytest.mark.parametrize("n_changing", [2, 3, 7])
+def test_what_is_held_out_has_changes_as_what_is_learned_from(n_changing):
+    for shift in range(4):
+        recordings = long(10, T=80, changes=3)
+        for i, one in enumerate(recordings):
+            if (i + shift) % 10 >= n_changing:
+                recordings[i] = replace(one, y=np.zeros(80, dtype=int))
+        for part in divided(part_of(recordings), None):
+            assert any(known.n_changes for known in part.data.labels)
+
+
+def test_of_a_group_some_may_be_labelled_in_part():
+    recordings = long(9, T=80, changes=3)
+    for i in (1, 5, 6):
+        recordings[i] = replace(recordings[i], y=np.append(recordings[i].y[:-9], [-1] * 9))
+    train, test = divided(part_of(recordings, list("aaabbbccc")), None)
     assert not {*train.data.groups} & {*test.data.groups}
-    assert test.data.complete.all()
+    assert len(train.inputs) + len(test.inputs) == 9
