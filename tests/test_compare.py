@@ -3,15 +3,17 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cases import cases
+from generic_examples import blobs, multiclass
 from recording_cases import changes
 
-from structsvm import ChangePoint, compare_solvers
+from structsvm import ChangePoint, MetricLearner, StructuredSVM, compare_solvers
 from structsvm.errors import SettingsError
 from structsvm.evaluation.compare import solver_named
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.plotting import plot_gap, plot_gaps
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
 
@@ -83,3 +85,77 @@ def test_a_solver_that_does_not_suit_is_left_out_or_refused(data):
     assert "strongly convex" in found.refused["frank-wolfe"]
     with pytest.raises(SettingsError, match="mine: BlockFrankWolfe needs a strongly convex"):
         compare_solvers(ChangePoint(), *data, {"mine": BlockFrankWolfe()}, **settings)
+
+
+@cases(
+    ([CuttingPlane(), "frank-wolfe"], ["CuttingPlane", "frank-wolfe"]),
+    ((BlockFrankWolfe(),), ["BlockFrankWolfe"]),
+    ("cutting-plane", ["cutting-plane"]),
+    (CuttingPlane(Stopping(0.5)), ["CuttingPlane"]),
+    ({"mine": CuttingPlane(Stopping(0.9)), "named": "one-slack"}, ["mine", "named"]),
+)
+def test_a_stopping_rule_is_for_all_solvers_however_they_are_given(data, solvers, names):
+    found = compare_solvers(
+        ChangePoint(), *data, solvers, metric="diagonal", stopping=Stopping(tol=0.03)
+    )
+    assert list(found.solutions) == names
+    assert all(solution.gap <= 0.03 for solution in found.solutions.values())
+
+
+def test_without_a_stopping_rule_instances_keep_their_own(data):
+    solvers = {"coarse": CuttingPlane(Stopping(tol=0.5, max_iter=3)), "fine": "cutting-plane"}
+    found = compare_solvers(ChangePoint(), *data, solvers, metric="diagonal").solutions
+    assert found["coarse"].n_iter <= 3
+    assert found["fine"].gap <= 1e-3
+
+
+class Unruly(Solver):
+    """Its stopping rule is no field."""
+
+    def check(self, risk):
+        pass
+
+    def iterate(self, run, done):
+        while True:
+            done(Step("unruly"))
+
+
+@cases(
+    (
+        [CuttingPlane(), CuttingPlane(slack="one")],
+        "two solvers are called CuttingPlane: give a map",
+    ),
+    ([CuttingPlane], r"a solver is .*instances such as CuttingPlane\(\)"),
+    ({"mine": 3}, "a solver is 3 .*names such as 'cutting-plane'"),
+    (3, "solvers is 3 "),
+    ([Unruly()], "Unruly is no dataclass with a field stopping: leave stopping= out"),
+)
+def test_what_is_no_solver_is_refused(data, solvers, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        compare_solvers(ChangePoint(), *data, solvers, stopping=Stopping(0.2))
+
+
+@pytest.mark.usefixtures("no_figures_left")
+def test_gaps_are_drawn_of_whatever_has_a_solution(comparison):
+    """Of one learner or several, their solutions, or a comparison; of any problem."""
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(*blobs(np.random.default_rng(0)))
+    for runs, n_lines in (
+        (svm, 1),
+        (svm.solution_, 1),
+        ([svm, svm.solution_], 2),
+        ({"mine": svm}, 1),
+        (comparison, len(NAMES)),
+    ):
+        assert len(plot_gap(runs).lines) == n_lines
+        assert len(plot_gaps(runs)[1].lines) == n_lines
+
+
+@cases(
+    ([], "there is no run in "),
+    ("mine", "there is no run in 'mine'"),
+    ([MetricLearner()], "there is no run in MetricLearner"),
+    ({"a": 3.0}, "there is no run in 3.0 .*what compare_solvers returns"),
+)
+def test_what_has_no_gap_to_draw_is_refused(runs, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        plot_gaps(runs)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, cast
 
 from structsvm.errors import CertificateError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
@@ -17,7 +17,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.certificate import ADMISSIBLE
 from structsvm.status import Solution
-from structsvm.support.checks import finite
+from structsvm.support.checks import finite, shown
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
@@ -29,8 +29,14 @@ DEFAULT_DESCENTS = ("quasi-newton", "cccp")
 """The same for objectives that are not convex."""
 STOPPING = Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
 """When solvers that are given by name stop, if nobody says."""
+FORMS = (
+    "give names such as 'cutting-plane', instances such as CuttingPlane(), or a mapping of names "
+    "to solvers"
+)
 ENDS = ("lower", "upper", "gap", "seconds", "oracle_calls")
 """What is told of each iteration, and of the end."""
+Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None
+"""Solvers to compare."""
 PRINTED = ("seconds", "oracle_calls", "iterations", "status")
 
 
@@ -90,7 +96,7 @@ def compare_solvers(
     problem: PartitionProblem | Problem,
     Xs: Any,
     ys: Any,
-    solvers: Sequence[str] | Mapping[str, Solver] | None = None,
+    solvers: Asked = None,
     *,
     metric: str = "full",
     lam: float = 0.1,
@@ -106,14 +112,16 @@ def compare_solvers(
     problem : PartitionProblem or Problem
         A :class:`~structsvm.problem.Problem` is learned as by :class:`structsvm.StructuredSVM`.
     Xs, ys : samples and labels, as for ``fit`` of the learner
-    solvers : sequence of str, or mapping of names to solvers, or None
-        Names as in :func:`solver_named`. None takes the common solvers that suit the problem.
+    solvers : sequence, or mapping of names to solvers, or None
+        Names as in :func:`solver_named`, or instances such as ``CuttingPlane(slack="one")``. None
+        takes the common solvers that suit the problem.
     lam, regularizer, constraints
         As for the learner.
     metric, standardize
         As for :class:`structsvm.MetricLearner`; not for other problems.
     stopping : Stopping, optional
-        For solvers given by name. The default is a relative gap of 1e-3, or a minute.
+        For all solvers. Without it those given by name stop at a relative gap of 1e-3, or after a
+        minute, and instances when they say.
 
     Returns
     -------
@@ -147,7 +155,7 @@ def compare_solvers(
 
 def compare_on(
     risk: Risk,
-    solvers: Sequence[str] | Mapping[str, Solver] | None = None,
+    solvers: Asked = None,
     *,
     stopping: Stopping | None = None,
 ) -> SolverComparison:
@@ -164,11 +172,9 @@ def compare_on(
     SettingsError
         If a given solver does not suit the problem; this is checked first.
     """
-    stopping = stopping or STOPPING
     convex = risk.is_convex
-    asked: Any = (DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS) if solvers is None else solvers
-    if not isinstance(asked, Mapping):
-        asked = {name: solver_named(name, stopping) for name in asked}
+    usual = DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS
+    asked = _named(usual if solvers is None else solvers, stopping)
     refused: dict[str, str] = {}
     for name, solver in asked.items():
         try:
@@ -191,6 +197,42 @@ def compare_on(
                 "what a solver of your own passes to run.bound_by"
             )
     return SolverComparison(solutions, refused)
+
+
+def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:
+    """Solvers by their names, all with the stopping rule, if one is given."""
+    if isinstance(asked, str | Solver):
+        asked = [asked]
+    if not isinstance(asked, Mapping | Sequence):
+        raise SettingsError(f"solvers is {shown(asked)}: {FORMS}")
+    found: dict[str, Solver] = {}
+    for one in asked:
+        name = one if isinstance(one, str) else type(one).__name__
+        solver = asked[one] if isinstance(asked, Mapping) else one
+        if isinstance(solver, str):
+            solver = solver_named(solver, stopping or STOPPING)
+        elif not isinstance(solver, Solver):
+            raise SettingsError(f"a solver is {shown(solver)}: {FORMS}")
+        elif stopping is not None:
+            solver = _stopped(solver, stopping)
+        if name in found:
+            raise SettingsError(
+                f"two solvers are called {name}: give a mapping of names to solvers"
+            )
+        found[name] = solver
+    return found
+
+
+def _stopped(solver: Solver, stopping: Stopping) -> Solver:
+    """The same solver with another stopping rule."""
+    own: Any = solver
+    if is_dataclass(own) and "stopping" in (each.name for each in fields(own)):
+        found: Solver = replace(cast(Any, own), stopping=stopping)
+        return found
+    raise SettingsError(
+        f"{type(solver).__name__} is no dataclass with a field stopping: leave stopping= out, and "
+        "let it stop by its own rule"
+    )
 
 
 def solver_named(name: str, stopping: Stopping) -> Solver:

@@ -18,7 +18,7 @@ from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words
 from structsvm.status import Solution
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unlisted, shown
 from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     if words.is_diagonal(B):
         return plot_weights(learner, n_features=n_features, ax=ax)
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
-    shown = B[np.ix_(top, top)]
+    entries = B[np.ix_(top, top)]
     ax = style.new_axes(ax, width=6.8, height=5.6)
-    largest = max(float(np.abs(shown).max(initial=0.0)), 1e-300)
+    largest = max(float(np.abs(entries).max(initial=0.0)), 1e-300)
     colors = require("matplotlib.colors", "plot", "plotting")
     norm = colors.SymLogNorm(largest / 30, vmin=-largest, vmax=largest)
-    image = ax.imshow(shown, cmap="PuOr_r", norm=norm, interpolation="nearest")
+    image = ax.imshow(entries, cmap="PuOr_r", norm=norm, interpolation="nearest")
     ax.set_aspect("equal" if top.size <= BOTH_SIDES else "auto")  # many names take the width
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
     ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
@@ -209,7 +209,7 @@ MARKS = 25  # the largest number of iterations that are marked
 
 
 def plot_gap(
-    runs: MetricLearner | Solution | Mapping[str, Solution],
+    runs: Any,
     *,
     against: str = "iteration",
     ax: Axes | None = None,
@@ -221,13 +221,15 @@ def plot_gap(
 
     Parameters
     ----------
-    runs : fitted MetricLearner, Solution, or mapping of names to solutions
+    runs : fitted learner, Solution, or several
+        Several as a mapping by name, a sequence, or what :func:`structsvm.compare_solvers` returns;
+        learners are those with a ``solution_``, ``MetricLearner`` and ``StructuredSVM``.
     against : {"iteration", "seconds", "oracle_calls"}
 
     Raises
     ------
     SettingsError
-        For solutions of which only some have a gap.
+        For what is no run, and for solutions of which only some have a gap.
 
     Examples
     --------
@@ -240,7 +242,7 @@ def plot_gap(
     True
     """
     refuse_unlisted("against", against, sorted(GAP_AXES))
-    solutions = runs if isinstance(runs, Mapping) else {"": getattr(runs, "solution_", runs)}
+    solutions = _solutions_of(runs)
     local = [name for name, solution in solutions.items() if solution.stationarity is not None]
     if local and len(local) < len(solutions):
         raise SettingsError(
@@ -276,13 +278,31 @@ def plot_gap(
     return ax
 
 
-def plot_gaps(solutions: Mapping[str, Solution], *, figure: Figure | None = None) -> NDArray[Any]:
+def _solutions_of(runs: Any) -> dict[str, Solution]:
+    """The solutions of one run or of several, by name."""
+    runs = getattr(runs, "solutions", runs)
+    if isinstance(runs, list | tuple):
+        runs = {f"run {i}": one for i, one in enumerate(runs)}
+    elif not isinstance(runs, Mapping):
+        runs = {"": runs}
+    found = {name: getattr(one, "solution_", one) for name, one in runs.items()}
+    wrong = [runs[name] for name, one in found.items() if not isinstance(one, Solution)]
+    if wrong or not found:
+        raise SettingsError(
+            f"there is no run in {shown(wrong[0] if wrong else runs)}: give a fitted MetricLearner "
+            "or StructuredSVM, its solution_, several of these in a list or by name, or what "
+            "compare_solvers returns"
+        )
+    return found
+
+
+def plot_gaps(solutions: Any, *, figure: Figure | None = None) -> NDArray[Any]:
     """Draw the gaps of several runs against seconds and oracle calls, side by side.
 
     Parameters
     ----------
     solutions : mapping of names to solutions
-        Such as those of :func:`structsvm.compare_solvers`.
+        Such as those of :func:`structsvm.compare_solvers`, or whatever :func:`plot_gap` takes.
     figure : matplotlib Figure, optional
         An empty one; a new one otherwise.
 
