@@ -14,6 +14,7 @@ from threading import current_thread
 import distributed
 import numpy as np
 import pytest
+from clocks import Clock
 from enumerated import Listed, listed_risk
 
 from structsvm import parallel
@@ -58,8 +59,8 @@ def output_of_interrupted(program: str, line: bytes, folder: Path, seconds: floa
 
 
 def _is_gone(leader: int) -> bool:
-    """Whether all processes of a group end within ten seconds."""
-    for _ in range(100):
+    """Whether all processes of a group end; a group that does not in minutes is stuck."""
+    for _ in range(3000):
         try:
             os.killpg(leader, 0)
         except ProcessLookupError:
@@ -88,13 +89,17 @@ def test_the_answer_does_not_depend_on_the_backend(solver, name, backend):
     assert_same(method.solve(risk), method.solve(risk, backend=backend(name)))
 
 
+BUDGET = 2.0
+"""Seconds, in which workers answer a first round at once; if they cannot, there is no second."""
+
+
 @dataclass(frozen=True)
 class Slow(Listed):
-    """Takes a tenth of a second when there is something to separate by."""
+    """Takes more than the budget when there is something to separate by."""
 
     def separate(self, w, x, y) -> Separation:
         if w.any():
-            time.sleep(0.1)
+            time.sleep(1.1 * BUDGET)
         return super().separate(w, x, y)
 
 
@@ -105,14 +110,14 @@ def slow_number(part, argument):
 
 @pytest.mark.parametrize("name", ["threads", "processes", "dask"])
 def test_the_time_budget_stops_between_the_calls_of_a_round(name, backend):
-    risk = listed_risk(SPACE, OMEGA, n_samples=200, problem=Slow(SPACE))
+    """Two workers have begun a call each when it is spent, and begin no other of 40."""
+    risk = listed_risk(SPACE, OMEGA, n_samples=40, problem=Slow(SPACE))
     place = backend(name)
     with place.open([1, 2]) as session:
         session.map(slow_number, 0)  # the workers are there, and have imported this
-    solution = CuttingPlane(Stopping(1e-9, max_seconds=2.0)).solve(risk, backend=place)
+    solution = CuttingPlane(Stopping(1e-9, max_seconds=BUDGET)).solve(risk, backend=place)
     assert solution.status is Status.MAX_SECONDS
-    assert solution.seconds < 6  # a round takes ten
-    assert 200 < solution.oracle_calls < 400
+    assert 40 <= solution.oracle_calls <= 42
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ def kill_yourself(part, argument):
 
 def test_a_worker_that_dies_is_a_clear_error_and_the_next_round_has_another():
     with Processes(2).open([1, 2]) as session:
-        with pytest.raises(StructSVMError, match=r"a worker process died, .*n_jobs="):
+        with pytest.raises(StructSVMError, match=r"(?s)a worker process died, .*n_jobs="):
             session.map(kill_yourself, 0)
         assert session.map(slow_number, 1) == [2, 3]
 
@@ -216,37 +221,36 @@ def thread_of(part, argument):
     return current_thread().name
 
 
-def dear_thread_of(part, seconds):
-    busy_for(part, seconds)
-    return current_thread().name
+@pytest.fixture
+def takes(monkeypatch):
+    """What answers with its thread, after so many seconds of a clock that nothing else moves."""
+    clock = Clock.of(monkeypatch, parallel)
+
+    def thread_after(part, seconds):
+        clock.sleep(seconds)
+        return current_thread().name
+
+    return thread_after
 
 
-def busy_for(part, argument):
-    """Compute for so many seconds."""
-    until = time.thread_time() + argument
-    while time.thread_time() < until:
-        pass
-    return part
-
-
-def test_cheap_rounds_stay_here():
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.0024])
+def test_cheap_rounds_stay_here(takes, seconds):
     with Auto(2).open(list(range(4))) as session:
-        for _ in range(4):
-            assert session.map(add, 1) == [1, 2, 3, 4]
-        assert set(session.map(thread_of, None)) == {current_thread().name}
+        for _ in range(40):
+            assert set(session.map(takes, seconds)) == {current_thread().name}
 
 
-def test_what_is_left_of_a_first_round_that_is_dear_is_done_in_threads():
+def test_what_is_left_of_a_first_round_that_is_dear_is_done_in_threads(takes):
     with Auto(2).open(list(range(5))) as session:
-        here, *rest = session.map(dear_thread_of, 0.011)
+        here, *rest = session.map(takes, 0.011)
         assert here == current_thread().name
         assert here not in rest
 
 
-def test_the_round_after_a_dear_one_is_in_threads():
+def test_the_round_after_a_dear_one_is_in_threads(takes):
     with Auto(2).open(list(range(5))) as session:
         session.map(add, 1)
-        session.map(busy_for, 0.003)
+        assert set(session.map(takes, 0.003)) == {current_thread().name}  # 15 ms in all
         assert current_thread().name not in session.map(thread_of, None)
 
 
@@ -324,12 +328,10 @@ def test_a_moment_without_any_worker(no_workers, idle_client):
 
 def test_no_worker_comes(no_workers, idle_client, monkeypatch):
     monkeypatch.setattr(parallel, "WAIT", 0.5)
-    started = time.monotonic()
     message = "has no workers, and had none for 0.5 seconds"
     with pytest.raises(SettingsError, match=re.escape(message)), Dask(idle_client).open([1, 2]):
         pass
     no_workers.scale(1)
-    assert time.monotonic() < started + 60
 
 
 def test_clients_that_cannot_be_asked(no_workers, idle_client):

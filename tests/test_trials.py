@@ -1,31 +1,39 @@
 """Candidates are tried while there is time, the cheap ones first, and not twice."""
 
 import math
-import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from clocks import Clock as FakeClock
 from recording_cases import changes
 
 from structsvm import MetricLearnerCV, StructSVMError
 from structsvm.errors import CheckpointError, SettingsError
+from structsvm.model_selection import trials
 from structsvm.model_selection.trials import Clock, SavedTrials, Task, Trial, tasks_of, trials_of
 from structsvm.partitions import Baseline, Candidate
+from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
 
 FOLDS = [SimpleNamespace(number=k) for k in range(3)]
 XS, YS = changes(6)
 
 
-def task(name, seconds=0.0, cost=1.0, log=None):
+@pytest.fixture
+def clock(monkeypatch):
+    return FakeClock.of(monkeypatch, trials, progress)
+
+
+def task(name, seconds=0.0, cost=1.0, log=None, clock=None):
     """A task of one classifier, which says that it was tried and tells how far it is."""
 
     def work(fold):
         if log is not None:
             log.append((name, fold.number))
         for _ in stage("steps", range(max(1, round(100 * seconds)))):
-            time.sleep(seconds and 0.01)
+            if clock is not None:
+                clock.sleep(seconds and 0.01)
         return [Trial(np.full((2, 2), float(fold.number)), seconds)]
 
     return Task([Candidate(name, baseline=Baseline(name, None, cost))], work, cost)
@@ -40,33 +48,33 @@ def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
     tried, untried, *_ = trials_of([task("a", log=log), task("b", log=log)], FOLDS, Clock())
     assert (names(tried), untried) == ({"a", "b"}, {})
     assert log == [(name, k) for name in "ab" for k in range(3)]
-    for trials in tried.values():
-        assert [trial.losses[0, 0] for trial in trials] == [0.0, 1.0, 2.0]
+    for of_folds in tried.values():
+        assert [trial.losses[0, 0] for trial in of_folds] == [0.0, 1.0, 2.0]
 
 
-def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end():
-    log, end = [], time.monotonic() - 1.0
-    tried, untried, *_ = trials_of(
-        [task("a", 0.05, log=log), task("b", log=log)], FOLDS, Clock(end)
-    )
+def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end(clock):
+    log, end = [], clock.now - 1.0
+    tasks = [task("a", 0.05, log=log, clock=clock), task("b", log=log)]
+    tried, untried, *_ = trials_of(tasks, FOLDS, Clock(end))
     assert (names(tried), names(untried)) == ({"a"}, {"b"})
     assert {name for name, _ in log} == {"a"}
     assert 0 < sum(untried.values()) < 10
 
 
-def test_what_is_begun_ends_in_time_and_counts_as_untried():
+def test_what_is_begun_ends_in_time_and_counts_as_untried(clock):
     """It costs far more than its cost says, and is stopped where it tells how far it is."""
-    start = time.monotonic()
-    tasks = [task("a", 0.01), task("slow", 30.0, cost=0.1)]
+    start = clock.now
+    tasks = [task("a", 0.01, clock=clock), task("slow", 30.0, cost=0.1, clock=clock)]
     tried, untried, *_ = trials_of(tasks, FOLDS, Clock(start + 0.5))
-    assert time.monotonic() - start < 5
+    assert clock.now - start < 0.6
     assert (names(tried), names(untried)) == ({"a"}, {"slow"})
 
 
-def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left():
+def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left(clock):
     log = []
-    tasks = [task("a", 0.01, log=log), task("b", 0.3, cost=0.01, log=log), task("c", log=log)]
-    tried, *_ = trials_of(tasks, FOLDS, Clock(time.monotonic() + 0.7))
+    given = {"log": log, "clock": clock}
+    tasks = [task("a", 0.01, **given), task("b", 0.3, cost=0.01, **given), task("c", **given)]
+    tried, *_ = trials_of(tasks, FOLDS, Clock(clock.now + 0.7))
     assert ("b", 0) in log
     assert ("b", 2) not in log
     assert "b" not in names(tried)
@@ -90,9 +98,9 @@ def test_what_was_saved_is_not_tried_again(tmp_path):
     again = SavedTrials(path, "same")
     tried, *_ = trials_of([task("a", log=log)], FOLDS, Clock(), saved=again)
     assert log == [("a", 0), ("a", 1), ("a", 2)]
-    (trials,) = tried.values()
-    assert [trial.losses[0, 0] for trial in trials] == [0.0, 1.0, 2.0]
-    assert math.isnan(trials[0].accuracy)
+    (of_folds,) = tried.values()
+    assert [trial.losses[0, 0] for trial in of_folds] == [0.0, 1.0, 2.0]
+    assert math.isnan(of_folds[0].accuracy)
     with pytest.raises(CheckpointError, match="of other data or settings"):
         SavedTrials(path, "other")
 

@@ -203,7 +203,7 @@ def ended(arguments, prefix="", **environment):
         ["sh", "-c", shell],
         capture_output=True,
         env=os.environ | environment,
-        timeout=120,
+        timeout=LONG,
         check=False,
     )
     return done.returncode, done.stdout.decode("latin1"), done.stderr.decode("latin1")
