@@ -285,6 +285,29 @@ class TestLongTables:
             assert "long" in found[0].where
             assert "ann" in found[0].where
 
+    @cases(["who", "day"], "who,day", "who, day")
+    def test_several_columns_name_a_recording(self, tmp_path, key):
+        frames = [long_frame(T=12).assign(day=day) for day in ("01", "02")]
+        frame = pd.concat(frames).sort_values(["t", "who"])
+        expected = ["ann 01", "ben 01", "ann 02", "ben 02"]
+        frame.to_csv(tmp_path / "long.csv", index=False)
+        frame.set_index(["who", "day", "t"]).to_parquet(tmp_path / "long.parquet")
+        for found in (
+            read_recordings(tmp_path / "long.csv", recording_column=key, time_column="t"),
+            read_recordings(tmp_path / "long.parquet", recording_column=key, time_column="t"),
+            from_long(frame, recording=key, time="t"),
+            from_long(frame.set_index(["who", "day", "t"])),
+        ):
+            assert sorted(one.name for one in found) == sorted(expected)
+            assert {one.features for one in found} == {("x", "z")}
+            assert {len(one.X) for one in found} == {12}
+        table = (tmp_path / "long.csv").read_text()
+        text(tmp_path / "long.csv", table.replace(",02\n", ",\n", 1))
+        with pytest.raises(DataError, match=r"is of no recording, column 'who, ?day' is blank"):
+            read_recordings(tmp_path / "long.csv", recording_column=key, time_column="t")
+        with pytest.raises(DataError, match=r"no column 'who, ?night'; the columns are"):
+            from_long(frame, recording="who,night")
+
     def test_recordings_of_several_files_have_longer_names(self, tmp_path):
         for name in ("mon", "tue"):
             long_frame().to_csv(tmp_path / f"{name}.csv", index=False)

@@ -176,7 +176,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         **FILE,
     ),
     "--time-column": value("NAME", "column of times, by which rows are sorted"),
-    "--recording-column": value("NAME", "column that says of which recording a row is"),
+    "--recording-column": value(
+        "NAME", "column that says of which recording a row is, or several: person,day"
+    ),
     "--ignore": value("NAME", "column to leave out; may be repeated", **REPEATED),
     "--missing": choice(
         ("error", "interpolate", "mask", "impute"),

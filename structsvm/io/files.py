@@ -306,7 +306,7 @@ def read_recording(path: str | PathLike[str], **options: Any) -> Recording:
 
 def from_long(
     frame: Any,
-    recording: str | None = None,
+    recording: str | Sequence[str] | None = None,
     time: str | None = None,
     label: str | None = None,
     **options: Any,
@@ -317,9 +317,10 @@ def from_long(
     ----------
     frame : pandas or polars data frame
         With a row for each sample. Columns that are neither of the three below are features.
-    recording : str, optional
-        Column, or level of the index, that says of which recording a row is. A pandas frame with a
-        MultiIndex needs none: its first level is meant, and its last one is the time.
+    recording : str or list of str, optional
+        Column, or level of the index, that says of which recording a row is; or several, which name
+        it together. A pandas frame with a MultiIndex needs none: its last level is the time, and
+        those before it name the recording.
     time : str, optional
         Column or level by which the rows of a recording are sorted; it is no feature, and is kept
         as ``time``. Without it they keep their order.
@@ -357,11 +358,11 @@ def from_long(
     if recording is None and frame.index.nlevels > 1:
         levels = [f"level {i}" if n is None else str(n) for i, n in enumerate(frame.index.names)]
         frame.index = frame.index.set_names(levels)
-        recording, time = levels[0], levels[-1] if time is None else time
+        recording, time = levels[:-1], levels[-1] if time is None else time
     if recording is None:
         raise SettingsError(
             "from_long needs recording=, the column that says of which recording a row is, or a "
-            "frame with a MultiIndex whose first level does"
+            "frame with a MultiIndex whose first levels do"
         )
     if label is None and "label" in {*map(str, frame.columns), *map(str, frame.index.names)}:
         label = "label"

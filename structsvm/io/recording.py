@@ -218,8 +218,9 @@ class FileOptions:
     """Column of tables; None if there are no labels."""
     time_column: str | None = None
     """Column of tables that is no feature, and is kept as ``time``."""
-    recording_column: str | None = None
-    """Column of tables with the name of the recording of each row (see also :func:`from_long`)."""
+    recording_column: str | Sequence[str] | None = None
+    """Column of tables with the name of the recording of each row (see also :func:`from_long`), or
+    several that name it together: "person,day", or a list of them."""
     chunk_column: str | None = None
     """Column of tables with numbers of rows that belong together."""
     labels_are: str | None = None
@@ -278,6 +279,8 @@ class FileOptions:
     def __post_init__(self) -> None:
         for name in SEQUENCES:
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        if not isinstance(self.recording_column, str | None):
+            object.__setattr__(self, "recording_column", ",".join(self.recording_column))
         separator = self.separator and TYPED.get(self.separator, self.separator)
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
@@ -321,7 +324,13 @@ class FileOptions:
 
     @property
     def roles(self) -> tuple[str | None, ...]:
-        return self.label_column, self.time_column, self.chunk_column, self.recording_column
+        key: Any = self.recording_column  # which has been made one text
+        return self.label_column, self.time_column, self.chunk_column, key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that name a recording together, if one alone does not."""
+        return tuple(part.strip() for part in (self.roles[-1] or "").split(","))
 
     def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
         """Choose among the columns without a role; refuse names of columns that are not there."""

@@ -101,7 +101,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if not as_text:
         refuse_repeated([name for name in names if name])
         # pandas looks for missing values after its converters too: a mark in front hides them
-        ways = {options.recording_column: str, label: lambda cell: f"={cell.strip()}"}
+        ways: dict[Any, Any] = dict.fromkeys((options.roles[-1], *options.keys), str)
+        ways[label] = lambda cell: f"={cell.strip()}"
         converters = {names.index(name): way for name, way in ways.items() if name in names}
         reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
@@ -146,10 +147,15 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
     options, path = origin.options, origin.path
-    levels = [level for level in frame.index.names if level and str(level) in options.roles]
+    known = {*options.roles, *options.keys}
+    levels = [level for level in frame.index.names if level and str(level) in known]
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(headers)
+    key = options.roles[-1]
+    if key not in (None, *headers) and len(options.keys) > 1 and {*options.keys} <= {*headers}:
+        frame = _with_one_key(frame, key, options.keys)
+        headers = list(frame.columns)
     needed = [options.label_column] if options.need_labels else []
     needed += [one for one in options.roles[1:] if one not in options.optional]
     if missing := [one for one in needed if one is not None and one not in headers]:
@@ -172,6 +178,16 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     whole = Recording(name, X, y, features, str(path), chunks, times, origin)
     found = [whole] if recording is None else _apart(whole, recording)
     return [without_gaps(one, options) for one in _in_order(found, path)]
+
+
+def _with_one_key(frame: Any, key: str, columns: Sequence[str]) -> Any:
+    """Put one column of names in the place of several, blank where one of them is."""
+    first, *others = (_stripped(frame[column]) for column in columns)
+    names = first.astype(str)
+    for other in others:
+        names = names + " " + other.astype(str)
+    is_blank = frame[list(columns)].isna().any(axis=1) | (frame[list(columns)] == "").any(axis=1)
+    return frame.drop(columns=list(columns)).assign(**{key: names.mask(is_blank)})
 
 
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
