@@ -23,6 +23,7 @@ from structsvm.data.samples import unlabelled
 from structsvm.data.times import TimeAxis, usual_steps
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.features import RecordingTransformer, Union
+from structsvm.io.changes import refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
 from structsvm.io.image_folder import read_images
@@ -473,8 +474,10 @@ def read_layers(
             options = replace(options, labels_are=None)
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
         whole = cleaned(sought, options, ask=labels_matter and in_order, steps=steps)
-        if learner is None and in_order and not counting:
-            whole = _chosen_windows(whole, args.terminal)
+        if learner is None and in_order:
+            is_whole = len(layers) == 1 and not getattr(args, "regions", None)
+            refuse_without_changes(whole if is_whole else [], apart=apart)
+            whole = whole if counting else _chosen_windows(whole, args.terminal)
         found[name] = InputData(args, whole, problem, label=options.label_column or "label")
     return found
 

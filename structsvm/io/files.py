@@ -18,6 +18,7 @@ from structsvm.data.samples import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, about, printable, warn
 from structsvm.graphs.images import KINDS as PICTURES
+from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
 from structsvm.io.convert import OTHERS, advice_on
 from structsvm.io.intervals import label_files
@@ -229,12 +230,25 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
 def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recording]:
     recordings = []
     for path, name in stage("files", [*files.items()]):
-        several = read_file(path, options, name=name)
+        try:
+            several = read_file(path, options, name=name)
+        except DataError as error:
+            raise DataError(f"{error}{_about_clips(path, files, options)}") from error
         if len(several) > 1 < len(files):
             several = [replace(one, name=f"{name}/{one.name}") for one in several]
         recordings += several
     share = options.categories and not options.wanted
     return with_all_categories(recordings, options) if share else recordings
+
+
+def _about_clips(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:
+    """Words about clips in folders, if a file without labels is one of several in several."""
+    folders = list(dict.fromkeys(file.parent.name for file in files))
+    header = next(iter(first_rows(path)), ()) if kind_of(path) in TEXT_KINDS else ()
+    has_none = bool(header) and options.label_column not in map(str.strip, header)
+    if not (options.need_labels and has_none and 1 < len(folders) <= len(files) // 2):
+        return ""
+    return f". If the folders {listed(folders, 4)} are the labels: {JOIN}"
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:

@@ -1,0 +1,53 @@
+"""Labels of which no recording changes: what the reason is, and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from structsvm.data.samples import unlabelled
+from structsvm.errors import DataError
+from structsvm.io.recording import Recording, listed
+
+JOIN = (
+    "Join the clips of one person, animal or machine, in the order of time, to a table with a "
+    "column of labels: a clip that was cut by its label says nothing of when labels change"
+)
+
+
+def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> None:
+    """Refuse labels if each recording is of one state; ``apart`` they are in other files."""
+    found = [(one, *_states(one)) for one in recordings if one.y is not None]
+    if not found or any(len(states) > 1 for _, states, _ in found):
+        return
+    states = {one.where: next(iter(names)) for one, names, _ in found if names}
+    lead = "every recording is one single segment: "
+    if folders := _folders_of_states(states):
+        raise DataError(f"{lead}the folders {listed(folders, 4)} are the labels. {JOIN}")
+    n_unknown = sum(n for _, _, n in found)
+    if n_unknown and apart:
+        raise DataError(
+            f"{lead}{n_unknown} samples are in no stretch, and the others are all of one label in "
+            "each recording. If the rest is a state as well, name it: outside='rest'"
+        )
+    raise DataError(f"{lead}label at least one that has two")
+
+
+def _states(recording: Recording) -> tuple[set[str], int]:
+    """The labels that are known, as texts, and the number of samples without one."""
+    is_unknown = unlabelled(recording.y)
+    known = np.asarray(recording.y, dtype=object)[~is_unknown]
+    return set(map(str, known.tolist())), int(is_unknown.sum())
+
+
+def _folders_of_states(states: Mapping[str, str]) -> list[str]:
+    """The folders, at some depth, of which each holds one state and no other does."""
+    paths = {Path(where).parent.parts: state for where, state in states.items()}
+    for level in range(min(map(len, paths), default=0)):
+        pairs = {(parts[level], state) for parts, state in paths.items()}
+        folders, names = ({*some} for some in zip(*pairs, strict=True))
+        if len(pairs) == len(folders) == len(names) > 1:
+            return sorted(folders)
+    return []
