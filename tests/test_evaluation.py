@@ -158,6 +158,16 @@ class TestScores:
         nothing = evaluate(learner, Xs, ys, n_clusters=1)
         assert nothing.learned["time_error"] is None
 
+    @cases((1, "days", 1.0), (31, "months", 30.436875), (365, "years", 365.2425))
+    def test_errors_of_rare_samples_are_in_days_months_or_years(self, learner, step, unit, days):
+        Xs, ys = TEST
+        first, each = np.datetime64("1900-01-01", "D"), np.timedelta64(step, "D")
+        found = evaluate(learner, Xs, ys, times=[first + each * np.arange(len(x)) for x in Xs])
+        expected = evaluate(learner, Xs, ys).learned["time_error"] * step / days
+        assert found.unit == unit
+        assert found.learned["time_error"] == pytest.approx(expected)
+        assert f"time error ({unit})" in found.summary()
+
 
 class TestTables:
     """Results print as short tables: as text, in notebooks, and as data frames."""

@@ -30,6 +30,17 @@ __all__ = ["Confusion", "Evaluation", "SampleScores", "Scores"]
 
 Names = NDArray[Any]
 
+UNITS = {
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "days": 86400.0,
+    "months": 2629746.0,
+    "years": 31556952.0,
+}
+"""Units of time in seconds; a month and a year are those of the calendar, on average."""
+NEARLY = 0.97  # of a unit, which common years and most months do not reach
+
 
 # ---- names of states
 
@@ -380,11 +391,21 @@ class Evaluation:
 def _clocks(times: Sequence[TimeAxis | None], known: Sequence[Known]) -> tuple[str, list[Floats]]:
     """The unit of time, and the time in it of each labelled sample of each recording."""
     axes = [axis for axis in times if axis is not None]
-    units = {"s" if axis.holds_dates else axis.name for axis in axes}
+    units = {"" if axis.holds_dates else axis.name for axis in axes}
     if len(axes) < len(known) or len(units) > 1:
         return "samples", [one.rows.astype(np.float64) for one in known]
-    clocks = [np.concatenate(([0.0], np.cumsum(axis.steps))) for axis in axes]
-    return units.pop(), [clock[one.rows] for clock, one in zip(clocks, known, strict=True)]
+    steps = [axis.usual_step for axis in axes if axis.usual_step]
+    unit, seconds = units.pop(), 1.0
+    if not unit:
+        unit, seconds = _unit_of(min(steps, default=1.0))
+    clocks = [np.concatenate(([0.0], np.cumsum(axis.steps / seconds))) for axis in axes]
+    return unit, [clock[one.rows] for clock, one in zip(clocks, known, strict=True)]
+
+
+def _unit_of(step: float) -> tuple[str, float]:
+    """The longest unit that a step, in seconds, is not shorter than, and its seconds."""
+    fitting = [unit for unit, seconds in UNITS.items() if step >= NEARLY * seconds] or ["s"]
+    return fitting[-1], UNITS[fitting[-1]]
 
 
 def _of_errors(errors: Floats) -> dict[str, float | None]:
