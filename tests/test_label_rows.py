@@ -385,7 +385,7 @@ test_what_is_refused_in_words_that_name_the_way_out = refused(
 
 @cases(
     {"annotations": [{"namespace": "segment_open", "data": [{"time": 0, "value": "A"}]}]},
-    {"real/cow.csv": [["2024-03-01 09:00:20", "2024-03-01 09:00:35"]]},
+    {"real/cow.csv": [["2024-03-01 09:00:20", "2024-03-01 09:00:35", "walk"]]},
     {"metadata": {"1_a": {"vid": "1", "z": [0.0, 20.0], "av": {"1": "rest"}}}},
     [1, 2],
     "text",

@@ -10,6 +10,7 @@ import numpy as np
 from structsvm.data.samples import unlabelled
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
+from structsvm.messages import parameter
 
 JOIN = (
     "Join the clips of one person, animal or machine, in the order of time, to a table with a "
@@ -30,15 +31,17 @@ def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> N
     if n_unknown and apart:
         raise DataError(
             f"{lead}{n_unknown} samples are in no stretch, and the others are all of one label in "
-            "each recording. If the rest is a state as well, name it: outside='rest'"
+            "each recording. If the rest is a state as well, name it: "
+            + parameter("outside", "rest")
         )
     raise DataError(f"{lead}label at least one that has two")
 
 
 def _states(recording: Recording) -> tuple[set[str], int]:
     """The labels that are known, as texts, and the number of samples without one."""
-    is_unknown = unlabelled(recording.y)
-    known = np.asarray(recording.y, dtype=object)[~is_unknown]
+    y = np.asarray(recording.y)
+    is_unknown = unlabelled(y)
+    known = y[~is_unknown]
     return set(map(str, known.tolist())), int(is_unknown.sum())
 
 

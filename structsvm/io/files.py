@@ -21,7 +21,7 @@ from structsvm.graphs.images import KINDS as PICTURES
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
 from structsvm.io.convert import OTHERS, advice_on
-from structsvm.io.intervals import label_files
+from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_files import columns_in
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.recording import USUAL, FileOptions, Origin, Recording, listed, spelled
@@ -233,7 +233,7 @@ def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recordin
         try:
             several = read_file(path, options, name=name)
         except DataError as error:
-            raise DataError(f"{error}{_about_clips(path, files, options)}") from error
+            raise DataError(said_by(error) + _ways_to_labels(path, files, options)) from error
         if len(several) > 1 < len(files):
             several = [replace(one, name=f"{name}/{one.name}") for one in several]
         recordings += several
@@ -241,14 +241,24 @@ def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recordin
     return with_all_categories(recordings, options) if share else recordings
 
 
-def _about_clips(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:
-    """Words about clips in folders, if a file without labels is one of several in several."""
-    folders = list(dict.fromkeys(file.parent.name for file in files))
-    header = next(iter(first_rows(path)), ()) if kind_of(path) in TEXT_KINDS else ()
-    has_none = bool(header) and options.label_column not in map(str.strip, header)
-    if not (options.need_labels and has_none and 1 < len(folders) <= len(files) // 2):
+def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:
+    """Words about where the labels of a file without a column of them may be."""
+    header = next(iter(first_rows(path)), ())
+    has_none = bool(header) and options.label_column not in [cell.strip() for cell in header]
+    if not (options.need_labels and has_none):
         return ""
-    return f". If the folders {listed(folders, 4)} are the labels: {JOIN}"
+    depth = len(shared(file.parent.absolute() for file in files)) - 1
+    above = [folder for folder in path.absolute().parents if len(folder.parts) >= depth]
+    beside = [file for folder in above for file in sorted(folder.iterdir()) if file not in files]
+    if table := next(filter(holds_stretches, filter(Path.is_file, beside)), None):
+        others = {folder / table.name for file in files for folder in file.absolute().parents}
+        in_each = sum(map(Path.is_file, others)) > 1
+        where = table.name if in_each else str(table)
+        return ", or " + parameter("labels", where) + ", a table of labels"
+    folders = list(dict.fromkeys(file.parent.name for file in files))
+    if 1 < len(folders) <= len(files) // 2:
+        return f". If the folders {listed(folders, 4)} are the labels: {JOIN}"
+    return ""
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
@@ -276,9 +286,10 @@ def find_recordings(
     skipped: list[Path] = []
     folders: list[Path] = []
     apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
+    own = labels is not None and is_of_each_folder(Path(labels)) and Path(labels).name
     for path in map(Path, paths):
         is_folder = os.path.isdir(path)
-        inside, beside = _search(path, apart) if is_folder else ([_checked(path)], [])
+        inside, beside = _search(path, apart, own) if is_folder else ([_checked(path)], [])
         skipped += beside
         folders.append(Path(os.path.abspath(path if is_folder else path.parent)))
         for file in inside:
@@ -476,9 +487,18 @@ def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
             yield from _below(path, above)
 
 
-def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the recordings of a folder and its subfolders, by name, and what else is there."""
-    files = [path for path in _below(folder) if not apart or path.resolve() not in apart]
+def _search(
+    folder: Path, apart: Set[Path], own: str | bool = False
+) -> tuple[list[Path], list[Path]]:
+    """Return the recordings of a folder and its subfolders, by name, and what else is there.
+
+    Labels are ``apart``, or in files of their ``own`` name in several folders.
+    """
+    files = [
+        path
+        for path in _below(folder)
+        if path.name != own and (not apart or path.resolve() not in apart)
+    ]
     chosen = _of_one_kind(files)
     made = {*predictions_among(chosen)}
     chosen = [path for path in chosen if path not in made]

@@ -22,6 +22,7 @@ from structsvm.errors import DataError, about, printable, refuse, warn
 from structsvm.io.boundaries import Boundaries, Span, Stretch
 from structsvm.io.label_files import LABEL_KINDS, NEXT, LabelFile, name_of, read_rows, unit_of
 from structsvm.io.label_rows import LONG, UNTIL_NEXT, Interval, since_start
+from structsvm.io.media import STEPS
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels, known_where
@@ -29,6 +30,7 @@ from structsvm.partitions.oracle import Region
 from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unless
 
+IN_ONE = 5  # steps of sound in a usual stretch
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
 
 
@@ -334,9 +336,11 @@ def with_labels(
     path : path
         A table with a column ``change`` of the times of the changes, or stretches of time with
         their labels as :func:`read_intervals` reads them, of which points alone are changes; or a
-        folder of such files. Where neighbours of all recordings are mostly one step apart, ends are
-        those of last samples. A column with the names of recordings says of which one a row is;
-        without it the file is of the recording of its name, or of the only one.
+        folder of such files; or a name, ``labels.txt``, of such a file in the folder of each
+        recording, or above it, whose rows are told apart by their dates. Where neighbours of all
+        recordings are mostly one step apart, ends are those of last samples. A column with the
+        names of recordings says of which one a row is; without it the file is of the recording of
+        its name, or of the only one.
     blanks : bool
         Whether samples may be without a label, which is then -1.
     outside : str, optional
@@ -449,6 +453,11 @@ def layers_of(
     return {name: [_having(one, name, outside) for one in ours] for name in names}
 
 
+def is_of_each_folder(path: Path) -> bool:
+    """Whether a name, and no path, is that of a file of labels in folders of recordings."""
+    return path == Path(path.name) and not os.path.exists(path)
+
+
 def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
@@ -493,6 +502,8 @@ def _marks_of(
     recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None]
 ) -> list[Marks]:
     """Read the labels of each recording from a file, or from those of a folder."""
+    if is_of_each_folder(path):
+        return _with_boundaries(path, _marks_of_folders(recordings, path, chosen), chosen)
     known = {name for one in recordings for name in _names(one)}
     marks: dict[str, tuple[Path, list[Interval], set[str]]] = {}
     files = label_files(path)
@@ -530,10 +541,89 @@ def _marks_of(
     return _with_boundaries(path, list(found.values()), chosen)
 
 
+def _marks_of_folders(
+    recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None]
+) -> list[Marks]:
+    """Read the labels of each recording from a file of this name in its folder, or above it."""
+    of_each: dict[Path | None, list[Recording]] = {}
+    for recording in recordings:
+        above = Path(os.path.abspath(recording.where)).parents
+        files = [folder / path.name for folder in above if (folder / path.name).is_file()]
+        of_each.setdefault(next(iter(files), None), []).append(recording)
+    without = of_each.pop(None, [])
+    found: list[Marks] = []
+    for file, some in of_each.items():
+        assert file is not None
+        known = {name for one in some for name in _names(one)}
+        read = read_rows(LabelFile(file, chosen, known), ("subject", "annotator"), alone=False)
+        whole = read.get(printable(file.stem), ([], set[str]()))
+        with about(file):
+            parts = _by_time(whole[0], some) if len(read) == 1 and whole[0] else {}
+        for recording in some:
+            own = [read[name] for name in _names(recording) if name in read]
+            rows, sought = own[0] if own else (parts.get(recording.name, []), whole[1])
+            if rows:
+                found.append(Marks.of(recording, file, rows, sought))
+            else:
+                without.append(recording)
+    if not found:
+        raise DataError(f"{path}: no such file, or nothing in one beside a recording that is its")
+    if without:
+        names = listed([one.name for one in without], 5)
+        warn(f"{path}: nothing about {names}: left out, because they have no labels")
+    return found
+
+
+def _by_time(
+    rows: Sequence[Interval], recordings: Sequence[Recording]
+) -> dict[str, list[Interval]]:
+    """Return the rows within each of several recordings, whose times are dates."""
+    if len(recordings) == 1:
+        return {recordings[0].name: list(rows)}
+    axes = [one.time for one in recordings if one.time is not None and one.time.holds_dates]
+    if len(axes) < len(recordings):
+        raise DataError(
+            f"it is of {len(recordings)} recordings: name them in a column 'recording', or name "
+            "the column of their dates (" + parameter("time_column") + ")"
+        )
+    stretches = [Stretch.of(row, axes[0]) for row in rows]
+    found = {}
+    for one, axis in zip(recordings, axes, strict=True):
+        first, last = axis.values[[0, -1]]
+        here = [s for s in stretches if s.start <= last and (s.end is None or s.end > first)]
+        found[one.name] = [_clipped(s, first, last) for s in here]
+    return found
+
+
+def _clipped(stretch: Stretch, first: Any, last: Any) -> Interval:
+    """A row without what is before or after a recording."""
+    start = stretch.row.start if stretch.start >= first else str(first)
+    is_until_end = stretch.end is None or stretch.end > last
+    return replace(stretch.row, start=start, end=np.inf if is_until_end else stretch.row.end)
+
+
+def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
+    """Refuse sound that was read in longer steps than most stretches last."""
+    lasting = [one for one in several if one.axis.lasting]
+    lengths = [s.end - s.start for one in lasting for s in one.stretches if s.end is not None]
+    step = max((one.axis.lasting for one in lasting), default=0.0)
+    n_short = sum(length < step for length in lengths)
+    if 2 * n_short > len(lengths):
+        usual = float(np.median(lengths))
+        finer = max(float(f"{usual / IN_ONE:.0e}"), STEPS[0])
+        raise DataError(
+            f"{path}: sound and pictures are read in steps of {step:g} s, and {n_short} of "
+            f"{len(lengths)} stretches are shorter, half of all than {usual:.3g} s: "
+            + parameter("step", finer)
+            + " resolves them"
+        )
+
+
 def _with_boundaries(
     path: Path, several: list[Marks], chosen: Mapping[str, str | None]
 ) -> list[Marks]:
     """Return what is said of recordings with the ends as they are meant, and warn of it once."""
+    _refuse_coarse(path, several)
     _warn_of_ends(path, [one.rows for one in several], chosen)
     means = Boundaries.of([(one.stretches, one.axis) for one in several])
     if means.reach is None:  # else a point is a stretch of one sample
@@ -662,10 +752,12 @@ def _labelled(
                     + parameter("outside", "rest")
                     + ", or let fit learn from some (in Python, blanks=True)"
                 )
+    if y is None and tier is None and outside is not None:  # it was looked for there
+        y = np.full(len(recording.X), outside)
     if y is None and tier is None:
         raise DataError(
             f"{marks.file}: nothing about {recording.name}: leave out a recording that has no "
-            "labels"
+            "labels, or say what samples in no stretch are, as " + parameter("outside", "rest")
         )
     return replace(recording, y=y)
 

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, takewhile
@@ -105,6 +106,8 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 """Beginnings of the columns of ELAN's text that are no tiers."""
 NEXT = "next"
 """What may be said of the column of ends where each stretch lasts until the next row."""
+WINDOW = "window"
+"""The label of windows that have none."""
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -143,6 +146,13 @@ class LabelFile:
             return decoded(self.path.read_bytes(), where=self.path)[0].removeprefix("\ufeff")
         except (OSError, ValueError) as error:  # the latter for names that hold a zero
             raise DataError(f"cannot be read: {error}") from error
+
+    @cached_property
+    def document(self) -> Any:
+        """What JSON holds; None of other files."""
+        with suppress(ValueError):
+            return json.loads(self.text) if self.kind == ".json" else None
+        return None
 
     @cached_property
     def lines(self) -> list[tuple[int, str]]:
@@ -301,6 +311,22 @@ def read_regions(
 
 
 # ---- documents of tools
+
+
+def _are_windows(file: LabelFile) -> bool:
+    """Whether JSON has a list of pairs, from and to, for each recording."""
+    held = file.document if isinstance(file.document, Mapping) else {}
+    windows = [
+        one for some in held.values() for one in (some if isinstance(some, list) else [some])
+    ]
+    return bool(windows) and all(isinstance(one, list) and len(one) == 2 for one in windows)
+
+
+def _of_windows(file: LabelFile) -> Iterator[Interval]:
+    for name, windows in file.document.items():
+        yield Interval(None, None, WINDOW, name)
+        for start, end in windows:
+            yield Interval(moment(0, str(start)), moment(0, str(end)), WINDOW, name)
 
 
 def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
@@ -743,6 +769,7 @@ def _on_clock(seconds: float) -> str:
 FORMATS: tuple[
     tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Interval]]], ...
 ] = (
+    ("windows of time", _are_windows, _of_windows),
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
     ("document of ELAN", lambda file: file.kind == ".eaf", _of_eaf),

@@ -216,8 +216,9 @@ class FileOptions:
 
     label_column: str | None = "label"
     """Column of tables; None if there are no labels."""
-    time_column: str | None = None
-    """Column of tables that is no feature, and is kept as ``time``."""
+    time_column: str | Sequence[str] | None = None
+    """Column of tables that is no feature, and is kept as ``time``, or several that hold it
+    together: "date,clock", or a list of them."""
     recording_column: str | Sequence[str] | None = None
     """Column of tables with the name of the recording of each row (see also :func:`from_long`), or
     several that name it together: "person,day", or a list of them."""
@@ -279,8 +280,9 @@ class FileOptions:
     def __post_init__(self) -> None:
         for name in SEQUENCES:
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        if not isinstance(self.recording_column, str | None):
-            object.__setattr__(self, "recording_column", ",".join(self.recording_column))
+        for name in ("time_column", "recording_column"):
+            if not isinstance(getattr(self, name), str | None):
+                object.__setattr__(self, name, ",".join(getattr(self, name)))
         separator = self.separator and TYPED.get(self.separator, self.separator)
         is_one = separator in (None, SPACES) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
@@ -324,13 +326,15 @@ class FileOptions:
 
     @property
     def roles(self) -> tuple[str | None, ...]:
-        key: Any = self.recording_column  # which has been made one text
-        return self.label_column, self.time_column, self.chunk_column, key
+        time: Any = self.time_column  # which have been made one text
+        key: Any = self.recording_column
+        return self.label_column, time, self.chunk_column, key
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The columns that name a recording together, if one alone does not."""
-        return tuple(part.strip() for part in (self.roles[-1] or "").split(","))
+    def joined(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are a time, or the name of a recording, together."""
+        several = [name for name in self.roles[1::2] if name is not None and "," in name]
+        return {name: tuple(map(str.strip, name.split(","))) for name in several}
 
     def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
         """Choose among the columns without a role; refuse names of columns that are not there."""

@@ -7,7 +7,9 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from structsvm.io.recording import (
     repeated_in,
     spelled,
 )
-from structsvm.io.sniff import MISSING_WORDS, TEXT_KINDS, kind_of, read_text, refuse_thousands
+from structsvm.io.sniff import MISSING_WORDS, kind_of, read_text, refuse_thousands
 from structsvm.messages import Text, join, parameter, said_by
 from structsvm.partial_labels import known_where
 from structsvm.support.archive import check_bytes
@@ -40,6 +42,7 @@ ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that i
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
 ROLES = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 ABOVE_HEADER = " leaves out a line above the header"
+MIDNIGHT = " 00:00:00"  # what sheets put behind a date
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
@@ -101,7 +104,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if not as_text:
         refuse_repeated([name for name in names if name])
         # pandas looks for missing values after its converters too: a mark in front hides them
-        ways: dict[Any, Any] = dict.fromkeys((options.roles[-1], *options.keys), str)
+        parts = chain.from_iterable(options.joined.values())
+        ways: dict[Any, Any] = dict.fromkeys((options.roles[-1], *parts), str)
         ways[label] = lambda cell: f"={cell.strip()}"
         converters = {names.index(name): way for name, way in ways.items() if name in names}
         reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
@@ -147,15 +151,15 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
     options, path = origin.options, origin.path
-    known = {*options.roles, *options.keys}
+    known = {*options.roles, *chain.from_iterable(options.joined.values())}
     levels = [level for level in frame.index.names if level and str(level) in known]
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(headers)
-    key = options.roles[-1]
-    if key not in (None, *headers) and len(options.keys) > 1 and {*options.keys} <= {*headers}:
-        frame = _with_one_key(frame, key, options.keys)
-        headers = list(frame.columns)
+    for whole, parts in options.joined.items():
+        if whole not in headers and {*parts} <= {*headers}:
+            frame = _with_one(frame, whole, parts)
+            headers = list(frame.columns)
     needed = [options.label_column] if options.need_labels else []
     needed += [one for one in options.roles[1:] if one not in options.optional]
     if missing := [one for one in needed if one is not None and one not in headers]:
@@ -175,26 +179,25 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     if chunk is not None:
         chunks = _as_numbers(_stripped(chunk, ("-1",)), origin).factorize()[0]
     times = None if time is None else _times(time, origin)
-    whole = Recording(name, X, y, features, str(path), chunks, times, origin)
-    found = [whole] if recording is None else _apart(whole, recording)
+    every = Recording(name, X, y, features, str(path), chunks, times, origin)
+    found = [every] if recording is None else _apart(every, recording)
     return [without_gaps(one, options) for one in _in_order(found, path)]
 
 
-def _with_one_key(frame: Any, key: str, columns: Sequence[str]) -> Any:
-    """Put one column of names in the place of several, blank where one of them is."""
-    first, *others = (_stripped(frame[column]) for column in columns)
-    names = first.astype(str)
-    for other in others:
-        names = names + " " + other.astype(str)
-    is_blank = frame[list(columns)].isna().any(axis=1) | (frame[list(columns)] == "").any(axis=1)
-    return frame.drop(columns=list(columns)).assign(**{key: names.mask(is_blank)})
+def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
+    """Put one column of texts in the place of several, blank where one of them is."""
+    parts = [_stripped(frame[column]) for column in columns]
+    texts = [part.astype(str).str.removesuffix(MIDNIGHT) for part in parts]
+    whole = texts[0].str.cat(texts[1:], sep=" ")
+    is_blank = np.any([part.isna() | (part == "") for part in parts], axis=0)
+    return frame.drop(columns=list(columns)).assign(**{name: whole.mask(is_blank)})
 
 
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     """Say which columns there are, and the way out: what follows from them and from the rows."""
     headers = list(frame.columns)
     ways = ["name another one (" + ROLES + ")"]
-    if len(headers) == 1 and kind_of(origin.path) in TEXT_KINDS:
+    if len(headers) == 1 and _is_text(origin):
         ways.append("or " + parameter("separator"))
     if len(frame) and column in frame.iloc[0].astype(str).tolist():
         skip = parameter("skip_lines", [origin.line(0) - 1])
@@ -207,7 +210,11 @@ def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
 
 def _between(origin: Origin, words: str) -> str:
     """Return words about what separates the columns of a text; nothing of other files."""
-    return words.format(origin.format.between) if kind_of(origin.path) in TEXT_KINDS else ""
+    return words.format(origin.format.between) if _is_text(origin) else ""
+
+
+def _is_text(origin: Origin) -> bool:
+    return origin.format is not None and kind_of(origin.path) not in EXCEL
 
 
 def refuse_repeated(names: Sequence[str]) -> None:
@@ -298,7 +305,10 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
     row, cell = rows[0], frame[first].iloc[rows[0]]
     shown = list(words)[:TEXT_EXAMPLES]
     ways = [parameter("ignore", shown[0] if len(shown) == 1 else shown) + " leaves it out"]
-    if 2 * rows.size > len(frame):
+    is_time = _is_of_times(frame[first], origin)
+    if is_time:
+        ways.append(parameter("time_column", first) + " reads its times")
+    elif 2 * rows.size > len(frame):
         ways.append("if it is of labels, of time or of names of recordings, say so (" + ROLES + ")")
     else:
         ways.append(Text("a missing value is a blank cell"))
@@ -306,13 +316,19 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
         ways.append(parameter("skip_lines", [origin.line(row)]) + " leaves out that line")
     if again := [name for name, rows in words.items() if _are_categories(frame[name], rows)]:
         ways.append(parameter("categories", again) + " makes a feature of each word")
-    if any(map(str.isdigit, str(cell))) and kind_of(origin.path) in TEXT_KINDS:
+    if any(map(str.isdigit, str(cell))) and _is_text(origin) and not is_time:
         columns = _between(origin, "columns are read with {} between them (")
         decimal = parameter("decimal", origin.format.decimal)
         ways.append(columns + parameter("separator") + ") and " + decimal)
     raise DataError(
         f"{cell!r} is not a number, {origin.place(row)}, column {first!r}: " + join(ways, "; ")
     )
+
+
+def _is_of_times(column: Any, origin: Origin) -> bool:
+    with suppress(DataError):
+        return isinstance(read_times(str(column.name), column, True, origin.place), TimeAxis)
+    return False
 
 
 def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:

@@ -1,0 +1,179 @@
+"""Folders as strangers have them: clips by their label, tables of labels beside, windows, sound."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import cases
+from media_files import tone, write_media
+
+MODES = np.repeat(["walk", "bus", "walk"], 20)
+PREAMBLE = "Geolife trajectory\nWGS 84\nReserved 3\n0,2,255,My Track,0,0,2,8421376\n0\n"
+SPEEDS = {"walk": 1.5, "bus": 8.0}
+
+
+def put(path, frame, **how):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(path, index=False, **how)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+class TestClipsInFoldersOfTheirLabels:
+    """A held-out group was a label that nobody had learned."""
+
+    @cases("{state}/{who}.csv", "{who}/{state}/a.csv", "{state}/{who}/a.csv")
+    @pytest.mark.parametrize("column", [True, False])
+    @pytest.mark.parametrize("verb", ["try", "fit"])
+    def test_they_are_refused_in_these_words(self, refused, rng, tmp_path, verb, column, layout):
+        for who in ("ann", "ben", "cat"):
+            for state, mean in (("rest", 0.0), ("walk", 3.0), ("run", 6.0)):
+                frame = pd.DataFrame({"x": rng.normal(mean, size=30), "label": state})
+                path = tmp_path / "clips" / layout.format(state=state, who=who)
+                put(path, frame if column else frame[["x"]])
+        said = refused(f"{verb} change-point {tmp_path}/clips -o {tmp_path}/o")
+        if column or layout.endswith("}.csv"):
+            assert "the folders 'rest', 'run', 'walk' are the labels" in said.replace("If ", "")
+        assert "oin the clips of one person, animal or machine" in said
+        assert not (tmp_path / "o").exists()
+
+    def test_folders_of_people_are_groups(self, done, rng, tmp_path):
+        for who in ("ann", "ben", "cat", "dan"):
+            for k in range(2):
+                x = [rng.normal(SPEEDS[mode], 0.3) for mode in MODES]
+                put(tmp_path / "all" / who / f"{k}.csv", pd.DataFrame({"x": x, "label": MODES}))
+        _, err = done(f"try change-point {tmp_path}/all -o {tmp_path}/o --minutes 0")
+        assert "groups: the 4 folders of all/" in err
+
+
+def trips(folder, rng, kind="csv"):
+    """Three trips of each of four people, two of which are labelled by dates in a table."""
+    for k, who in enumerate(("p0", "p1", "p2", "p3")):
+        rows = []
+        for trip in range(3):
+            start = pd.Timestamp("2008-10-23 08:00:00") + pd.Timedelta(days=7 * trip + k)
+            times = start + pd.to_timedelta(5 * np.arange(60), unit="s")
+            speed = [rng.normal(SPEEDS[mode], 0.3) for mode in MODES]
+            frame = pd.DataFrame({"speed": speed, "height": rng.normal(size=60)}).round(3)
+            path = folder / who / "trips" / f"t{trip}.{kind}"
+            if kind == "plt":
+                frame = frame.assign(
+                    date=times.strftime("%Y-%m-%d"), clock=times.strftime("%H:%M:%S")
+                )
+                put(path, frame, header=False)
+                path.write_text(PREAMBLE + path.read_text())
+            else:
+                put(path, frame.assign(time=times))
+            ends = [times[19], times[39], times[-1]]
+            begins = [times[0], times[20], times[40]]
+            rows += zip(begins, ends, ("walk", "bus", "walk"), strict=True) if trip else ()
+        table = pd.DataFrame(rows, columns=["Start Time", "End Time", "Mode of transport"])
+        put(folder / who / "labels.txt", table, sep="\t", date_format="%Y/%m/%d %H:%M:%S")
+
+
+class TestLabelsInTheFolderOfEachRecording:
+    @cases(("csv", "time"), ("plt", "column 3,column 4"))
+    def test_rows_are_told_apart_by_their_dates(self, done, rng, tmp_path, kind, time):
+        """The table was read as a recording; another one could not be named for each folder."""
+        trips(tmp_path / "all", rng, kind)
+        line = [
+            "try",
+            "change-point",
+            tmp_path / "all",
+            "--time-column",
+            time,
+            "-o",
+            tmp_path / "o",
+        ]
+        _, err = done(*line, "--minutes", "0", "--labels", "labels.txt")
+        assert "nothing about 'p0/trips/t0', 'p1/trips/t0'" in err
+        told = re.search(r"learning from (\d) recordings; held out: (\d)", err)
+        assert int(told[1]) + int(told[2]) == 8
+        assert json.loads(done(f"show {tmp_path}/o/model.structsvm --json")[0])
+
+    def test_what_cannot_be_told_apart_is_refused(self, refused, rng, tmp_path):
+        trips(tmp_path / "all", rng)
+        line = f"try change-point {tmp_path}/all -o {tmp_path}/o --labels"
+        for path in (tmp_path / "all").rglob("*.csv"):
+            put(path, pd.read_csv(path).drop(columns="time"))
+        said = refused(f"{line} labels.txt")
+        assert "it is of 3 recordings: name them in a column 'recording'" in said
+        assert "marks.txt: no such file, or nothing in one" in refused(f"{line} marks.txt")
+
+    def test_the_table_is_offered(self, refused, rng, tmp_path):
+        trips(tmp_path / "all", rng)
+        said = refused(f"try change-point {tmp_path}/all -o {tmp_path}/o --time-column time")
+        assert "--labels labels.txt, a table of labels" in said
+        (tmp_path / "one").mkdir()
+        (tmp_path / "all" / "p0" / "trips").rename(tmp_path / "one" / "trips")
+        (tmp_path / "all" / "p0" / "labels.txt").rename(tmp_path / "one" / "marks.txt")
+        said = refused(f"fit change-point {tmp_path}/one -o {tmp_path}/o --time-column time")
+        assert f"--labels {tmp_path}/one/marks.txt, a table of labels" in said
+
+
+class TestWindowsOfTime:
+    @cases("windows.json", "labels")
+    def test_the_rest_is_named(self, refused, done, rng, tmp_path, labels):
+        windows = {}
+        for k in range(6):
+            times = pd.date_range("2014-03-01", periods=80, freq="5min")
+            value = rng.normal(size=80) + 6.0 * (np.arange(80) // 20 == 2)
+            put(tmp_path / "all" / "art" / f"s{k}.csv", pd.DataFrame({"t": times, "value": value}))
+            windows[f"art/s{k}.csv"] = [[str(times[40]), str(times[60])]]
+            table = pd.DataFrame({"start": [times[40]], "end": [times[60]], "label": ["window"]})
+            put(tmp_path / "labels" / "art" / f"s{k}.csv", table)
+        (tmp_path / "windows.json").write_text(json.dumps(windows))
+        line = f"try change-point {tmp_path}/all --labels {tmp_path}/{labels} --time-column t"
+        said = refused(f"{line} -o {tmp_path}/o --minutes 0")
+        assert "360 samples are in no stretch" in said
+        assert "name it: --set files.outside=rest" in said
+        out, _ = done(f"{line} -o {tmp_path}/o --minutes 0 --set files.outside=rest")
+        assert "window (learned)" not in out
+        assert "(min)" in out
+
+    def test_a_recording_without_a_window_is_all_outside(self, refused, done, rng, tmp_path):
+        for k in range(3):
+            put(tmp_path / "all" / f"s{k}.csv", pd.DataFrame({"value": rng.normal(size=40)}))
+        windows = {"s0.csv": [[10, 20]], "s1.csv": [], "s2.csv": [[0, 5], [30, 40]]}
+        (tmp_path / "w.json").write_text(json.dumps(windows))
+        line = f"fit change-point {tmp_path}/all --labels {tmp_path}/w.json -o {tmp_path}/m"
+        assert "nothing about s1" in refused(line)
+        _, err = done(f"{line} --set files.outside=rest --metric closed-form --baselines none")
+        assert "3 recordings" in err
+
+
+class TestSoundsThatAreShort:
+    def write(self, folder, lasting, rng):
+        """Sounds of four pitches and their labels, each of which lasts so many seconds."""
+        folder.mkdir()
+        for k in range(4):
+            names = list("abcdabcdabdca")[k % 3 :]
+            pitch = {"a": 300, "b": 700, "c": 1500, "d": 3000}
+            sound = np.concatenate([tone(pitch[name], lasting) for name in names])
+            write_media(folder / f"s{k}.wav", sound + rng.normal(scale=0.01, size=sound.size))
+            starts = lasting * np.arange(len(names))
+            table = {"start": starts, "end": starts + lasting, "label": names}
+            put(folder.parent / "labels" / f"s{k}.csv", pd.DataFrame(table).round(6))
+        return f"fit change-point {folder} --labels {folder.parent}/labels -o {folder.parent}/m"
+
+    @cases(0.1, 0.4, 0.85)
+    def test_a_step_that_resolves_them_is_named(self, refused, done, rng, tmp_path, lasting):
+        """Twenty intervals of two seconds were two samples, and there was nothing left to learn."""
+        line = self.write(tmp_path / "sound", lasting, rng)
+        said = refused(line)
+        assert "sound and pictures are read in steps of 1 s" in said
+        step = said.partition("--set files.step=")[2].split()[0]
+        assert lasting / 6 < float(step) < lasting / 3
+        _, err = done(f"{line} --set files.step={step} --metric closed-form --baselines none")
+        assert "no sample" not in err
+        _, err = done(f"evaluate {tmp_path}/m {tmp_path}/sound --labels {tmp_path}/labels")
+
+    @cases("0", "x", "1e-4", "100")
+    def test_steps_that_cannot_be(self, refused, rng, tmp_path, step):
+        line = self.write(tmp_path / "sound", 1.5, rng)
+        assert "step must be a number of seconds" in refused(f"{line} --set files.step={step}")
