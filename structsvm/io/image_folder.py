@@ -106,7 +106,7 @@ def read_images(
             doubts += [doubt] if doubt else []
     if doubts:
         more = f"; so it is in {len(doubts) - 1} more" if len(doubts) > 1 else ""
-        warn(f"{doubts[0]}{more}")
+        warn(doubts[0] + more)
     return found
 
 
