@@ -42,7 +42,8 @@ def run_evaluate(args: Namespace) -> int:
     if args.output is not None:
         check_output(args, args.output, (".html", ".htm"))
     learner, terminal = load_metric_learner(args.model), args.terminal
-    inputs = read_for(learner, args, need_labels=True)
+    in_part = learner.problem_.traits.contiguous  # scored on what is labelled
+    inputs = read_for(learner, args, need_labels=True, blanks=in_part)
     samples = inputs.measured(learner)
     split = "auto" if can_be_split(learner, samples, inputs.ys) else None
     refuse_if(split and args.groups, NO_GROUPS)

@@ -26,6 +26,8 @@ class Ranking:
     like_blind: frozenset[str] = frozenset()
     """Methods that lose the same on every sample as something that is blind to them."""
     cross_validated: bool = False
+    preferred: str = LEARNED
+    """What is used of methods that are equal."""
 
     @classmethod
     def of(
@@ -34,6 +36,7 @@ class Ranking:
         weights: Floats,
         accuracies: Mapping[str, float | None],
         cross_validated: bool,
+        preferred: str | None,
     ) -> Ranking:
         """Rank by the losses of each method on the same samples, (N,), NaN if it failed."""
         tried = {name: values for name, values in losses.items() if not np.isnan(values).any()}
@@ -48,18 +51,16 @@ class Ranking:
             {name: share for name, share in accuracies.items() if share is not None},
             frozenset(alike),
             cross_validated,
+            preferred if preferred in tried else LEARNED,
         )
 
     @property
     def order(self) -> list[str]:
-        """The methods, the first to be used; those that equal something blind come last.
-
-        Of equal ones the learned metric comes last, which is no simpler than others.
-        """
+        """The methods, the first to be used; those that equal something blind come last."""
 
         def place(name: str) -> tuple[bool, float, float, bool]:
             share, loss = self.accuracies.get(name, -1.0), self.losses[name]
-            return name in self.like_blind, -round(share, 9), round(loss, 9), name == LEARNED
+            return name in self.like_blind, -round(share, 9), round(loss, 9), name != self.preferred
 
         return sorted((name for name in self.losses if name not in BLIND), key=place)
 

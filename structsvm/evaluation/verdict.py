@@ -130,7 +130,7 @@ class Verdict:
         n = len(others.keys() - BLIND)
         tuned = [c if name in BLIND else c.one_of(n) for name, c in others.items()]
         tuned.sort(key=lambda c: c.mean)
-        ranking = Ranking.of(losses, weights, accuracies or {}, evidence.cross_validated)
+        ranking = Ranking.of(losses, weights, accuracies or {}, evidence.cross_validated, best)
         undecided = cls(
             code="",
             contrasts={c.baseline: c for c in (untrained, *tuned)},
@@ -199,23 +199,26 @@ class Verdict:
     def found(self) -> str:
         """The figures of the verdict in words, and what to do next."""
         remarks = self.remarks
-        said = (remarks.limit, self._figures(), *remarks.notes, *self._to_find_out(), self.advice)
-        return " ".join(filter(None, said))
+        figures = (remarks.limit, self._figures(), *remarks.notes)
+        return " ".join(filter(None, (*figures, *self._to_find_out(), self.advice, self._way())))
 
     @property
     def advice(self) -> str:
         """Which method to use, and why; "" where nothing tells."""
         if not self._advises:
             return ""
-        said = self.ranking.sentence(self.evidence.words, self.evidence.measure)
+        return self.ranking.sentence(self.evidence.words, self.evidence.measure)
+
+    def _way(self) -> str:
+        """How to use the method that is advised."""
         if self.use is None or self.best is None:
-            return said
+            return ""
         way = f"baselines_[{self.use!r}].predict(...)"
         if self.remarks.way:
             way = f"{self.remarks.way} {self.use}"
         elif self.use == self.best:
             way = "choose_from='all'"
-        return f"{said} {NOTES['way'].format(way=way)}"
+        return NOTES["way"].format(way=way)
 
     def __str__(self) -> str:
         """The answer, the figures, what to do, and the question."""

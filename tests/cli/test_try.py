@@ -236,7 +236,7 @@ def test_clusters_of_a_single_row_are_named(refused, iris, tmp_path):
 @cases(
     ({"untrained": 3.0, "boundary-boosting": 0.8}, "boundary-boosting"),
     ({"untrained": 3.0, "boundary-boosting": 1.2}, None),
-    ({"untrained": 3.0, "rca": 1.0}, "rca"),
+    ({"untrained": 3.0, "rca": 1.0}, None),
     ({"untrained": 3.0, "rca-plain": 0.9}, None),
     ids=["better", "worse", "level", "not-in-the-model"],
 )
