@@ -14,6 +14,7 @@ from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
 from structsvm.errors import DataError, SettingsError, warn
+from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.learning import Learning, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
@@ -163,7 +164,9 @@ class ChangePoint(SegmentProblem):
         refuse_below(1, "min_length", shortest)
         if longest is not None and not (is_whole(longest) and longest >= shortest):
             raise SettingsError(
-                f"max_length must be None or an integer >= min_length={shortest}, got {longest!r}"
+                "max_length must be None or an integer >= "
+                + parameter("min_length", shortest)
+                + f", got {longest!r}"
             )
 
     @cached_property

@@ -17,6 +17,7 @@ from structsvm.errors import warn
 from structsvm.features.base import Chain, RecordingTransformer, Union
 from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
+from structsvm.messages import nth
 from structsvm.partitions.problem import (
     QUICK_COST,
     Baseline,
@@ -164,8 +165,11 @@ def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     without = [i for i in range(len(vectors)) if i not in states]
     if without:
         warn(
-            f"recording {next(iter(states))} has names of states and recording {without[0]} has "
-            "breakpoints: classifiers of samples need names in all of them, and are left out",
+            nth("recording", next(iter(states)))
+            + " has names of states and "
+            + nth("recording", without[0])
+            + " has breakpoints: classifiers of samples need names in all of them, and are left "
+            "out",
         )
     return not without
 

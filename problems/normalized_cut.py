@@ -31,6 +31,7 @@ from structsvm.graphs.graph import (
 )
 from structsvm.graphs.images import GraphOfImage, as_graph, as_list
 from structsvm.graphs.similarity import Similarity, start_scale
+from structsvm.messages import Code, nth, parameter
 from structsvm.oracles.normalized_cut import (
     MOST_CLUSTERS,
     CutHinge,
@@ -144,14 +145,16 @@ class NormalizedCut(PartitionProblem):
         refuse_bad_seed(self.random_state)
         if plain and self.oracle == "relaxed" and kappa >= COLLAPSE:
             raise SettingsError(
-                f"kappa={kappa:g} with the plain objective: from {COLLAPSE} on the best metric is "
-                "zero, because the relaxation omits the constant vector; use 0.1 to 0.3, or "
-                "objective_kind='normalized'"
+                parameter("kappa", Code(f"{kappa:g}"))
+                + f" with the plain objective: from {COLLAPSE} on the best metric is zero, because "
+                "the relaxation omits the constant vector; use 0.1 to 0.3, or "
+                + parameter("objective_kind", "normalized")
             )
         if plain and kappa < INVISIBLE:
             warn(
-                f"kappa={kappa:g} with the plain objective: below {INVISIBLE} the loss has hardly "
-                "any influence, and learning may make results worse; use 0.1 to 0.3",
+                parameter("kappa", Code(f"{kappa:g}"))
+                + f" with the plain objective: below {INVISIBLE} the loss has hardly any "
+                "influence, and learning may make results worse; use 0.1 to 0.3",
             )
 
     @property
@@ -188,7 +191,7 @@ class NormalizedCut(PartitionProblem):
         """Graphs with the same features, made once; the sample's ``side`` is the graph."""
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
-            with about(f"graph {i}"):
+            with about(nth("graph", i)):
                 graphs.append(as_graph(x, self.image))
         if not graphs:
             raise DataError("no graphs were given: expected a list of graphs or images")
@@ -196,10 +199,10 @@ class NormalizedCut(PartitionProblem):
         for i, graph in enumerate(graphs):
             if list(graph.features) != names:
                 raise DataError(
-                    f"graph {i} has the features {', '.join(graph.features)}, expected "
+                    nth("graph", i) + f" has the features {', '.join(graph.features)}, expected "
                     f"{', '.join(names)}: give graphs or images of one kind"
                 )
-            graph.warn_of_free_cuts(f"graph {i}")
+            graph.warn_of_free_cuts(nth("graph", i))
         return [Sample(graph.X, graph) for graph in graphs], names
 
     def encode(self, y: Any, sample: Sample) -> Any:
@@ -229,8 +232,11 @@ class NormalizedCut(PartitionProblem):
         K = metric.n_clusters if n_clusters is None and metric.price is None else n_clusters
         if K is None and metric.price is None:
             raise SettingsError(
-                "the training graphs had different numbers of clusters: give their number "
-                "(n_clusters=), or learn for an unknown one (cluster_count='unknown')"
+                "the training graphs had different numbers of clusters: give their number ("
+                + parameter("n_clusters")
+                + "), or learn for an unknown one ("
+                + parameter("cluster_count", "unknown")
+                + ")"
             )
         W = Similarity.of(_graph(sample))(metric.factor)
         if constraint.has_links:

@@ -23,6 +23,7 @@ from structsvm.data.samples import units_of
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.frames import FrameRecipe, check_smoothing
+from structsvm.messages import nth
 from structsvm.oracles.semi_markov import best_states, segments_of
 from structsvm.partitions.equivalence import runs_of
 from structsvm.problem import RegularizedRisk
@@ -357,7 +358,7 @@ def check_states(
             starts, ends, states = segments_of(y)
             a, b = int(part.start + starts[k]), int(part.start + ends[k])
             raise DataError(
-                f"recording {part.recording}: samples {a}..{b} of the state "
+                nth("recording", part.recording) + f": samples {a}..{b} of the state "
                 f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
                 "max_length allow: change the labels, or the settings"
             )

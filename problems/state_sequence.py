@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, OracleError
+from structsvm.messages import nth, said_by
 from structsvm.oracles.semi_markov import StateScore, best_states, checked_states, segments_of
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.problem import Problem, Separation
@@ -110,17 +111,19 @@ class StateSequence(Problem):
             fits = scores.ndim == 2 and scores.shape[1] == self.n_states and scores.size
             if not (fits and scores.dtype.kind in "iuf" and (scores < np.inf).all()):
                 raise DataError(
-                    f"sample {i}: scores must be numbers, or minus infinity for a state that is "
+                    nth("sample", i)
+                    + ": scores must be numbers, or minus infinity for a state that is "
                     f"forbidden, of shape (T, {self.n_states}), got {shown(x)}"
                 )
             try:
                 y = checked_states(y, len(scores), self.n_states)
             except OracleError as error:
-                raise DataError(f"sample {i}: the labelling: {error}") from error
+                raise DataError(nth("sample", i) + ": the labelling: " + said_by(error)) from error
             broken = self.first_broken(y)
             if broken is not None or np.isneginf(scores[np.arange(y.size), y]).any():
                 raise DataError(
-                    f"sample {i}: its labelling has a segment, a change or a sample that is "
+                    nth("sample", i)
+                    + ": its labelling has a segment, a change or a sample that is "
                     "forbidden: allow it, or leave the sample out"
                 )
         return self

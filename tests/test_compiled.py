@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 
@@ -72,7 +71,7 @@ def test_that_it_compiles_is_told_once(tmp_path, monkeypatch, capsys):
         compiled._tell.cache_clear()
         monkeypatch.delitem(sys.modules, "adding", raising=False)
         adding = importlib.import_module("adding")
-        with _messages(argparse.Namespace(verbose=False, terminal=Terminal())):
+        with _messages(Terminal()):
             assert adding.add(1, 2) == 3
             assert adding.add(1.0, 2.0) == 3.0
         assert capsys.readouterr().err.count("compiling what has not run on this machine") == told

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from strategies import examples
 from wrong_plugins import Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
-from structsvm.cli.inputs import typed_problem
+from structsvm.cli.inputs import Request, typed_problem
 from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
 from structsvm.learner.files import model_codec
@@ -55,7 +54,7 @@ def installed(monkeypatch):
 
 def typed(given):
     settings = [("problem", name, text) for name, text in given.items()]
-    return typed_problem(SimpleNamespace(problem="settled", set=settings))
+    return typed_problem(Request((), settings, {}, problem="settled"))
 
 
 PLAIN = st.sampled_from([None, True, -3, 2**70, 0.1, -0.0, float("inf"), "", "a b", "None"])

@@ -41,10 +41,10 @@ def run(argv: Sequence[str]) -> int:
             parser.print_help(sys.stderr)
             return USAGE
         spelling = Spelling(partial(_options, parser, args))
-        args.terminal = terminal = Terminal(args.json, args.quiet, args.verbose, spelling=spelling)
+        terminal = Terminal(args.json, args.quiet, args.verbose, spelling=spelling)
         with _messages(terminal):
             command: Any = import_module(f"structsvm.cli.{args.module}")
-            code: int = getattr(command, f"run_{args.command}")(args)
+            code: int = getattr(command, f"run_{args.command}")(args, terminal)
         sys.stdout.flush()
         return code
     except BrokenPipeError:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from structsvm.cli.evaluate import run_evaluate
 from structsvm.cli.fit import run_fit
-from structsvm.cli.predict import check_outputs
+from structsvm.cli.outputs import Guard
 from structsvm.cli.show import run_plot
+from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import build_parser
 from structsvm.datasets.generated import digits_recordings
 from structsvm.errors import MissingExtraError
@@ -35,14 +36,13 @@ on your own recordings (tables with a column of labels, in one folder)
   structsvm try change-point FOLDER -o tried"""
 
 
-def run_demo(args: Namespace) -> int:
+def run_demo(args: Namespace, terminal: Terminal) -> int:
     """Write recordings, run other commands on them, and say what to try next."""
     folder: Path = args.output
-    terminal, parts = args.terminal, replace(args.terminal, parts=[])
-    parser = build_parser()
+    parts, parser = replace(terminal, parts=[]), build_parser()
     model, figure = folder / "digits.structsvm", folder / "digits.png"
     earlier = [*folder.glob("train/digits_*.npz"), *folder.glob("test/digits_*.npz")]
-    check_outputs(args, [model, figure, *earlier])
+    Guard.of(args).check_files([model, figure, *earlier])
     for path in (model, figure, *earlier):
         path.unlink(missing_ok=True)
     for part, seed in (("train", 0), ("test", 1)):
@@ -57,9 +57,7 @@ def run_demo(args: Namespace) -> int:
             (run_evaluate, "evaluate", model, folder / "test"),
             (run_plot, "plot", model, path, "-o", figure),
         ):
-            typed = parser.parse_args(list(map(str, words)))
-            typed.terminal = parts
-            run(typed)
+            run(parser.parse_args(list(map(str, words))), parts)
     except MissingExtraError as error:  # of the picture
         terminal.warn(error.message)
     plain = {name: value for one in parts.parts or () for name, value in one.items()}

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from structsvm.cli.inputs import InputData, assigned, read_for, refuse_if, takes_images
-from structsvm.cli.predict import check_output
+from structsvm.cli.inputs import InputData, Request, assigned, read_for, refuse_if, takes_images
+from structsvm.cli.outputs import Guard
+from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample, contents, joined
 from structsvm.errors import DataError, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
@@ -37,20 +38,21 @@ from structsvm.support.tables import ShortTable
 TAKEN_FOR = 3  # other names of a state that are listed
 
 
-def run_evaluate(args: Namespace) -> int:
+def run_evaluate(args: Namespace, terminal: Terminal) -> int:
     """Compare, print the table and the verdict, and write the page if one is asked for."""
     if args.output is not None:
-        check_output(args, args.output, (".html", ".htm"))
-    learner, terminal = load_metric_learner(args.model), args.terminal
+        Guard.of(args).check_file(args.output, (".html", ".htm"))
+    learner, request = load_metric_learner(args.model), Request.of(args)
     in_part = learner.problem_.traits.contiguous  # scored on what is labelled
-    inputs = read_for(learner, args, need_labels=True, blanks=in_part)
+    asked = {"need_labels": True, "blanks": in_part}
+    inputs = read_for(learner, args.model, request, terminal, **asked)
     samples = inputs.measured(learner)
     split = "auto" if can_be_split(learner, samples, inputs.ys) else None
     refuse_if(split and args.groups, NO_GROUPS)
     about = {
         "n_clusters": args.n_clusters,
         "tolerance": 5 * inputs.window if args.tolerance is None else args.tolerance,
-        **assigned(args, "", ("unseen_states",), args.command),
+        **assigned(args.set, "", ("unseen_states",), args.command),
         "names": inputs.names,
         "times": inputs.times,
         "groups": inputs.groups(),
@@ -160,23 +162,22 @@ class Part:
         return replace(part, data=data.told_apart)
 
 
-def split_of(inputs: InputData) -> str | None:
+def split_of(inputs: InputData, split: str | None) -> str | None:
     """What the verdict is about, if not about further samples: rows of the only table, say."""
-    args, contiguous = inputs.args, inputs.problem.traits.contiguous
-    split: str | None = args.split
+    request, contiguous = inputs.request, inputs.problem.traits.contiguous
     tables, given = not contiguous and not takes_images(inputs.problem), f"--split {split} is for"
     if split == STATES:
-        refuse_if(not contiguous, f"{given} recordings, not for {args.problem}: leave it out")
+        refuse_if(not contiguous, f"{given} recordings, not for {request.problem}: leave it out")
     elif split is not None:
         refuse_if(
             not tables,
-            f"{given} tables, whose rows have no order, not for {args.problem}: leave it "
+            f"{given} tables, whose rows have no order, not for {request.problem}: leave it "
             f"out{', or ask about new states, --split states' if contiguous else ''}",
         )
         many = f"of {inputs.words.wholes(len(inputs))} whole ones are held out"
         refuse_if(len(inputs) != 1, f"{given} a single table: {many}")
     if len(inputs) == 1 and tables:
-        refuse_if(args.groups, NO_GROUPS)
+        refuse_if(request.groups, NO_GROUPS)
         return split or ROWS
     return split
 
@@ -317,7 +318,7 @@ def warn_of_copies(train: Part, test: Part) -> None:
     known = set(learned)
     n = sum(row in known for row in held_out)
     if n > COPIES * len(held_out):
-        train.inputs.args.terminal.warn(
+        train.inputs.terminal.warn(
             f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "
             "than on other rows; leave out duplicates"
         )

@@ -1,4 +1,4 @@
-"""``structsvm fit``: learn a metric; ``compare``: how fast each solver learns it."""
+"""``structsvm fit``: learn a metric."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ import inspect
 import os
 from argparse import Namespace
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from structsvm.cli.inputs import (
     InputData,
+    Request,
     assigned,
     learner_of,
     read,
     refuse_if,
     solver_of,
     takes_images,
-    typed_files,
 )
-from structsvm.cli.predict import check_output
-from structsvm.cli.show import figure_in
-from structsvm.cli.usage import FIGURES
+from structsvm.cli.outputs import Guard
+from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
-from structsvm.evaluation.compare import STOPPING, compare_on
 from structsvm.evaluation.evaluate import margin_rates
 from structsvm.io.files import find_recordings
 from structsvm.io.sniff import stem_of
@@ -33,12 +31,10 @@ from structsvm.learner.files import MODEL, save
 from structsvm.learner.fitting import Settings, named_problem
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
-from structsvm.learner.structured import risk_of
 from structsvm.learner.training_set import TrainingSet
-from structsvm.messages import Code, parameter
+from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.metric import plot_gaps
 from structsvm.plotting.words import QUESTIONS, described, training_in_words
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.interrupts import Interrupts
@@ -50,51 +46,81 @@ WHOLE = ("labels", "outside", "chunk_column", "recording_column", "categories", 
 WAIT = 30  # seconds to wait for a scheduler
 
 
-def run_fit(args: Namespace) -> int:
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be learned beside a metric, and where it is written."""
+
+    output: Path
+    choose_lam: bool | None
+    """None of images only."""
+    baselines: str
+    checkpoint: Path | None
+    rates: bool
+
+
+def run_fit(args: Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
-    if args.output is None:
-        args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
-    _check_outputs(args)
+    request, output = Request.of(args), args.output
+    if output is None:
+        output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
+    is_chosen = True if args.lam == "cv" else None
+    choose_lam = is_chosen if args.lam in (None, "cv") else False
+    wanted = Wanted(output, choose_lam, args.baselines, args.checkpoint, args.rates)
+    _check_outputs(Guard.of(args), wanted)
     backend = "auto" if args.scheduler is None else "dask"
-    learner = learner_of(args, n_jobs=args.jobs, backend=backend)
+    lam = None if args.lam == "cv" else args.lam
+    learner = learner_of(request, args.metric, lam, n_jobs=args.jobs, backend=backend)
+    return _fit_files(request, wanted, learner, args.scheduler, terminal)
+
+
+def _fit_files(
+    request: Request,
+    wanted: Wanted,
+    learner: MetricLearner,
+    scheduler: str | None,
+    terminal: Terminal,
+) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
-    if learner.metric != "closed-form" or assigned(args, "solver"):
-        learner.set_params(solver=solver_of(args, problem))
-    no_changes = args.rates and not problem.traits.contiguous
-    refuse_if(no_changes, f"--rates is for changes of recordings, not for {args.problem}")
+    if learner.metric != "closed-form" or assigned(request.settings, "solver"):
+        learner.set_params(solver=solver_of(request, problem))
+    no_changes = wanted.rates and not problem.traits.contiguous
+    refuse_if(no_changes, f"--rates is for changes of recordings, not for {request.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
-    later = _is_read_later(args, problem)
-    some = args.regions is not None or "chunk_column" in typed_files(args)
-    with _cluster(args):
-        inputs = read(args, problem, need_labels=not some, blanks=not later, later=later)
-        return _learn(learner, inputs if later else inputs.labelled_in_part())
+    later = _is_read_later(request, wanted, scheduler, problem)
+    some = request.regions is not None or "chunk_column" in request.files
+    with _cluster(scheduler):
+        asked = {"need_labels": not some, "blanks": not later, "later": later}
+        inputs = read(request, terminal, problem, **asked)
+        return _learn(learner, inputs if later else inputs.labelled_in_part(), wanted)
 
 
-def _check_outputs(args: Namespace) -> None:
+def _check_outputs(guard: Guard, wanted: Wanted) -> None:
     """Refuse files before any work; resuming may replace the model of an interrupted run."""
-    checkpoint, is_resumed = args.checkpoint, False
+    checkpoint, is_resumed = wanted.checkpoint, False
     if checkpoint is not None:
-        same = os.path.realpath(checkpoint) == os.path.realpath(args.output)
+        same = os.path.realpath(checkpoint) == os.path.realpath(wanted.output)
         refuse_if(same, f"--checkpoint {checkpoint} is the model file: name another file")
-        check_output(args, checkpoint, replaceable=True)
+        guard.check_file(checkpoint, replaceable=True)
         if checkpoint.exists():
             read_state(checkpoint)
             with suppress(ModelFileError):
-                is_resumed = args.output.is_file() and bool(MODEL.read(args.output))
-    check_output(args, args.output, replaceable=is_resumed)
+                is_resumed = wanted.output.is_file() and bool(MODEL.read(wanted.output))
+    guard.check_file(wanted.output, replaceable=is_resumed)
 
 
 # ---- reading
 
 
-def _is_read_later(args: Namespace, problem: PartitionProblem) -> bool:
+def _is_read_later(
+    request: Request, wanted: Wanted, scheduler: str | None, problem: PartitionProblem
+) -> bool:
     """Whether files are read when they are needed: as asked for, or as memory has no room."""
-    typed = vars(args) | typed_files(args)
+    typed = {**request.files, "regions": request.regions, "rates": wanted.rates}
     whole = next((name for name in WHOLE if typed.get(name)), None)
-    if typed["missing"] == "impute":
+    if typed.get("missing") == "impute":
         whole = "missing"
-    if typed.get("lazy") or args.scheduler is not None:
-        asked = parameter("lazy", Code("true")) if typed.get("lazy") else parameter("scheduler")
+    if typed.get("lazy") or scheduler is not None:
+        asked = parameter("lazy", True) if typed.get("lazy") else parameter("scheduler")
         refuse_if(takes_images(problem), asked + " is for recordings and tables, not for images")
         refuse_if(
             whole is not None,
@@ -107,27 +133,26 @@ def _is_read_later(args: Namespace, problem: PartitionProblem) -> bool:
     if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
         return False
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return sum(path.stat().st_size for path in find_recordings(args.paths)[0]) > memory
+    return sum(path.stat().st_size for path in find_recordings(request.paths)[0]) > memory
 
 
-def _cluster(args: Namespace) -> Any:
+def _cluster(scheduler: str | None) -> Any:
     """The workers of the scheduler that was named, if one was, which ``backend="dask"`` takes."""
-    if args.scheduler is None:
+    if scheduler is None:
         return nullcontext()
     distributed = require("distributed", "dask", "--scheduler")
     try:
-        return distributed.Client(args.scheduler, timeout=WAIT)
+        return distributed.Client(scheduler, timeout=WAIT)
     except (OSError, ValueError, TypeError) as error:
-        unanswered = f"--scheduler {args.scheduler}: no scheduler answers ({error})"
+        unanswered = f"--scheduler {scheduler}: no scheduler answers ({error})"
         raise SettingsError(unanswered) from error
 
 
 # ---- learning
 
 
-def _learn(learner: MetricLearner, inputs: InputData) -> int:
-    args, words = inputs.args, inputs.words
-    terminal = args.terminal
+def _learn(learner: MetricLearner, inputs: InputData, wanted: Wanted) -> int:
+    words, terminal, output = inputs.words, inputs.terminal, wanted.output
     learner.set_params(problem=inputs.with_counts())
     with inputs.named(), terminal.working("checking"):
         training = read_training(
@@ -140,15 +165,15 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given)  # which are read now
-    if args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
-        _choose_lam(learner, training, inputs)
-    interrupted = _fit(learner, training, inputs)
+    if wanted.choose_lam or (wanted.choose_lam is None and takes_images(inputs.problem)):
+        _choose_lam(learner, training, inputs, always=bool(wanted.choose_lam))
+    interrupted = _fit(learner, training, inputs, wanted)
     if interrupted:
-        terminal.warn(f"interrupted: the best metric so far is saved in {args.output}")
-    elif args.rates:
+        terminal.warn(f"interrupted: the best metric so far is saved in {output}")
+    elif wanted.rates:
         with terminal.working("learning how often changes are right"):
             learner.margin_rates_ = margin_rates(learner, training)
-        save(learner, args.output)
+        save(learner, output)
         terminal.note(str(learner.margin_rates_))
     if left_out := len(inputs) - len(learner.training_data_):
         terminal.note(f"{words.wholes(left_out)} without any label left out")
@@ -159,28 +184,26 @@ def _learn(learner: MetricLearner, inputs: InputData) -> int:
         terminal.note(QUESTIONS[learner.question_])
     terminal.note(
         f"{learner.solution_.summary()}\n"
-        f"saved in {args.output}; to evaluate it on {words.whole}s it was not learned from\n"
-        f"  structsvm evaluate {args.output} PATH"
+        f"saved in {output}; to evaluate it on {words.whole}s it was not learned from\n"
+        f"  structsvm evaluate {output} PATH"
     )
     if terminal.as_json:
-        about = {"model": str(args.output), "unlabelled_samples": inputs.n_unlabelled}
+        about = {"model": str(output), "unlabelled_samples": inputs.n_unlabelled}
         terminal.report(about | described(learner))
     return INTERRUPTED if interrupted else 0
 
 
-def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> bool:
+def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData, wanted: Wanted) -> bool:
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
-    args, terminal = inputs.args, inputs.args.terminal
-    keep = partial(inputs.save, path=args.output)
-    baselines = None if args.baselines == "none" else args.baselines
+    terminal, checkpoint = inputs.terminal, wanted.checkpoint
+    keep = partial(inputs.save, path=wanted.output)
+    baselines = None if wanted.baselines == "none" else wanted.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = inputs.named() if training.complete.all() else nullcontext()
     with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(
-                    training, baselines=baselines, resume=args.checkpoint, when_learned=keep
-                )
+                learner.fit(training, baselines=baselines, resume=checkpoint, when_learned=keep)
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise
@@ -193,9 +216,11 @@ def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> bo
     return learner.interrupted_
 
 
-def _choose_lam(learner: MetricLearner, training: TrainingSet, inputs: InputData) -> None:
+def _choose_lam(
+    learner: MetricLearner, training: TrainingSet, inputs: InputData, always: bool
+) -> None:
     """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
-    if inputs.args.lam is None:  # one of a single part teaches nothing
+    if not always:  # one of a single part teaches nothing
         truths = training.truths if training.complete.all() else []
         several = [i for i, truth in enumerate(truths) if truth.n_clusters > 1]
         if len(several) < 2:
@@ -204,27 +229,7 @@ def _choose_lam(learner: MetricLearner, training: TrainingSet, inputs: InputData
     shared, own = inspect.signature(MetricLearnerCV).parameters, learner.get_params(deep=False)
     settings: dict[str, Any] = {name: own[name] for name in shared if name in own}
     search = MetricLearnerCV(**settings | {"candidates": ("untrained", learner.metric)})
-    with inputs.args.terminal.working("choosing lam by cross-validation"):
+    with inputs.terminal.working("choosing lam by cross-validation"):
         lam = search.choose(training).lam
-    inputs.args.terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")
+    inputs.terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")
     learner.set_params(lam=lam)
-
-
-# ---- how fast each solver learns it
-
-
-def run_compare(args: Namespace) -> int:
-    """Compare, and print where each solver ended."""
-    if args.output is not None:
-        check_output(args, args.output, FIGURES)
-    learner = learner_of(args)
-    stopping = replace(STOPPING, **assigned(args, "solver", vars(STOPPING), "compare"))
-    inputs = read(args, named_problem(learner.problem))
-    with inputs.named(), args.terminal.working("comparing"):
-        training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
-        found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
-    args.terminal.report(found.to_dict(), repr(found))
-    if args.output is not None:
-        with figure_in(args) as figure:
-            plot_gaps(found.solutions, figure=figure)
-    return 0

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -65,14 +65,18 @@ def refuse_if(wrong: object, message: str) -> None:
         raise SettingsError(message)
 
 
+Settings = Sequence[tuple[str, str, str]]
+"""The group, the name and the value of each ``--set``; the group of the learner is ""."""
+
+
 def assigned(
-    args: Namespace, group: str = "", known: Iterable[str] = (), whose: str = ""
+    settings: Settings, group: str = "", known: Iterable[str] = (), whose: str = ""
 ) -> dict[str, Any]:
     """The settings of a group; without one, of the learner; all of them known, if these are told.
 
     Those of files are texts.
     """
-    found = {name: text for owner, name, text in args.set if owner == group}
+    found = {name: text for owner, name, text in settings if owner == group}
     for name in found:
         if whose and name not in known:
             typed, hint = f"{group}.{name}".removeprefix("."), meant(name, known)
@@ -94,28 +98,58 @@ def value_of(text: str) -> Any:
         return text
 
 
-def learner_of(args: Namespace, **parameters: Any) -> MetricLearner:
+@dataclass(frozen=True)
+class Request:
+    """What was typed of a problem, its settings, and the files to read."""
+
+    paths: Sequence[str]
+    settings: Settings
+    files: Mapping[str, Any]
+    """Parameters of reading, as options or settings."""
+    problem: str = ""
+    context: Sequence[str] = ()
+    labels: Path | None = None
+    regions: Path | None = None
+    groups: str | None = None
+    """A pattern that finds whose a file is in its path."""
+
+    @classmethod
+    def of(cls, args: Namespace) -> Request:
+        names = ("problem", "context", "labels", "regions", "groups")
+        typed = {name: getattr(args, name, None) for name in names}
+        given = {name: value for name, value in typed.items() if value is not None}
+        return cls(args.paths, args.set, typed_files(args), **given)
+
+    @property
+    def counts_samples(self) -> bool:
+        """Whether something that was typed counts samples, which are left as they are then."""
+        of_problem = assigned(self.settings, "problem")
+        return bool("window" in self.files or of_problem or self.context or self.regions)
+
+
+def learner_of(
+    request: Request, metric: str | None = None, lam: float | None = None, **parameters: Any
+) -> MetricLearner:
     """The learner that was typed, for the problem and the features that were typed."""
-    problem = typed_problem(args)
+    problem = typed_problem(request)
     masked = getattr(problem, "missing", None) == "mask"
-    metric, lam = (getattr(args, name, None) for name in ("metric", "lam"))
     learner = MetricLearner(
         problem,
         metric=metric or ("diagonal" if masked else "full"),
-        lam=None if lam == "cv" else lam,
-        features=typed_features(args, problem),
+        lam=lam,
+        features=typed_features(request, problem),
         random_state=getattr(problem, "random_state", 0),  # folds are the same every time
         **parameters,
     )
     known = learner.get_params(deep=False)
-    return learner.set_params(**assigned(args, "", known, "a learner"))
+    return learner.set_params(**assigned(request.settings, "", known, "a learner"))
 
 
-def typed_problem(args: Namespace) -> PartitionProblem:
+def typed_problem(request: Request) -> PartitionProblem:
     """The problem that was named, with its settings; one of an image is ``image.radius``."""
-    name, given = args.problem, assigned(args, "problem")
+    name, given = request.problem, assigned(request.settings, "problem")
     cls: Any = problem_class(name)
-    if typed_files(args).get("missing") == "mask":
+    if request.files.get("missing") == "mask":
         refuse_if(
             "missing" not in cls.__dataclass_fields__,
             f"--missing mask is not for {name}: rows with missing values are left out there, "
@@ -133,17 +167,17 @@ def typed_problem(args: Namespace) -> PartitionProblem:
     return problem
 
 
-def typed_features(args: Namespace, problem: PartitionProblem) -> RecordingTransformer | None:
+def typed_features(request: Request, problem: PartitionProblem) -> RecordingTransformer | None:
     """The features of ``--context``, side by side, with their settings."""
     classes = CONTEXT if problem.traits.contiguous else {}
     classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
     which = f"one or more of {', '.join(classes)}"
     which = which if classes else "for recordings and images, leave it out"
-    for name in args.context or ():
+    for name in request.context:
         strange = name not in classes
-        refuse_if(strange, f"--context of {args.problem} is {which}, got {name!r}")
-    stages = [(name, getattr(structsvm.features, classes[name])()) for name in args.context or ()]
-    typed = assigned(args, "features")
+        refuse_if(strange, f"--context of {request.problem} is {which}, got {name!r}")
+    stages = [(name, getattr(structsvm.features, classes[name])()) for name in request.context]
+    typed = assigned(request.settings, "features")
     if not stages:
         refuse_if(typed, f"--set features.{next(iter(typed), '')} is of --context: give one")
         return None
@@ -155,21 +189,21 @@ def typed_features(args: Namespace, problem: PartitionProblem) -> RecordingTrans
     return stage
 
 
-def solver_of(args: Namespace, problem: PartitionProblem) -> Solver:
+def solver_of(request: Request, problem: PartitionProblem) -> Solver:
     """The solver that was typed, with its stopping rule."""
     convex, limits = problem.traits.convex, {field.name for field in fields(Stopping)}
     known = sorted([*limits, *(("master", "slack") if convex else ())])
-    settings = assigned(args, "solver", known, f"a solver of {args.problem}")
+    settings = assigned(request.settings, "solver", known, f"a solver of {request.problem}")
     stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
     stopping |= {name: settings.pop(name) for name in limits & settings.keys()}
-    solver = assigned(args).get("solver", "auto")
+    solver = assigned(request.settings).get("solver", "auto")
     return solver_from(solver, Stopping(**stopping), **settings, convex=convex)
 
 
 def typed_files(args: Namespace) -> dict[str, Any]:
     """The parameters of reading that were typed, as options or settings."""
     typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
-    for name, text in assigned(args, "files", FILES, "reading").items():
+    for name, text in assigned(args.set, "files", FILES, "reading").items():
         typed[name] = value_of(text) if name in ("window", "max_bytes", "lazy") else text
         if name in SEQUENCES:
             parts = text.strip("[]()").split(",")
@@ -199,8 +233,9 @@ def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]
 class InputData:
     """The recordings, tables or images of a command; ``X`` of an image are its pixels."""
 
-    args: Namespace
-    """What was typed, and where the command prints."""
+    request: Request
+    terminal: Terminal
+    """Where the command prints."""
     items: Sequence[Recording]
     problem: PartitionProblem
     labels: Sequence[Any] | None = None
@@ -256,12 +291,12 @@ class InputData:
     def named(self) -> Iterator[None]:
         """Let errors and warnings about a sample name its file."""
         places = [item.where for item in self.items]
-        with self.args.terminal.spelling.naming(self.problem.traits.words.whole, places):
+        with self.terminal.spelling.naming(self.problem.traits.words.whole, places):
             yield
 
     def groups(self) -> list[str] | None:
         """What --groups finds in each name; by default the folder, if it has several."""
-        pattern = self.args.groups
+        pattern = self.request.groups
         if pattern is None:
             return self._folders()
         try:
@@ -285,7 +320,7 @@ class InputData:
         n = len({*found})
         if not 1 < n < len({*files}):
             return None
-        self.args.terminal.note(
+        self.terminal.note(
             f"groups: the {n} folders of {Path(*common).name}/; --groups finds others in the "
             "paths, and --groups '.+' takes each file to be independent"
         )
@@ -302,7 +337,7 @@ class InputData:
 
     def labelled_in_part(self) -> InputData:
         """The same with labels of which some may be missing, and a note of how many are."""
-        inputs, terminal = replace(self, labels=self.partial_labels()), self.args.terminal
+        inputs, terminal = replace(self, labels=self.partial_labels()), self.terminal
         labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
         if n := inputs.n_unlabelled:
             terminal.note(f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}")
@@ -325,7 +360,7 @@ class InputData:
 
     def partial_labels(self) -> list[Any]:
         """Return the labels of each item, together with its regions and chunks."""
-        regions = getattr(self.args, "regions", None)
+        regions = self.request.regions
         times = dict(zip(self.names, self.times, strict=True))
         known = {} if regions is None else read_regions(regions, times)
         strangers = [name for name in known if name not in self.names]
@@ -358,13 +393,14 @@ class InputData:
     def with_counts(self) -> PartitionProblem:
         """Return the problem, with an unknown number of clusters if images differ in it."""
         problem, name = self.problem, "cluster_count"
-        settled = name in assigned(self.args, "problem") or name not in settings_in(problem)
+        typed = assigned(self.request.settings, "problem")
+        settled = name in typed or name not in settings_in(problem)
         if settled or not takes_images(problem):
             return problem
         counts = {np.unique(y[~unlabelled(y)]).size for y in self.ys}
         if len(counts) == 1:
             return problem
-        self.args.terminal.note(
+        self.terminal.note(
             f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new "
             "one is learned, too (--set problem.cluster_count=known leaves it to --n-clusters)"
         )
@@ -372,12 +408,12 @@ class InputData:
 
     def measured(self, learner: MetricLearner) -> list[Sample]:
         """Check the samples; images become graphs."""
-        with self.named(), self.args.terminal.working("checking"):
+        with self.named(), self.terminal.working("checking"):
             return self.scored(as_measured(learner, self.Xs))
 
     def save(self, learner: MetricLearner, path: Path) -> None:
         """Save a model, with what it needs to read other files as these were read."""
-        typed = {name: value for name, value in typed_files(self.args).items() if name not in ONCE}
+        typed = {name: value for name, value in self.request.files.items() if name not in ONCE}
         if self.window > 1:
             typed["window"] = self.window
         origin = self.items[0].origin
@@ -398,44 +434,48 @@ def takes_images(problem: PartitionProblem) -> bool:
     return problem.traits.words in (GRAPHS, IMAGES)
 
 
-def read(args: Namespace, problem: PartitionProblem, **options: Any) -> InputData:
-    """Read the files of a command as :func:`read_layers`, of which there is one but for ``try``."""
-    return read_layers(args, problem, **options)[""]
+def read(
+    request: Request, terminal: Terminal, problem: PartitionProblem, **options: Any
+) -> InputData:
+    """Read the files of a command as :func:`read_layers`, with one layer of labels."""
+    return read_layers(request, terminal, problem, **options, layered=False)[""]
 
 
 def read_layers(
-    args: Namespace,
+    request: Request,
+    terminal: Terminal,
     problem: PartitionProblem,
     *,
     need_labels: bool = True,
     blanks: bool = False,
     learner: MetricLearner | None = None,
     later: bool = False,
+    layered: bool = True,
 ) -> dict[str, InputData]:
     """Read the files of a command with the options of a learner, or only name what is read later.
 
     Layers of labels have the same arrays, and the recordings in which they were looked for.
     """
-    typed = typed_files(args)
+    typed, labels = request.files, request.labels
     for option in typed:  # of tables for images, and of labels without a file of labels
         if option not in OF_IMAGES and takes_images(problem):
             wrong = f" is not for {problem_name(problem)}: leave it out"
             raise SettingsError(parameter(option) + wrong)
         alone = parameter(option) + " is for a separate table of labels: give "
         alone += parameter("labels") + " as well"
-        refuse_if(option in OF_LABELS and args.labels is None, alone)
+        refuse_if(option in OF_LABELS and labels is None, alone)
     if takes_images(problem):
-        with args.terminal.working("reading images"):
+        with terminal.working("reading images"):
             known = {**getattr(learner, "columns_", {}), **typed}
             missing = known.get("missing_labels", ())
             images = read_images(
-                args.paths, args.labels, need_labels=need_labels, missing_labels=missing
+                request.paths, labels, need_labels=need_labels, missing_labels=missing
             )
         items = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
-        return {"": InputData(args, items, problem)}
+        return {"": InputData(request, terminal, items, problem)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
-    apart, in_order = args.labels is not None, problem.traits.contiguous
+    apart, in_order = labels is not None, problem.traits.contiguous
     learned = getattr(learner, "columns_", {})
     given = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
     given |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
@@ -444,28 +484,25 @@ def read_layers(
     measured = columns_of(features) if options.window not in (None, 1) else features
     options = replace(options, wanted=measured)
     if later:
-        reader = RecordingFiles(args.paths, **vars(options))
-        args.terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
+        reader = RecordingFiles(request.paths, **vars(options))
+        terminal.note(f"{counted(len(reader), 'file')}, read one at a time, whenever needed")
         bare = [Recording(name, np.empty((0, 0)), None, (), path) for path, name in reader.files]
-        return {"": InputData(args, bare, problem, (), reader)}
-    files, skipped = find_recordings(args.paths, labels=args.labels)
+        return {"": InputData(request, terminal, bare, problem, (), reader)}
+    files, skipped = find_recordings(request.paths, labels=labels)
     if skipped:
-        args.terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
-    with args.terminal.working(f"reading {counted(len(files), 'file')}"):
+        terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
+    with terminal.working(f"reading {counted(len(files), 'file')}"):
         recordings = read_files(files, options)
     for note in formats_in_words(recordings):
-        args.terminal.note(note)
+        terminal.note(note)
     layers = {"": recordings}
-    if apart:
+    if labels is not None:
         about: Any = {k: v for k, v in {**learned, **typed}.items() if k in OF_LABELS}
         about["blanks"] = blanks
-        if args.command == "try":
-            layers = layers_of(recordings, args.labels, **about)
+        if layered:
+            layers = layers_of(recordings, labels, **about)
         else:
-            layers = {"": with_labels(recordings, args.labels, **about)}
-    # Samples are left as they are where something that was typed counts them.
-    counts = [assigned(args, "problem"), *(getattr(args, k, None) for k in ("context", "regions"))]
-    counting = "window" in typed or any(counts)
+            layers = {"": with_labels(recordings, labels, **about)}
     labels_matter, steps = need_labels or blanks, getattr(learner, "steps_", {})
     found = {}
     for name, some in layers.items():
@@ -475,10 +512,11 @@ def read_layers(
         sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
         whole = cleaned(sought, options, ask=labels_matter and in_order, steps=steps)
         if learner is None and in_order:
-            is_whole = len(layers) == 1 and not getattr(args, "regions", None)
+            is_whole = len(layers) == 1 and request.regions is None
             refuse_without_changes(whole if is_whole else [], apart=apart)
-            whole = whole if counting else _chosen_windows(whole, args.terminal)
-        found[name] = InputData(args, whole, problem, label=options.label_column or "label")
+            whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
+        label = options.label_column or "label"
+        found[name] = InputData(request, terminal, whole, problem, label=label)
     return found
 
 
@@ -499,31 +537,43 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     return found
 
 
-def read_for(learner: MetricLearner, args: Namespace, **asked: bool) -> InputData:
-    """Read the files of a command, with the features of its model, and what is asked of labels."""
+def read_for(
+    learner: MetricLearner,
+    model: Path,
+    request: Request,
+    terminal: Terminal,
+    *,
+    may_lack: bool = False,
+    **asked: bool,
+) -> InputData:
+    """Read the files of a command, with the features of its model, and what is asked of labels.
+
+    Without some of the features the command can do, if it is told to, if they ``may_lack``.
+    """
     problem, learned = learner.problem_, getattr(learner, "columns_", {})
-    missing = typed_files(args).get("missing")
+    missing = request.files.get("missing")
     masks, imputes = getattr(problem, "missing", None) == "mask", "medians" in learned
     other = ", or give " + parameter("missing", "interpolate")
     refuse_if(
         (missing == "mask" and not masks) or (missing == "impute" and not imputes),
         parameter("missing", missing)
-        + f": {args.model} was learned without it: learn with fit --missing {missing}"
+        + f": {model} was learned without it: learn with fit --missing {missing}"
         + (other if missing == "mask" else ""),
     )
-    inputs = read(args, problem, learner=learner, **asked)
+    inputs = read(request, terminal, problem, learner=learner, **asked)
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:
         return inputs
     names, lost = [str(name) for name in names], getattr(learner, "lost_", ())
     kept = [name for name in names if name not in lost]
     lacking = [name for name in kept if name not in inputs.items[0].features]
-    if lacking and len(lacking) < len(kept) and args.command == "predict":
+    if may_lack and lacking and len(lacking) < len(kept):
         raise DataError(
-            f"{inputs.items[0].where} lacks {listed(lacking)}, which {args.model} was learned "
-            "with: " + parameter("without", lacking[0]) + " predicts without"
+            f"{inputs.items[0].where} lacks {listed(lacking)}, which {model} was learned with: "
+            + parameter("without", lacking[0])
+            + " predicts without"
         )
-    found = [item.with_features(kept, str(args.model)) for item in inputs.items]
+    found = [item.with_features(kept, str(model)) for item in inputs.items]
     for i, recording in enumerate(found if lost else ()):  # zeros where nobody will look
         X = np.zeros((len(recording.X), len(names)))
         X[:, np.isin(names, kept)] = recording.X

@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from structsvm.cli.inputs import refuse_if
+from structsvm.cli.terminal import Terminal
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
@@ -38,7 +39,7 @@ TEMPLATES = {
 }
 
 
-def run_problems(args: Namespace) -> int:
+def run_problems(_: Namespace, terminal: Terminal) -> int:
     """List problems and oracles; those that cannot be used are warnings."""
     plain: dict[str, Any] = {}
     shown = []
@@ -46,11 +47,11 @@ def run_problems(args: Namespace) -> int:
         found = plugins(group)
         plain[name] = [finite(asdict(one) | {"settings": flat(one.settings)}) for one in found]
         if found:
-            shown += [title, args.terminal.beside([row for one in found for row in _rows(one)])]
-    args.terminal.report(plain, *shown)
+            shown += [title, terminal.beside([row for one in found for row in _rows(one)])]
+    terminal.report(plain, *shown)
     for plugin in (one for group in GROUPS for one in plugins(group)):
         if plugin.error is not None:
-            args.terminal.warn(f"{plugin.error} [{plugin.distribution}]")
+            terminal.warn(f"{plugin.error} [{plugin.distribution}]")
     return 0
 
 
@@ -62,7 +63,7 @@ def _rows(plugin: Plugin) -> list[tuple[str, str]]:
     return [*rows, ("", settings)] if settings else rows
 
 
-def run_new(args: Namespace) -> int:
+def run_new(args: Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next."""
     name, folder = args.name, args.output or Path(f"structsvm-{args.name}")
     refuse_if(name in problem_names(), f"a problem {name!r} is installed: choose another name")
@@ -84,8 +85,6 @@ def run_new(args: Namespace) -> int:
         text = files("structsvm.cli").joinpath("template", template).read_text(encoding="utf-8")
         write_atomically(target, Template(text).substitute(words).encode())
         written.append(str(target))
-    args.terminal.report({"files": written}, *written)
-    args.terminal.note(
-        f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}"
-    )
+    terminal.report({"files": written}, *written)
+    terminal.note(f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}")
     return 0

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import structsvm.plotting
-from structsvm.cli.inputs import InputData, read_for, refuse_if, takes_images
-from structsvm.cli.predict import check_output
+from structsvm.cli.inputs import InputData, Request, read_for, refuse_if, takes_images
+from structsvm.cli.outputs import Guard, figure_in
+from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose
@@ -20,8 +18,6 @@ from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.words import described, facts
-from structsvm.support.archive import write_atomically
-from structsvm.support.lazy import require
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
@@ -35,14 +31,14 @@ DPI = 150
 # ---- a model in words
 
 
-def run_show(args: Namespace) -> int:
+def run_show(args: Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = {"model": str(args.model)} | described(learner) | found.to_dict()
-    findings = [str(found.spelled(args.terminal.spelling))] if len(found) else []
-    about = args.terminal.beside([*facts(learner).items()])
-    args.terminal.report(plain, about, _weights(learner), *findings)
+    findings = [str(found.spelled(terminal.spelling))] if len(found) else []
+    about = terminal.beside([*facts(learner).items()])
+    terminal.report(plain, about, _weights(learner), *findings)
     return 0
 
 
@@ -55,48 +51,49 @@ def _weights(learner: MetricLearner) -> str:
     return f"\n{ShortTable('', ('feature', 'weight', title), tuple(bars))}\n"
 
 
-def run_diagnose(args: Namespace) -> int:
+def run_diagnose(args: Namespace, terminal: Terminal) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
     if args.paths:
-        inputs = read_for(learner, args, need_labels=True, blanks=True)
-        with inputs.named(), args.terminal.working("looking"):
+        request = Request.of(args)
+        inputs = read_for(learner, args.model, request, terminal, need_labels=True, blanks=True)
+        with inputs.named(), terminal.working("looking"):
             found = diagnose(learner, inputs.Xs, inputs.ys, names=inputs.names)
-    args.terminal.report(found.to_dict(), str(found.spelled(args.terminal.spelling)))
+    terminal.report(found.to_dict(), str(found.spelled(terminal.spelling)))
     return 0
 
 
 # ---- a model, or a sample, as a picture
 
 
-def run_plot(args: Namespace) -> int:
+def run_plot(args: Namespace, terminal: Terminal) -> int:
     """Draw a model or a sample, and say where the figure is."""
-    check_output(args, args.output, FIGURES)
+    Guard.of(args).check_file(args.output, FIGURES)
     learner = load_metric_learner(args.model)
-    with figure_in(args) as figure:
+    with figure_in(args.output, terminal) as figure:
         if not args.paths:
             draw = getattr(structsvm.plotting, f"plot_{args.show or OF_MODELS[0]}")
             draw(learner, ax=figure.subplots())
         else:
             alone = f"--show {args.show} is of a model alone: leave it, or {args.paths[0]}, out"
             refuse_if(args.show, alone)
-            inputs = read_for(learner, args, need_labels=False)
+            request = Request.of(args)
+            inputs = read_for(learner, args.model, request, terminal, need_labels=False)
             held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
             refuse_if(len(inputs) > 1, f"{held}: name one file")
-            with inputs.named(), args.terminal.working("partitioning"):
-                _draw(learner, inputs, figure)
-    args.terminal.report({"figure": str(args.output)})
+            with inputs.named(), terminal.working("partitioning"):
+                _draw(learner, inputs, figure, args.n_clusters, args.margins)
+    terminal.report({"figure": str(args.output)})
     return 0
 
 
-def _draw(learner: MetricLearner, inputs: InputData, figure: Figure) -> None:
+def _draw(learner: MetricLearner, inputs: InputData, figure: Figure, K: Any, margins: bool) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
-    args = inputs.args
     (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
-    K, whole, ax = args.n_clusters, inputs.words.whole, figure.subplots()
+    whole, ax = inputs.words.whole, figure.subplots()
     contiguous = inputs.problem.traits.contiguous
-    unsure = args.margins and not contiguous
+    unsure = margins and not contiguous
     refuse_if(unsure, f"--margins is for recordings, not {whole}s: leave it out")
     missing = K == "true" and y is None
     refuse_if(missing, "--n-clusters true needs the true labels: give --labels, or a number")
@@ -105,20 +102,8 @@ def _draw(learner: MetricLearner, inputs: InputData, figure: Figure) -> None:
             K = int(np.unique(y[~unlabelled(y)]).size)
         structsvm.plotting.plot_cut(X, learner.predict([X], K)[0], ax=ax)
     elif contiguous:
-        about = {"times": times, "margins": args.margins}
+        about: Any = {"times": times, "margins": margins}
         structsvm.plotting.plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **about)
     else:
         structsvm.plotting.plot_clusters(learner, X, y, n_clusters=K, ax=ax)
     figure.suptitle(name, ha="left", x=0.02)
-
-
-@contextmanager
-def figure_in(args: Namespace) -> Iterator[Figure]:
-    """A figure that no window shows, and that is written in the format of the file's name."""
-    module, buffer = require("matplotlib.figure", "plot", "plotting"), io.BytesIO()
-    figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
-    yield figure
-    kind = args.output.suffix[1:].lower()
-    figure.savefig(buffer, format=kind, dpi=DPI, bbox_inches="tight")  # squares leave a side empty
-    write_atomically(args.output, buffer.getvalue())
-    args.terminal.note(f"the figure is in {args.output}")

@@ -8,12 +8,13 @@ that is too little, from the cross-validation on the others, if they are enough.
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import time
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -28,8 +29,10 @@ from structsvm.cli.evaluate import (
     split_of,
     warn_of_copies,
 )
-from structsvm.cli.inputs import InputData, read_layers, typed_problem
-from structsvm.cli.predict import answers_of, check_outputs, places, tell_names, write_folder
+from structsvm.cli.inputs import InputData, Request, read_layers, typed_problem
+from structsvm.cli.outputs import Guard, places, write_folder
+from structsvm.cli.predict import answers_of, tell_names
+from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -71,38 +74,69 @@ JUDGING, MORE = 5.0, 2.0
 there are more methods."""
 
 
-def run_try(args: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Wanted:
+    """Where what is found is written, and how it is looked for."""
+
+    output: Path
+    guard: Guard
+    split: str | None
+    jobs: int | None
+    resume: bool
+    refit: bool
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether an earlier run has chosen what is to be learned from all."""
+        return self.refit and not self.resume and (self.output / MODEL).is_file()
+
+    def check(self) -> None:
+        """Refuse to write over what is there, apart from predictions."""
+        names = [] if self.is_chosen else [MODEL, "report.html", TRIED]
+        names += [ALL] if self.refit else []
+        self.check_files([self.output / name for name in names])
+
+    def check_files(self, paths: Sequence[Path]) -> None:
+        self.guard.check_files(paths, replaceable=self.resume)
+
+
+def run_try(args: Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
     if not args.minutes >= 0:
         raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
-    end = time.monotonic() + 60.0 * args.minutes
-    _check(args)
-    layers = read_layers(args, typed_problem(args), blanks=True)
+    end, request = time.monotonic() + 60.0 * args.minutes, Request.of(args)
+    how = args.split, args.jobs, args.resume, args.refit
+    wanted = Wanted(args.output, Guard.of(args), *how)
+    wanted.check()
+    layers = read_layers(request, terminal, typed_problem(request), blanks=True)
     if len(layers) == 1:
-        _try_layer(next(iter(layers.values())), end)
+        _try_layer(next(iter(layers.values())), wanted, end)
         return 0
-    return _try_each(layers, args, end)
+    return _try_each(layers, wanted, terminal, end)
 
 
-def _try_each(layers: Mapping[str, InputData], args: argparse.Namespace, end: float) -> int:
+def _try_each(
+    layers: Mapping[str, InputData], wanted: Wanted, terminal: Terminal, end: float
+) -> int:
     """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
-    terminal = args.terminal
-    own: dict[str, argparse.Namespace] = {}
-    for name, inputs in layers.items():
-        folder = args.output / (re.sub(r"[^\w-]", "_", name) or "_")
+    own: dict[str, Wanted] = {}
+    for name in layers:
+        folder = wanted.output / (re.sub(r"[^\w-]", "_", name) or "_")
         while folder in [one.output for one in own.values()]:
             folder = folder.with_name(f"{folder.name}_")
-        its = {"output": folder, "window": inputs.window}
-        own[name] = argparse.Namespace(**{**vars(args), **its})
-        _check(own[name])
+        own[name] = replace(wanted, output=folder)
+        own[name].check()
     for number, (name, inputs) in enumerate(layers.items()):
         now = time.monotonic()
         its_end = now + (end - now) / (len(layers) - number)
         terminal.note(f"\n{name}: looked for in {inputs.words.wholes(len(inputs))}")
-        own[name].terminal = part = replace(terminal, parts=[])
+        part = replace(terminal, parts=[])
+        files = {**inputs.request.files, "window": inputs.window}
+        request = replace(inputs.request, files=files)
         try:
-            _try_layer(replace(inputs, args=own[name]), its_end)
+            layer = replace(inputs, request=request, terminal=part)
+            _try_layer(layer, own[name], its_end)
             results[name] = {k: v for one in part.parts or () for k, v in one.items()}
         except DataError as error:
             terminal.warn(f"{name}: " + error.message)
@@ -120,10 +154,10 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
     return f"{name}: loss {losses}. {answer}. {plain['report']}"
 
 
-def _try_layer(inputs: InputData, end: float) -> None:
+def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
     """Try what was read, with the labels of one layer."""
-    args, terminal, problem = inputs.args, inputs.args.terminal, inputs.problem
-    model, is_chosen = args.output / MODEL, _is_chosen(args)
+    terminal, problem = inputs.terminal, inputs.problem
+    model, is_chosen = wanted.output / MODEL, wanted.is_chosen
     inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
         about = (inputs.Xs, inputs.ys, inputs.features)
@@ -131,80 +165,68 @@ def _try_layer(inputs: InputData, end: float) -> None:
         data = replace(data, called=inputs.names)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.parts.truths)
-    whole, split = Part(inputs, data), split_of(inputs)
+    whole, split = Part(inputs, data), split_of(inputs, wanted.split)
     if not is_chosen:
-        _try_out(whole, split, end)
-    if args.refit:
-        _learn_from_all(whole, split, load_metric_learner(model))
+        _try_out(whole, split, wanted, end)
+    if wanted.refit:
+        _learn_from_all(whole, split, load_metric_learner(model), wanted.output)
         if is_chosen:
-            terminal.report({"model": str(args.output / ALL)})
+            terminal.report({"model": str(wanted.output / ALL)})
 
 
-def _is_chosen(args: argparse.Namespace) -> bool:
-    """Whether an earlier run has chosen what is to be learned from all."""
-    return bool(args.refit and not args.resume and (args.output / MODEL).is_file())
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse to write over what is there, apart from predictions."""
-    names = [] if _is_chosen(args) else [MODEL, "report.html", TRIED]
-    names += [ALL] if args.refit else []
-    check_outputs(args, [args.output / name for name in names], replaceable=args.resume)
-
-
-def _try_out(whole: Part, split: str | None, end: float) -> None:
+def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
     started, (train, test) = time.monotonic(), divided(whole, split)
-    args, terminal = whole.inputs.args, whole.inputs.args.terminal
-    folder = args.output / PREDICTED
-    check_outputs(
-        args, places(whole.inputs.problem, folder, test.inputs.names), replaceable=args.resume
-    )
+    terminal, output, resume = whole.inputs.terminal, wanted.output, wanted.resume
+    wanted.check_files(places(whole.inputs.problem, output / PREDICTED, test.inputs.names))
     terminal.note(about_parts(whole, train, test, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(train, test)
-    if not args.resume:
-        (args.output / TRIED).unlink(missing_ok=True)
-    is_answered, judging = args.resume and (args.output / MODEL).is_file(), MORE * JUDGING
+    if not resume:
+        (output / TRIED).unlink(missing_ok=True)
+    is_answered, judging = resume and (output / MODEL).is_file(), MORE * JUDGING
     try:
         if not is_answered:
             with terminal.working("first answer", end):
                 learner, learned = _learned_quickly(train, split), time.monotonic()
-                answer, is_answered = Answer.of(train, test, learner), True
+                answer, is_answered = Answer.of(train, test, output, learner), True
                 judging = MORE * (time.monotonic() - learned)
             terminal.note(answer.in_short(time.monotonic() - started))
         left = end - time.monotonic() - judging
-        if left > 0 or args.resume:
+        if left > 0 or resume:
             chosen = max(left, 0.0) / (max(left, 0.0) + judging)
             with terminal.working("trying", end, slice(0, 3, 2)):
                 with share("choosing", 0.0, chosen):
-                    search = _chosen(train, split, left)
+                    search = _chosen(train, split, wanted, left)
                 with share("comparing on what was held out", chosen, 1.0):
-                    answer = Answer.of(train, test, search.best_estimator_, search)
+                    answer = Answer.of(train, test, output, search.best_estimator_, search)
     except KeyboardInterrupt as interrupt:
         if not is_answered:
             raise
         raise KeyboardInterrupt(
-            f"{args.output} holds the answer so far; the same command with --resume goes on"
+            f"{output} holds the answer so far; the same command with --resume goes on"
         ) from interrupt
-    answer.tell(args)
+    answer.tell(terminal, output)
+    if not wanted.refit:
+        terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
+    terminal.note(answer.advice)
 
 
-def _chosen(train: Part, split: str | None, seconds: float) -> MetricLearnerCV:
-    data, args = train.data, train.inputs.args
+def _chosen(train: Part, split: str | None, wanted: Wanted, seconds: float) -> MetricLearnerCV:
+    data = train.data
     rows = sum(sample.n_samples for sample in data.samples)
     is_long = len(data) >= LONG_SAMPLES or rows * data.n_features >= LONG_VALUES
     search = MetricLearnerCV(
         data.problem,
         split=split,
         cv=3 if is_long or (data.asks and rows >= LONG_ROWS) else None,
-        n_jobs=args.jobs,
+        n_jobs=wanted.jobs,
         max_seconds=max(seconds, 0.0),
         random_state=0,
     )
     # The verdict is that on what is held out, not the one of choosing.
     with without_warnings(VerdictWarning), train.inputs.named():
-        search.fit(data, baselines="all", resume=args.output / TRIED)
+        search.fit(data, baselines="all", resume=wanted.output / TRIED)
     return search
 
 
@@ -236,10 +258,15 @@ class Answer:
 
     @classmethod
     def of(
-        cls, train: Part, test: Part, learner: MetricLearner, search: MetricLearnerCV | None = None
+        cls,
+        train: Part,
+        test: Part,
+        output: Path,
+        learner: MetricLearner,
+        search: MetricLearnerCV | None = None,
     ) -> Answer:
         """Judge by what was held out, and write what was found: all the files or none."""
-        inputs, output = test.inputs, train.inputs.args.output
+        inputs = test.inputs
         samples, model = inputs.scored(test.data.samples), output / MODEL
         with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
         predict = f"structsvm predict {model} NEW"
@@ -256,7 +283,7 @@ class Answer:
             way, judged = f"{predict} --baseline", held_out.evaluation.verdict
             verdict = _verdict(search, judged, way, test.question)
             verdict = replace(verdict, ranking=verdict.ranking.among(learner.baselines_))
-            page = page_of(held_out, f"{called(inputs.args.paths)}: what was learned", verdict)
+            page = page_of(held_out, f"{called(inputs.request.paths)}: what was learned", verdict)
             used = verdict.use
             guesses = held_out.evaluation.guesses[LEARNED]
             answers = answers_of(
@@ -287,10 +314,9 @@ class Answer:
         )
         return f"first answer after {seconds:.0f} s; losses: {losses}"
 
-    def tell(self, args: argparse.Namespace) -> None:
-        """Print scores and verdict, where the files are, and what to do."""
+    def tell(self, terminal: Terminal, output: Path) -> None:
+        """Print scores and verdict, where the files are, and what was not tried."""
         evaluation, search = self.held_out.evaluation, self.search
-        output, terminal = args.output, args.terminal
         chosen, untried = "closed-form", dict[str, float]()
         if search is not None:
             chosen, untried = f"{search.best_learned_}, lam {search.best_lam_:g}", search.untried_
@@ -325,11 +351,6 @@ class Answer:
             terminal.note(
                 f"there was no time for {names}: --resume --minutes {minutes} tries them, too\n"
             )
-        if not args.refit:
-            terminal.note(
-                "add --refit to learn what was chosen from all, the part held out as well\n"
-            )
-        terminal.note(self.advice)
 
 
 def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str) -> Verdict:
@@ -350,22 +371,21 @@ def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, questi
     return verdict.with_notes(notes, contrast=gain.told)
 
 
-def _learn_from_all(whole: Part, split: str | None, learner: MetricLearner) -> None:
+def _learn_from_all(whole: Part, split: str | None, learner: MetricLearner, output: Path) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
     whole = whole.in_pieces
-    inputs, args = whole.inputs, whole.inputs.args
-    path = args.output / ALL
-    if (own := problem_name(learner.problem_)) != args.problem:
+    inputs, path = whole.inputs, output / ALL
+    if (own := problem_name(learner.problem_)) != inputs.request.problem:
         raise SettingsError(
-            f"the model in {args.output} is of {own}, which --refit cannot learn from these files: "
+            f"the model in {output} is of {own}, which --refit cannot learn from these files: "
             "leave it out, or name another --output"
         )
     data, known = replace(whole.data, question=split or WHOLE), [*learner.baselines_]
-    with inputs.named(), args.terminal.working("learning from all"):
+    with inputs.named(), inputs.terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])
     with Interrupts():
         inputs.save(learner, path)
-    args.terminal.note(
+    inputs.terminal.note(
         f"learned from {training_in_words(learner)}; saved in {path}; "
         "nothing was held out, so that what it gains over the chosen model is not known"
     )

@@ -367,7 +367,6 @@ Every solver runs on one thread for up to a minute, until its certified relative
         "problem paths --output --force --solvers --context",
         own={"--output": value("FIG", FIGURE)},
         settings=OF_LEARNING,
-        module="fit",
     ),
     Command(
         "show",

@@ -157,14 +157,15 @@ class FeatureGraph:
             components = int(connected(self.edges.T, T).max()) + 1
         if components > 1:
             warn(
-                f"{name} has {components} connected components: cutting between them costs nothing "
+                name
+                + f" has {components} connected components: cutting between them costs nothing "
                 "in any metric, so they are separated first; add edges, or ask for more than "
                 f"{components} clusters"
             )
         varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
         if T > 1 and not varies[~self.spatial].any() and not (self.spatial.all() and varies.any()):
             by = "position" if varies.any() else "the edges"
-            warn(f"{name}: all nodes look the same: the cut is one by {by} alone")
+            warn(name + f": all nodes look the same: the cut is one by {by} alone")
 
 
 def unique_edges(pairs: Ints) -> Ints:

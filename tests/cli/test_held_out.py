@@ -1,6 +1,5 @@
 """What try holds out of few recordings, and of those that are labelled in part."""
 
-from argparse import Namespace
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,8 @@ import pytest
 
 from structsvm import ChangePoint
 from structsvm.cli.evaluate import Part, about_parts, divided
-from structsvm.cli.inputs import InputData
+from structsvm.cli.inputs import InputData, Request
+from structsvm.cli.terminal import Terminal
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io import Recording
@@ -19,7 +19,7 @@ from structsvm.learner.training_set import TrainingSet
 def part_of(recordings, groups=None):
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
     data = TrainingSet.of(ChangePoint(), Xs, ys, groups=groups)
-    return Part(InputData(Namespace(), recordings, ChangePoint()), data)
+    return Part(InputData(Request((), (), {}), Terminal(), recordings, ChangePoint()), data)
 
 
 def long(n, T=400, changes=13):

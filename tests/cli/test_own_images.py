@@ -73,7 +73,7 @@ def test_label_maps_of_very_many_parts(run, tmp_path):
     np.save(tmp_path / "p0.npy", labels)
     (found,) = read_images("test/img/p0.png", tmp_path)
     assert found.labels.max() == labels.max()
-    from structsvm.cli.predict import label_map
+    from structsvm.cli.outputs import label_map
 
     (tmp_path / "p0.npy").unlink()
     (tmp_path / "many.png").write_bytes(label_map(labels, ".png"))

@@ -24,6 +24,7 @@ from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
+from structsvm.messages import parameter
 
 TRY = "try change-point --minutes 10"
 """With time for all candidates, whatever else the machine does."""
@@ -328,14 +329,13 @@ def test_try_learns_each_layer_from_the_same_arrays(run, done, tmp_path, monkeyp
     pd.DataFrame(rows, columns=header).to_csv(labels, index=False, sep="\t")
     tried = {}
 
-    def try_layer(inputs, end):
-        args = inputs.args
-        tried[args.output.name] = inputs
+    def try_layer(inputs, wanted, end):
+        tried[wanted.output.name] = inputs
         if len(tried) == 3:
-            raise DataError("too few, give label_column=")
+            raise DataError("too few, give " + parameter("label_column"))
         loss = {"loss": 0.5}
         plain = {"predicted_with": "learned", "learned": loss, "verdict": {"sentence": "Yes. No."}}
-        args.terminal.report({**plain, "report": "r.html"}, "the table")
+        inputs.terminal.report({**plain, "report": "r.html"}, "the table")
 
     monkeypatch.setattr(try_out, "_try_layer", try_layer)
     data = [tmp_path / f"{one.name}.csv" for one in TRAIN[:3]]

@@ -1,0 +1,34 @@
+"""``structsvm compare``: how fast each solver learns a metric."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+
+from structsvm.cli.inputs import Request, assigned, learner_of, read
+from structsvm.cli.outputs import Guard, figure_in
+from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import FIGURES
+from structsvm.evaluation.compare import STOPPING, compare_on
+from structsvm.learner.fitting import named_problem
+from structsvm.learner.steps import read_training
+from structsvm.learner.structured import risk_of
+from structsvm.plotting.metric import plot_gaps
+
+
+def run_compare(args: Namespace, terminal: Terminal) -> int:
+    """Compare, and print where each solver ended."""
+    if args.output is not None:
+        Guard.of(args).check_file(args.output, FIGURES)
+    request = Request.of(args)
+    learner = learner_of(request)
+    stopping = replace(STOPPING, **assigned(args.set, "solver", vars(STOPPING), "compare"))
+    inputs = read(request, terminal, named_problem(learner.problem))
+    with inputs.named(), terminal.working("comparing"):
+        training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
+        found = compare_on(risk_of(learner, training, None), args.solvers, stopping=stopping)
+    terminal.report(found.to_dict(), repr(found))
+    if args.output is not None:
+        with figure_in(args.output, terminal) as figure:
+            plot_gaps(found.solutions, figure=figure)
+    return 0

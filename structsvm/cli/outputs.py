@@ -1,0 +1,279 @@
+"""What commands write: where they may, and partitions as tables, images and figures.
+
+Nothing that a command reads is written over, and nothing that exists unless it is forced.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.cli.inputs import InputData, refuse_if, takes_images
+from structsvm.cli.terminal import Terminal
+from structsvm.data.sample import IMAGES
+from structsvm.graphs.images import KINDS as IMAGE_KINDS
+from structsvm.graphs.images import MASK_KINDS
+from structsvm.io.files import KINDS, PREDICTED, TRIED, predictions_among
+from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
+from structsvm.io.label_files import LABEL_KINDS
+from structsvm.io.recording import SPACES, Origin, Recording
+from structsvm.io.sniff import COMMA_NUMBER, kind_of
+from structsvm.io.tables import read_frame
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.plotting.samples import as_file, overlay
+from structsvm.support.archive import unwritable, write_atomically
+from structsvm.support.checks import csv_text, finite
+from structsvm.support.lazy import require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DPI = 150
+PLACES = ("row", "start", "end", "start_time", "end_time")
+"""Columns that say where a segment or a row is, which its own table need not say again."""
+READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)  # kinds of files that are read of a folder
+
+
+# ---- where commands may write
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What a command reads, which is never written over, and whether other files may be."""
+
+    read: Sequence[Path]
+    labels: Path | None
+    force: bool
+
+    @classmethod
+    def of(cls, args: Namespace) -> Guard:
+        named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
+        read = [*(getattr(args, "paths", None) or []), *filter(None, named)]
+        return cls(list(map(Path, read)), getattr(args, "labels", None), args.force)
+
+    def check_file(
+        self, path: Path, suffixes: Sequence[str] = (), *, replaceable: bool = False
+    ) -> None:
+        """Refuse, before any work, a file that could not or must not be written afterwards."""
+        refuse_if(path.is_dir(), f"{path} is a folder: name the file to write")
+        refuse_if(not path.parent.is_dir(), f"{path}: the folder {path.parent} does not exist")
+        is_other = suffixes and path.suffix.lower() not in suffixes
+        refuse_if(is_other, f"{path}: the name must end with one of {', '.join(suffixes)}")
+        self.check_files([path], replaceable=replaceable)
+
+    def check_files(self, paths: Sequence[Path], *, replaceable: bool = False) -> None:
+        """Refuse files of which one could not or must not be written."""
+        inputs = {os.path.realpath(path) for path in self._inputs()}
+        for path in paths:
+            several = "two inputs have the same name, so give them to different runs"
+            refuse_if(paths.count(path) > 1, f"{path} would be written more than once: {several}")
+            reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
+            refuse_if(reason, f"{path}: cannot be written: {reason}")
+            never = "is read by this command and is never overwritten: name another file"
+            refuse_if(os.path.realpath(path) in inputs, f"{path} {never}")
+            kept = path.is_file() and not (replaceable or self.force)
+            refuse_if(kept, f"{path} exists: name another file, or replace it with --force")
+        for folder in {path.parent for path in paths}:
+            parents = (folder, *folder.absolute().parents)
+            there = next(parent for parent in parents if parent.exists())
+            refuse_if(not there.is_dir(), f"{there} is a file: name a folder to write in")
+            refuse_if(not os.access(there, os.W_OK), f"{folder}: no write permission for {there}")
+
+    def _inputs(self) -> Iterator[Path]:
+        """Files that may be read; predictions among those of a folder are no inputs."""
+        for path in self.read:
+            if not path.is_dir():
+                yield path
+                continue
+            files = [one for one in path.rglob("*") if kind_of(one) in READ]
+            own = {PREDICTED, TRIED}
+            files = [one for one in files if not own & {*one.relative_to(path).parts}]
+            predictions = predictions_among(files) + made_of_images(files)
+            yield from set(files).difference([] if path == self.labels else predictions)
+
+
+def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
+    """Paths of the files of predictions, which are never outside the folder."""
+    part = problem.traits.words.part
+    ends = (f"{MASK}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
+    paths = [Path(f"{name}{end}") for name in names for end in ends]  # which may have slashes
+    return [folder.joinpath(*(p for p in path.parts if p not in ("/", ".."))) for path in paths]
+
+
+# ---- partitions as they are printed and written
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The partition of a recording, a table or an image."""
+
+    name: str
+    plain: Mapping[str, Any]
+    """As JSON has it, besides the name."""
+    line: str
+    """As people read it, after the name."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """What is known of each segment, or of each row of a table."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns in tables, where they are others than in JSON."""
+    labels: Any = None
+    """Of the pixels of an image, (H, W)."""
+
+
+def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
+    """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
+    called = {} if label == "label" else {"state": f"{label}_predicted"}
+    edges, time = item.edges.tolist(), (item.fine or item).time
+    rows: list[dict[str, Any]] = []
+    for k, row in enumerate(table):
+        at = {end: edges[row[end]] for end in ("start", "end")}
+        # The end is the start of the next one.
+        texts = {} if time is None else {f"{end}_time": time.text(t) for end, t in at.items()}
+        rows.append({"segment": k, **row, **at, **texts})
+    line = " ".join(str(row["end"]) for row in rows)
+    if "state" in rows[0]:
+        line = ", ".join(f"{row['state']} until {row['end']}" for row in rows)
+    if time is not None:
+        called |= {f"{end}_time": f"{end}_{time.name}" for end in ("start", "end")}
+        moments = ", ".join(row["start_time"] for row in rows[1:])
+        line += f" ({time.name} {moments})" if moments else ""
+    for column in ("margin", "rate"):
+        if column in table[0] and len(table) > 1:
+            line += f" ({column}s {', '.join(f'{row[column]:.2g}' for row in table[1:])})"
+    ends = [row["end"] for row in rows]
+    plain = {"n_clusters": len(ends), "breakpoints": ends, "segments": finite(rows)}
+    return Answer(item.name, plain, line, rows, called)
+
+
+def clusters(table: Any, M: EquivalenceMatrix, classes: NDArray[Any] | None, label: str) -> Answer:
+    """The clusters of the rows of a table, with the names of classes that a classifier gives."""
+    origin = table.origin or Origin(Path(), np.arange(len(M.labels)))
+    columns = {"cluster": M.labels.tolist()}
+    if classes is not None:
+        known, codes = np.unique(classes, return_inverse=True)
+        votes = [np.bincount(codes[M.labels == k]).argmax() for k in range(M.n_clusters)]
+        columns["state"] = known[votes][M.labels].tolist()
+    of_rows = zip(origin.rows.tolist(), zip(*columns.values(), strict=True), strict=True)
+    found = {i: dict(zip(columns, values, strict=True)) for i, values in of_rows}
+    rows = [{"row": i, **found.get(i, dict.fromkeys(columns))} for i in origin.written.tolist()]
+    plain = {"n_clusters": M.n_clusters, "labels": [row["cluster"] for row in rows]}
+    if classes is not None:
+        plain["names"] = [row["state"] for row in rows]
+    called = {"state": f"{label}_predicted"}
+    return Answer(table.name, plain, " ".join(map(str, M.sizes)), rows, called)
+
+
+def parts(name: str, labels: Any) -> Answer:
+    """The parts of an image."""
+    shares = [float(share) for share in np.bincount(labels.ravel()) / labels.size]
+    shown = ", ".join(f"{share:.0%}" for share in shares)
+    line = f"{IMAGES.parts(len(shares))} of {shown} of the pixels"
+    return Answer(name, {"n_clusters": len(shares), "shares": shares}, line, labels=labels)
+
+
+def write_file(path: Path, answers: Sequence[Answer]) -> None:
+    """One table of all recordings, or rows of all tables; or the label map of the only image."""
+    if answers[0].labels is not None:
+        write_atomically(path, label_map(answers[0].labels, path.suffix.lower()))
+        return
+    rows = [
+        {"recording": answer.name} | {answer.called.get(k, k): v for k, v in row.items()}
+        for answer in answers
+        for row in answer.rows
+    ]
+    header = list(dict.fromkeys(column for row in rows for column in row))
+    text = csv_text(header, ([_rounded(row.get(k)) for k in header] for row in rows))
+    write_atomically(path, text.encode(errors="backslashreplace"))
+
+
+def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> None:
+    """A table of each, with columns added; or its label map, and an overlay on the image."""
+    files = iter(places(inputs.problem, folder, inputs.names))
+    for item, answer in zip(inputs.items, answers, strict=True):
+        path = next(files)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if answer.labels is None:
+            header, rows, separator = _table(item.fine or item)
+            columns = [column for column in answer.rows[0] if column not in PLACES]
+            if answer.rows[-1].get("row", -1) >= len(rows) and "row" not in header:
+                columns.insert(0, "row")  # of a larger table, to which these are joined by it
+            items = answer.rows
+            if "end" in items[0]:  # a row for each segment
+                items = [row for row in items for _ in range(row["start"], row["end"])]
+            added = zip(rows, items, strict=True)
+            whole = ([*row, *(_rounded(known[k]) for k in columns)] for row, known in added)
+            names = [answer.called.get(k, k) for k in columns]
+            names = [f"{k}_predicted" if k in header else k for k in names]
+            text = csv_text([*header, *names], whole, separator)
+            write_atomically(path, text.encode(errors="backslashreplace"))
+        else:
+            write_atomically(path, label_map(answer.labels, ".png"))
+            write_atomically(next(files), as_file(overlay(item.X, answer.labels), "png"))
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
+    """Names and rows of the table a recording was read from, and what separates its columns."""
+    origin = recording.origin
+    if origin is not None and kind_of(origin.path) != ".npz":
+        frame = read_frame(origin.path, origin.options, as_text=True)[0]
+        if frame.index.names != [None]:  # levels that were asked for, in the place of columns
+            frame = frame.reset_index()
+        rows = frame.iloc[origin.written].to_numpy(dtype=object).tolist()
+        asked = origin.options.separator
+        if asked in (None, ",", SPACES) and getattr(origin.format, "decimal", ".") == ",":
+            is_number = COMMA_NUMBER.fullmatch
+            rows = [[v.replace(",", ".") if is_number(str(v)) else v for v in row] for row in rows]
+        separator = "," if asked in (None, SPACES) else asked
+        return [str(name) for name in frame.columns], rows, separator
+    header, columns = list(recording.features), [*recording.X.T.tolist()]
+    if recording.time is not None and recording.time.name not in header:
+        header.insert(0, recording.time.name)
+        columns.insert(0, [recording.time.text(t) for t in range(len(recording.X))])
+    if recording.y is not None and "label" not in header:
+        header.append("label")
+        columns.append(recording.y.tolist())
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    if origin is not None and origin.left_out.size:
+        there = dict(zip(origin.rows.tolist(), rows, strict=True))
+        rows = [there.get(i, [""] * len(header)) for i in origin.written.tolist()]
+    return header, rows, ","
+
+
+def label_map(labels: Any, kind: str) -> bytes:
+    """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
+    if kind == ".png":
+        most = max(int(labels.max()), 1)
+        greys, held = labels * max(255 // most, 1), np.uint8 if most <= 255 else np.uint16
+        return as_file(greys.astype(held), "png")
+    buffer = io.BytesIO()
+    np.save(buffer, labels, allow_pickle=False)
+    return buffer.getvalue()
+
+
+# ---- pictures
+
+
+@contextmanager
+def figure_in(path: Path, terminal: Terminal) -> Iterator[Figure]:
+    """A figure that no window shows, and that is written in the format of the file's name."""
+    module, buffer = require("matplotlib.figure", "plot", "plotting"), io.BytesIO()
+    figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
+    yield figure
+    kind = path.suffix[1:].lower()
+    figure.savefig(buffer, format=kind, dpi=DPI, bbox_inches="tight")  # squares leave a side empty
+    write_atomically(path, buffer.getvalue())
+    terminal.note(f"the figure is in {path}")
