@@ -23,6 +23,7 @@ from structsvm.errors import SettingsError
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.columns import (
     Said,
+    changes_in,
     codes_in,
     column_names,
     divided,
@@ -464,7 +465,9 @@ def _scaled(labels: Any, T: int) -> Any:
 
 def labels_among_features(given: Examined) -> Found:
     """Columns that hold the labels: they do not vary within any labelled part."""
-    yield from labels_in(given.columns, given.known, given.column_names.tolist(), given.words)
+    parts = [(given.columns[i], M) for i, M in given.known]
+    for holding in (labels_in, changes_in):
+        yield from holding(parts, given.column_names.tolist(), given.words)
 
 
 OF_THE_FIT = (certificate, price, few_labels)

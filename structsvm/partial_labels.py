@@ -27,7 +27,7 @@ from structsvm.data.samples import (
 )
 from structsvm.errors import DataError, about, refuse
 from structsvm.graphs.graph import NodeLabels
-from structsvm.graphs.images import is_picture, label_map_of
+from structsvm.graphs.images import is_picture, label_map_of, levelled
 from structsvm.messages import join, parameter
 from structsvm.partitions.equivalence import (
     EquivalenceMatrix,
@@ -525,7 +525,10 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
     single = isinstance(ys, PartialLabels) or (len(samples) == 1 and is_single(ys, words))
     labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
     if words in (GRAPHS, IMAGES):
-        return [label_map_of(y) if is_picture(y) else y for y in labels]
+        return [
+            label_map_of(y) if is_picture(y) else levelled(y, f"labels of {words.whole} {i}")
+            for i, y in enumerate(labels)
+        ]
     return labels
 
 

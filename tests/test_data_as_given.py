@@ -142,15 +142,31 @@ def test_features_of_other_names_and_of_one_name(learner):
     with pytest.raises(DataError, match="other has other features than the model"):
         learner.predict(Recording("other", XS[0], YS[0], ("x", "y", "z")))
 
-    def recorded(X, y, names):
-        return Recording("one", X, y, tuple(names))
 
-    twice = clone(PLAIN).fit([recorded(X, y, "aab") for X, y in zip(XS, YS, strict=True)])
-    found = twice.transform(recorded(NEW[0], None, "aab"))
-    assert np.array_equal(found, twice.transform(NEW[0]))
-    for columns, names in (([2, 0, 1], "baa"), ([0, 2], "ab")):
-        with pytest.raises(DataError, match="are called 'a': give each its own name"):
-            twice.transform(recorded(NEW[0][:, columns], None, names))
+TWICE = ["a", "a", "b"]
+CONTAINERS = {
+    "frames": lambda X: pd.DataFrame(X, columns=TWICE),
+    "recordings": lambda X: Recording("one", X, None, tuple(TWICE)),
+    "frames in time": lambda X: pd.DataFrame(
+        X, columns=TWICE, index=pd.date_range("2024-03-01", periods=len(X), freq="s")
+    ),
+    "tables of arrow": lambda X: pa.table(list(X.T), names=TWICE),
+}
+
+
+@pytest.mark.parametrize("holder", CONTAINERS.values(), ids=CONTAINERS)
+def test_two_features_of_one_name_are_refused_at_every_door(learner, holder):
+    """Those of frames ended in an error of pandas, those of recordings were learned from."""
+    said = "features need different names, repeated: 'a'"
+    for Xs, ys in (([holder(X) for X in XS], YS), (holder(XS[0]), YS[0])):
+        for one in (PLAIN, SEARCH):
+            with pytest.raises(DataError, match=said):
+                clone(one).fit(Xs, ys)
+        for asked in (learner.predict, lambda xs, ys=ys: evaluate(learner, xs, ys)):
+            with pytest.raises(DataError, match=said):
+                asked(Xs)
+    with pytest.raises(DataError, match=said):
+        clone(PLAIN).fit(XS, YS, feature_names=TWICE)
 
 
 # ---- names of samples

@@ -9,6 +9,7 @@ from cases import cases
 from programs import python
 from scipy.io import savemat
 
+from structsvm.data.columns import warn_about_columns
 from structsvm.data.reading import count_marks
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import (
@@ -19,7 +20,7 @@ from structsvm.io import (
     read_recordings,
     write_recording,
 )
-from structsvm.io.cleaning import cleaned, read_labels_as, without_odd_columns
+from structsvm.io.cleaning import cleaned, read_labels_as
 from structsvm.io.files import find_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2
@@ -351,13 +352,13 @@ class TestColumns:
     def told(self, *recordings):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            without_odd_columns(recordings)
+            warn_about_columns([one.X for one in recordings], recordings[0].features, "it")
         return [str(warning.message) for warning in found]
 
     def test_what_only_counts_is_left_out(self, rng):
         one = recording(clock=np.arange(50) / 10, x=rng.normal(size=50))
         with pytest.warns(DataWarning, match="1 column left out.*: clock"):
-            (found,) = without_odd_columns([one])
+            (found,) = cleaned([one], FileOptions())
         assert found.features == ("x",)
         (found,) = cleaned([one], FileOptions(features=["clock", "x"]))
         assert found.features == ("clock", "x")
@@ -370,7 +371,7 @@ class TestColumns:
 
     def quietly(self, *recordings):
         with pytest.warns(DataWarning, match="left out"):
-            return without_odd_columns(recordings)
+            return cleaned(recordings, FileOptions())
 
     def test_time_is_named(self, rng):
         (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))

@@ -9,7 +9,7 @@ import pytest
 from cases import cases, refused
 from pyarrow import parquet
 
-from structsvm import DataError, MetricLearner
+from structsvm import DataError, MetricLearner, PartialLabels
 from structsvm.errors import DataWarning, SettingsError
 from structsvm.features import StateScores, windows
 from structsvm.features.scores import read_boundaries
@@ -199,14 +199,28 @@ class TestIndex:
 
 def test_one_state_that_is_written_in_two_ways_is_told(tmp_path):
     """Else a change of hand is a change of state, and a state is learned from half of its names."""
-    for name, label in {"a": "sitting_down", "b": "Sitting down ", "c": "sitting_down"}.items():
-        (tmp_path / f"{name}.csv").write_text(f"x,label\n1,rest\n2,{label}\n3,{label}\n")
-    with pytest.warns(DataWarning, match="capitals, blanks or dashes") as told:
-        read_recordings(tmp_path)
-    assert len(told) == 1
-    assert "'sitting_down' (in a) and 'Sitting down' (in b)" in str(told[0].message)
+    spelled = {"a": "sitting_down", "b": "Sitting down ", "c": "sitting_down"}
+    for name, label in spelled.items():
+        rows = [f"{t % 3},rest" for t in range(20)] + [f"{t % 3 + 9},{label}" for t in range(20)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,label", *rows]) + "\n")
+    recordings = read_recordings(tmp_path)
+    ys = [one.y.tolist() for one in recordings]
+    partial = [PartialLabels(labels=[None, *y[1:]]) for y in ys]
+    Xs, learner = [one.X for one in recordings], MetricLearner(metric="diagonal")
+    for given, name in (
+        ((recordings,), "{}"),
+        ((Xs, ys), "recording {}"),
+        (([pd.DataFrame(X) for X in Xs], [pd.Series(y) for y in ys]), "recording {}"),
+        ((Xs, partial), "recording {}"),
+    ):
+        with pytest.warns(DataWarning, match="capitals, blanks or dashes") as told:
+            learner.fit(*given)
+        assert len(told) == 1
+        one, other = map(name.format, "ab" if name == "{}" else "01")
+        said = f"'sitting_down' (in {one}) and 'Sitting down' (in {other})"
+        assert said in str(told[0].message)
     (tmp_path / "b.csv").unlink()
-    read_recordings(tmp_path)
+    learner.fit(read_recordings(tmp_path))
 
 
 # ---- labels that are not known, beside names

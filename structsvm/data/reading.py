@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from structsvm.data.columns import FEWEST_ROWS
 from structsvm.data.sample import RECORDINGS, Deferred, Origin, Sample, Words, has_gaps
 from structsvm.data.samples import (
     TRANSPOSED,
@@ -35,13 +36,16 @@ from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import counted, some_of
 from structsvm.support.codec import fingerprint
 from structsvm.support.lazy import require
-from structsvm.support.tables import column_names, in_order_of_rows, refuse_other_columns
+from structsvm.support.tables import (
+    column_names,
+    in_order_of_rows,
+    refuse_other_columns,
+    refuse_repeated,
+)
 
 # ---- rows in the order of time: the one rule of all containers
 
 
-FEWEST_ROWS = 10
-"""In fewer rows a measurement may rise throughout by chance."""
 EVEN = 1e-6
 """Part of a step by which equal steps may differ."""
 MOSTLY = 0.9
@@ -71,8 +75,7 @@ class Rows:
         y = in_order_of_rows(y, self.given, called)
         shape: Any = getattr(self.X, "shape", ())
         is_clear = len(shape) == 2 and shape[0] != shape[1] and np.ndim(y) == 1
-        # Breakpoints, which count samples, end with the number of rows.
-        if is_clear and len(y) == shape[1] and np.asarray(y)[-1] != shape[0]:
+        if is_clear and len(y) == shape[1] and not _may_be_ends(np.asarray(y), shape[0]):
             raise DataError(
                 called + f" has shape {tuple(shape)} and {len(y)} labels: it is transposed, give "
                 f"X.T: {TRANSPOSED}"
@@ -80,6 +83,13 @@ class Rows:
         if self.order is None or np.ndim(y) != 1 or len(y) != len(self.order):
             return y
         return taken(y, self.order)
+
+
+def _may_be_ends(y: NDArray[Any], n_rows: int) -> bool:
+    """Whether these are breakpoints of so many rows, perhaps without the last one."""
+    if y.dtype.kind not in "iu":
+        return False
+    return bool(0 < y[0] and y[-1] <= n_rows and (np.diff(y.astype(np.int64)) > 0).all())
 
 
 def taken(y: Any, rows: Ints | None) -> Any:
@@ -140,16 +150,16 @@ def rows_in_time(X: Any, called: str) -> Rows:
     if is_recording(X):
         axis = getattr(X, "time", None)
     elif hasattr(X, "isel"):
-        axis = _axis(X.indexes.get(X.dims[0]) if len(X.dims) == 2 else None, called)
+        axis = axis_of(X.indexes.get(X.dims[0]) if len(X.dims) == 2 else None, called)
     elif is_frame(X):
         name = _column_of_times(X)
         if name is not None:
             warn(called + f": column {name!r} is taken for the time of the rows")
         if hasattr(X, "iloc"):
             X = X if name is None else X.set_index(name)
-            axis = _axis(X.index, called)
+            axis = axis_of(_of_one(X.index, called), called)
         elif name is not None:
-            axis = _axis(X[name].to_pandas().rename(name), called)
+            axis = axis_of(X[name].to_pandas().rename(name), called)
             X = X.drop(name)
     if axis is None or not (axis.values[1:] < axis.values[:-1]).any():
         return Rows(X, axis, given=X)
@@ -165,6 +175,20 @@ def rows_in_time(X: Any, called: str) -> Rows:
     return Rows(_rows_of(X, order), axis.at(order), order, X)
 
 
+def _of_one(index: Any, called: str) -> Any:
+    """When the rows are, of an index that also says whose they are, which has to be one's."""
+    if index.nlevels < 2:
+        return index
+    keys = index.droplevel(-1).unique()
+    if len(keys) > 1:
+        raise DataError(
+            f"{called} holds {len(keys)} recordings by its index, {keys[0]!r}, {keys[1]!r} ...: "
+            "give a frame for each, or this one alone; structsvm.io.read_recordings reads several "
+            "from a file"
+        )
+    return index.droplevel(list(range(index.nlevels - 1)))
+
+
 def _rows_of(X: Any, rows: Ints) -> Any:
     if is_recording(X):
         return X.at(rows)
@@ -173,7 +197,7 @@ def _rows_of(X: Any, rows: Ints) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def _axis(index: Any, called: str) -> TimeAxis | None:
+def axis_of(index: Any, called: str) -> TimeAxis | None:
     """The times that an index holds; None of one that counts rows, or holds names."""
     if index is None or getattr(index, "nlevels", 1) > 1:
         return None
@@ -216,6 +240,8 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     Where the features are known, nothing but other columns is left out.
     """
     names = [names_of(x) for x in samples]
+    for own in names:
+        refuse_repeated([] if own is None else list(map(str, own)))
     if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
         return samples
     known = set() if features is None else {str(name) for name in features}

@@ -36,7 +36,7 @@ from structsvm.support.checks import (
     refuse_unlisted,
     some_of,
 )
-from structsvm.support.tables import column_names, refuse_other_columns
+from structsvm.support.tables import column_names, refuse_other_columns, refuse_repeated
 
 # ---- values as users hold them: what numpy would change without a word is refused, or found
 
@@ -540,7 +540,9 @@ def checked_names(feature_names: Any) -> list[str]:
     names = [] if isinstance(feature_names, str | bytes) else list(feature_names)
     if not names or not all(isinstance(name, str | int | np.integer) for name in names):
         raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
-    return [str(name) for name in names]
+    found = [str(name) for name in names]
+    refuse_repeated(found)
+    return found
 
 
 def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:

@@ -23,7 +23,7 @@ from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_sam
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
 from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
-from structsvm.learner.columns import column_names, warn_of_columns, words_of
+from structsvm.learner.columns import column_names, labelled_parts, warn_of_columns, words_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured, decode_with, names_in, read_training
@@ -154,7 +154,8 @@ def evaluate(
         )
     counts, others = asked_counts(n_clusters, truths), dict(baselines or {})
     guesses, states = _found_by_all(learner, measured, samples, counts, others, form.samples)
-    warn_of_columns(measured, column_names(learner), words, truths if is_full else None)
+    parts = labelled_parts(measured, known)
+    warn_of_columns(measured, column_names(learner), words, parts)
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
     shown |= {"measured": measured, "prepared": samples, "labels": labels, "times": axes}
     numbers = contents([sample.data for sample in samples])

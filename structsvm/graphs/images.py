@@ -441,6 +441,7 @@ MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
 VOID = 255
 """The value of pixels that nobody judged in masks of Pascal VOC and Cityscapes."""
+LEAVES_OUT = parameter("missing_labels", VOID) + " leaves them out"
 UNSEEN = 1 << 24
 """The label of transparent pixels, which is no colour."""
 OPAQUE = 128
@@ -498,7 +499,7 @@ def read_label_map(
     name = _check_kind(picture, MASK_KINDS)
     left_out = [_as_value(one) for one in missing]
     if name.lower().endswith(".npy"):
-        values = _array(Path(picture), max_pixels).astype(np.int64)
+        values = _with_hard_edges(name, _array(Path(picture), max_pixels).astype(np.int64))
         return np.where(np.isin(values, left_out), -1, values), ""
     image = _opened(picture, name, max_pixels)
     values = _values(image, name)
@@ -507,7 +508,7 @@ def read_label_map(
     places = np.asarray(image) if image.mode == "P" else values
     values = np.where(_is_seen(image), values.astype(np.int64), UNSEEN)
     is_missing = np.isin(values, left_out) | np.isin(places, left_out)
-    doubt = "" if left_out else _doubt_about_void(name, np.unique(places))
+    doubt = "" if left_out else _doubt_about_void(name, np.unique(places), LEAVES_OUT)
     values = _with_hard_edges(name, values)
     kinds, shades = np.unique(values), np.unique(values & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR
@@ -535,15 +536,28 @@ def _is_seen(image: Any) -> NDArray[np.bool_]:
     return opaque | (not opaque.any())
 
 
-def _doubt_about_void(name: str, values: NDArray[Any]) -> str:
+def _doubt_about_void(name: str, values: NDArray[Any], way_out: str) -> str:
     """A sentence on 255 beside small labels, which many sets give to pixels nobody judged."""
     others = values[values != VOID]
     if not (2 <= others.size < values.size and others.max() < MOST_LABELS):
         return ""
     return (
         f"{name}: {VOID} is a label beside {others.min()} to {others.max()}: if it marks pixels "
-        "that are not to be judged, " + parameter("missing_labels", VOID) + " leaves them out"
+        "that are not to be judged, " + way_out
     )
+
+
+def levelled(y: Any, name: str) -> Any:
+    """Labels of pixels, (H, W), as :func:`label_map_of` has those of a picture; others as given."""
+    values: Any = np.asarray(y) if isinstance(y, list | tuple) and np.ndim(y[0]) == 1 else y
+    is_map = isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iuf"
+    if not is_map or not np.isfinite(values).all():
+        return y
+    # Those of files, of which it is told where they are read, are wider.
+    doubt = _doubt_about_void(name, np.unique(values), "give -1 there")
+    if doubt and values.dtype == np.uint8:
+        warn(doubt)
+    return _with_hard_edges(name, values)
 
 
 def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -552,7 +566,7 @@ def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
     These are at least two rare values, most of which lie between a darker and a brighter one.
     """
     kinds, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    rare = sizes < RARE * values.size
+    rare = (sizes < RARE * values.size) & (kinds >= 0)  # -1 is no level
     if rare.sum() < 2 or 2 * rare.sum() < kinds.size or not 2 <= (~rare).sum() <= MOST_LABELS:
         return values
     codes = codes.reshape(values.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,33 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.reading import FEWEST_ROWS, NO, YES, count_marks, marks_of, without_counting
+from structsvm.data.reading import NO, YES, count_marks, marks_of, without_counting
 from structsvm.data.sample import RECORDINGS, Sample, blocks, filled
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.errors import DataError, warn
-from structsvm.io.recording import FileOptions, Recording, listed, repeated_in, share_features
+from structsvm.io.recording import FileOptions, Recording, share_features
 from structsvm.learner.columns import SPREAD, warn_of_columns
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_unlisted, some_of
+from structsvm.support.tables import repeated_in
 
 BETWEEN = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
 MASK = parameter("missing", "mask") + " learns and predicts without them"
 IMPUTE = parameter("missing", "impute") + " puts the median of their column there"
 """Advice about missing values: of samples that follow each other, and of other rows."""
-BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
-ROWS_OF_A_RECORDING = 5
-"""Rows that the recordings of a long table have at least, on average."""
-LETTERS = 2
-"""Names up to this length are symbols, such as syllables a and A of a song, and no words."""
-IDENTIFIERS = {
-    "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
-    "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
-}  # fmt: skip
-"""Words in the name of a column that tell whose or which a row is, and not what was measured."""
-PREDICTED = re.compile(r"segment|cluster|.*_predicted")
-"""Names of the columns that predictions add to a table."""
 
 
 def cleaned(
@@ -46,14 +34,13 @@ def cleaned(
     ask: bool = True,
     steps: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Recording]:
-    """Return recordings with states, equal features and no odd columns, to learn from.
+    """Return recordings with states, equal features and no columns that count, to learn from.
 
     ``steps`` are those between the samples that a model has learned from.
     """
     found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
-    if not options.wanted:
-        found = found if options.features else without_odd_columns(found)
-        warn_about_spellings(found)
+    if not (options.wanted or options.features):
+        found = list(without_counting(found, None))
     found = in_windows(found, options.window)
     if options.in_order:
         warn_about_times([one.name for one in found], [one.time for one in found], steps)
@@ -177,99 +164,6 @@ def _from_marks(recording: Recording) -> Recording:
             "label is blank write 0"
         )
     return replace(recording, y=np.cumsum(marks, dtype=np.int64))
-
-
-def warn_about_spellings(recordings: Sequence[Recording]) -> None:
-    written: dict[str, dict[str, str]] = {}
-    for one in recordings:
-        for label in dict.fromkeys(() if one.y is None else one.y.tolist()):
-            if isinstance(label, str) and len(label) > LETTERS:
-                words = BETWEEN_WORDS.sub(" ", label.casefold())
-                written.setdefault(words, {}).setdefault(label, one.name)
-    said = [
-        " and ".join(f"{way!r} (in {name})" for way, name in ways.items())
-        for ways in written.values()
-        if len(ways) > 1
-    ]
-    if said:
-        warn(
-            f"labels differ in capitals, blanks or dashes alone: {some_of(said, 3)}. They are read "
-            "as different states: write them alike if they are one"
-        )
-
-
-def without_odd_columns(recordings: Sequence[Recording]) -> list[Recording]:
-    found = list(without_counting(recordings, None))
-    arrays = [one.X for one in found if len(one.X) >= FEWEST_ROWS]
-    names = found[0].features if arrays else ()
-    if _are_values(names):
-        warn(
-            f"{found[0].where}: its columns are called {listed(names, 3)}, which looks like a row "
-            "of values: if it has no header, write one, or a sample is lost"
-        )
-    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
-    if again:
-        number, time = again
-        warn(
-            f"column {time!r} begins again wherever column {number!r} changes, and both are "
-            f"features now: if every {number!r} is a recording of its own, give "
-            + parameter("recording_column", number)
-            + " and "
-            + parameter("time_column", time)
-        )
-    doubtful = [
-        name
-        for j, name in enumerate(names)
-        if name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
-    ]
-    if doubtful:
-        first = doubtful[0]
-        warn(
-            f"{listed(doubtful)} only rises, or holds whole numbers and is called as identifiers "
-            "and predictions are, and would be learned from: unless it was measured, say what it "
-            "is, "
-            + parameter("time_column", first)
-            + ", "
-            + parameter("recording_column", first)
-            + " or "
-            + parameter("label_column", first)
-            + ", or leave it out, "
-            + parameter("ignore", first)
-        )
-    return found
-
-
-def _is_doubtful(name: str, column: Floats) -> bool:
-    steps = np.diff(column)  # a step that is switched on once does not rise in most rows
-    if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
-        return True
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
-    return is_odd_name and bool((column == np.round(column)).all())
-
-
-def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
-    """A column that numbers stretches of rows, and one that begins again in each."""
-    for j, number in enumerate(features):
-        starts = np.flatnonzero(np.diff(X[:, j])) + 1
-        few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
-        once = np.unique(X[:, j]).size == starts.size + 1
-        if few and once and (X[:, j] == np.round(X[:, j])).all():
-            for k, time in enumerate(features):
-                if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
-                    return number, time
-    return ()
-
-
-def _are_values(names: Sequence[str]) -> bool:
-    """Whether names are numbers, and none that count."""
-    try:
-        values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
-    except ValueError:
-        return False
-    if values.size < 2:
-        return bool((values != np.round(values)).any())
-    return bool((np.diff(values) <= 0).any())
 
 
 # ---- recordings that are sampled much finer than their segments last, averaged to windows

@@ -31,7 +31,6 @@ from structsvm.io.tables import (
     are_spelled,
     read_frame,
     recordings_in,
-    refuse_repeated,
     with_all_categories,
 )
 from structsvm.messages import parameter, said_by
@@ -41,6 +40,7 @@ from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, ending_of, is_number_text, some_of
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
+from structsvm.support.tables import refuse_repeated
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from structsvm.support.checks import (
     refuse_unless,
     refuse_unlisted,
 )
+from structsvm.support.tables import repeated_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +178,6 @@ def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], li
         if recording.y is None:
             raise DataError(f"{recording.where} has no labels")
     return [one.X for one in recordings], [one.y for one in recordings if one.y is not None]
-
-
-def repeated_in(names: Sequence[str]) -> list[str]:
-    return sorted(name for name, n in Counter(names).items() if n > 1)
 
 
 def spelled(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.reading import axis_of
 from structsvm.data.times import TimeAxis, put_back, read_times
 from structsvm.errors import DataError, MissingExtraError, SettingsError, about, warn
 from structsvm.io.cleaning import without_gaps
@@ -26,7 +27,6 @@ from structsvm.io.recording import (
     Origin,
     Recording,
     listed,
-    repeated_in,
     spelled,
 )
 from structsvm.io.sniff import MISSING_WORDS, kind_of, read_text, refuse_thousands
@@ -36,6 +36,7 @@ from structsvm.support.archive import check_bytes
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted
 from structsvm.support.lazy import require
+from structsvm.support.tables import refuse_repeated, repeated_in
 
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
@@ -150,10 +151,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 
 def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
+    frame, origin = _with_index(frame, origin)
     options, path = origin.options, origin.path
-    known = {*options.roles, *chain.from_iterable(options.joined.values())}
-    levels = [level for level in frame.index.names if level and str(level) in known]
-    frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(headers)
     for whole, parts in options.joined.items():
@@ -193,6 +192,31 @@ def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
     return frame.drop(columns=list(columns)).assign(**{name: whole.mask(is_blank)})
 
 
+def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
+    """Put what an index says into columns: whose the rows are, and when, as frames have it."""
+    options = origin.options
+    known = {*options.roles, *chain.from_iterable(options.joined.values())}
+    levels = [level for level in frame.index.names if level and str(level) in known]
+    frame = frame.reset_index(level=levels) if levels else frame
+    index, found = frame.index, dict[str, str]()
+    if index.nlevels > 1 and options.recording_column is None:
+        names = [f"level {k}" if name is None else str(name) for k, name in enumerate(index.names)]
+        *whose, when = names
+        keys = zip(*(index.get_level_values(k) for k in range(len(whose))), strict=True)
+        found = {"recording_column": "/".join(whose)}
+        columns = {found["recording_column"]: ["/".join(map(str, key)) for key in keys]}
+        if options.time_column is None:
+            found["time_column"] = when
+            columns[when] = index.get_level_values(-1)
+        frame = frame.reset_index(drop=True).assign(**columns)
+    elif options.time_column is None and axis_of(index, str(origin.path)) is not None:
+        is_time = options.recording_column is None or index.dtype.kind not in "iu"
+        found = {"time_column": str(index.name or "time")} if is_time else {}
+        if is_time:
+            frame = frame.reset_index(names=found["time_column"])
+    return frame, replace(origin, options=replace(options, **found))
+
+
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     """Say which columns there are, and the way out: what follows from them and from the rows."""
     headers = list(frame.columns)
@@ -215,11 +239,6 @@ def _between(origin: Origin, words: str) -> str:
 
 def _is_text(origin: Origin) -> bool:
     return origin.format is not None and kind_of(origin.path) not in EXCEL
-
-
-def refuse_repeated(names: Sequence[str]) -> None:
-    if repeated := repeated_in(names):
-        raise DataError(f"features need different names, repeated: {listed(repeated)}")
 
 
 def _with_categories(

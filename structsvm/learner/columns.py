@@ -18,6 +18,7 @@ from structsvm.data.samples import column_values, constant_features, is_constant
 from structsvm.errors import SettingsError, warn
 from structsvm.graphs.graph import NodeLabels
 from structsvm.messages import parameter
+from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -32,6 +33,10 @@ VARIED = 5
 """Different values that the others have at least: a switch or a class has no codes."""
 EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
+FEW = 1000
+"""Rows that tell what most of a column are."""
+MET = 0.5
+"""A share of the changes that a column has to mark, and of the samples that may be beside them."""
 
 
 class Fitted(Protocol):
@@ -242,16 +247,29 @@ def divided(truths: Sequence[Any]) -> list[tuple[int, EquivalenceMatrix]]:
     return [(i, M) for i, M in found if 1 < M.n_clusters < M.n_samples]
 
 
-def labels_in(
-    Xs: Sequence[Data],
-    known: Sequence[tuple[int, EquivalenceMatrix]],
-    names: Sequence[str],
-    words: Words,
-) -> Iterator[Said]:
+Part = tuple[Data, EquivalenceMatrix]
+"""Items of a sample whose partition is known, and it."""
+
+
+def labelled_parts(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Part]:
+    """The samples of which some items are together and some are not, or what is known of them."""
+    found = [(samples[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
+    for sample, known in zip(samples, labels, strict=True):
+        if _truth_of(known) is None and not sample.is_deferred:
+            pieces = zip(*known.part, strict=True)
+            found += [(sample.X[rows], M) for rows, M in pieces if 1 < M.n_clusters < rows.size]
+    return found
+
+
+def _truth_of(labels: Any) -> Any:
+    return labels.truth if isinstance(labels, Known) else labels
+
+
+def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:
     """Columns that hold the labels: constant within each labelled part, and not between them."""
-    if not known:
+    if not parts:
         return
-    arrays, labels = [Xs[i] for i, _ in known], [M.labels for _, M in known]
+    arrays, labels = [X for X, _ in parts], [M.labels for _, M in parts]
     shares = np.array(of_each("looking for labels", explained, arrays, labels))
     all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
     found = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
@@ -273,19 +291,53 @@ def explained(X: Floats, labels: Any) -> Floats:
     return np.stack([between, np.where(is_constant(X), 0.0, (Z**2).sum(axis=0))])
 
 
+def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iterator[Said]:
+    """Columns that hold the changes: another value than elsewhere beside them alone."""
+    known = [(X, M.boundaries[1:-1]) for X, M in parts if M.is_contiguous]
+    if not known:
+        return
+    arrays, changes = [X for X, _ in known], [at for _, at in known]
+    counts = np.sum(of_each("looking for changes", _beside_changes, arrays, changes), axis=0)
+    marks, hits, met, n_changes, nearby, n = counts
+    # Where the samples beside changes are few, nothing is there alone by chance.
+    is_told = (marks == hits) & (marks > 1) & (met >= MET * n_changes) & (nearby <= MET * n)
+    found = [names[j] for j in np.flatnonzero(is_told).tolist()]
+    if found:
+        yield (
+            f"{some_of(found)}: another value than elsewhere only where the labels change, which "
+            "decides the result",
+            f"leave out what was made of the labels, which new {words.whole}s do not have",
+            {"features": found},
+        )
+
+
+def _beside_changes(X: Floats, changes: Ints) -> Floats:
+    """Of each column the samples that are not as most; how many of them are beside changes.
+
+    And the changes that have one, all of these, the samples beside them, and all samples, (6, P).
+    """
+    X = filled(X)
+    usual = np.median(X[:: len(X) // FEW + 1], axis=0)
+    marks = usual != X
+    near = np.unique(np.concatenate([changes - 1, changes]))
+    met = (marks[changes - 1] | marks[changes]).sum(axis=0)
+    alike = np.ones(X.shape[1])
+    counts = (changes.size * alike, near.size * alike, len(X) * alike)
+    return np.stack([marks.sum(axis=0), marks[near].sum(axis=0), met, *counts])
+
+
 def warn_of_columns(
     samples: Sequence[Sample],
     names: Sequence[str],
     words: Words,
-    truths: Sequence[EquivalenceMatrix] | None = None,
+    parts: Sequence[Part] = (),
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
     called = [words.numbered(i) for i in range(len(samples))]
     Xs = [sample.data for sample in samples]
     found = list(codes_in(Xs, names, words.item, called))
-    if truths is not None:
-        labels = labels_in(Xs, divided(truths), names, words)
-        found += [one for one in labels if len(one[2]["features"]) < len(names)]
+    told = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
+    found += [one for one in told if len(one[2]["features"]) < len(names)]
     for what, remedy, _ in found:
         warn(what + ": " + remedy)
 

@@ -20,8 +20,6 @@ from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, namer_in, tune, which_baselines
 from structsvm.learner.columns import (
     heaviest_features,
-    warn_of_columns,
-    words_of,
 )
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
 from structsvm.learner.fitting import (
@@ -275,8 +273,6 @@ class MetricLearner(ProblemParameters):
             partial = check_labels(read)
             in_rounds = partial or settings.closed_form is not None
             refuse(SettingsError, (in_rounds and resume is not None, NOT_RESUMED))
-            words = words_of(read.problem, read.samples)
-            warn_of_columns(read.samples, read.columns, words, None if partial else read.truths)
             made = SCORED if getattr(settings.features, "learns", False) else 0.0
             learned = 1.0 if which is None else (1.0 + made) / 2
             with share("features", 0.0, made):

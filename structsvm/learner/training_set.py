@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from structsvm.data.columns import warn_about_columns, warn_about_spellings
 from structsvm.data.sample import (
     GRAPHS,
     IMAGES,
@@ -49,6 +50,7 @@ from structsvm.features.base import check_features, stages_of
 from structsvm.features.frames import read_names
 from structsvm.features.scores import NamedScores
 from structsvm.graphs import FeatureGraph
+from structsvm.learner.columns import labelled_parts, warn_of_columns, words_of
 from structsvm.learner.form import Form
 from structsvm.messages import parameter, wording
 from structsvm.parallel import spread
@@ -128,7 +130,10 @@ class TrainingSet:
             groups = [names_of_groups[unit] for unit in units]
         if words not in (GRAPHS, IMAGES):
             _warn_of_unlabelled(given, words)
-        return cls(
+            called = form.names or list(map(words.numbered, range(len(samples))))
+            warn_about_columns([x.data for x in samples], names, called[0])
+            warn_about_spellings(given, called)
+        found = cls(
             problem,
             samples,
             labels=read_labels(problem, samples, given),
@@ -139,6 +144,9 @@ class TrainingSet:
             steps=usual_steps(form.axes),
             called=form.names,
         )
+        parts = labelled_parts(samples, found.labels)
+        warn_of_columns(samples, found.columns, words_of(problem, samples), parts)
+        return found
 
     def __len__(self) -> int:
         return len(self.samples)

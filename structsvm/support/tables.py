@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -99,6 +100,17 @@ def column_names(X: Any) -> list[str] | None:
         return names if names and all(isinstance(name, str) for name in names) else None
     columns = getattr(X, "columns", None)
     return None if columns is None else [str(name) for name in columns]
+
+
+def repeated_in(names: Sequence[str]) -> list[str]:
+    return sorted(name for name, n in Counter(names).items() if n > 1)
+
+
+def refuse_repeated(names: Sequence[str]) -> None:
+    if repeated := repeated_in(names):
+        raise DataError(
+            f"features need different names, repeated: {some_of(list(map(repr, repeated)))}"
+        )
 
 
 def in_order_of_rows(y: Any, X: Any, which: str) -> Any:

@@ -1,0 +1,138 @@
+"""Columns and labels that may be meant otherwise than they are read, whatever holds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.sample import Data, Deferred
+from structsvm.data.samples import label_values
+from structsvm.errors import DataError, warn
+from structsvm.messages import join, parameter
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import some_of
+
+FEWEST_ROWS = 10
+"""In fewer rows a measurement may rise throughout by chance."""
+ROWS_OF_A_RECORDING = 5
+"""Rows that the recordings of a long table have at least, on average."""
+BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
+LETTERS = 2
+"""Names up to this length are symbols, such as syllables a and A of a song, and no words."""
+IDENTIFIERS = {
+    "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
+    "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
+}  # fmt: skip
+"""Words in the name of a column that tell whose or which a row is, and not what was measured."""
+PREDICTED = re.compile(r"segment|cluster|.*_predicted")
+"""Names of the columns that predictions add to a table."""
+
+
+def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: str) -> None:
+    """Warn of columns in memory that are no measurements, by their names and what they hold."""
+    if names is None:
+        return
+    held = [X for X in Xs if not isinstance(X, Deferred)]
+    arrays = [X for X in held if len(X) >= FEWEST_ROWS]
+    if held and _are_values(names):
+        called = some_of(list(map(repr, names)), 3)
+        warn(
+            first + f": its columns are called {called}, which looks like a row of values: if it "
+            "has no header, write one, or a sample is lost"
+        )
+    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
+    if again:
+        number, time = again
+        warn(
+            f"column {time!r} begins again wherever column {number!r} changes, and both are "
+            f"features now: if every {number!r} is a recording of its own, give "
+            + parameter("recording_column", number)
+            + " and "
+            + parameter("time_column", time)
+        )
+    doubtful = [
+        name
+        for j, name in enumerate(names)
+        if arrays and name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
+    ]
+    if doubtful:
+        one = doubtful[0]
+        roles = [parameter(f"{role}_column", one) for role in ("time", "recording", "label")]
+        warn(
+            f"{some_of(list(map(repr, doubtful)), 12)} only rises, or holds whole numbers and is "
+            "called as identifiers and predictions are, and would be learned from: unless it was "
+            "measured, say what it is, "
+            + join(roles[:2])
+            + " or "
+            + roles[2]
+            + ", or leave it out, "
+            + parameter("ignore", one)
+        )
+
+
+def _is_doubtful(name: str, column: Floats) -> bool:
+    steps = np.diff(column)  # a step that is switched on once does not rise in most rows
+    if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
+        return True
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    is_odd_name = not IDENTIFIERS.isdisjoint(words) or bool(PREDICTED.fullmatch(name))
+    return is_odd_name and bool((column == np.round(column)).all())
+
+
+def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
+    """A column that numbers stretches of rows, and one that begins again in each."""
+    for j, number in enumerate(features):
+        starts = np.flatnonzero(np.diff(X[:, j])) + 1
+        few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
+        once = np.unique(X[:, j]).size == starts.size + 1
+        if few and once and (X[:, j] == np.round(X[:, j])).all():
+            for k, time in enumerate(features):
+                if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
+                    return number, time
+    return ()
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    """Whether names are numbers, and none that count."""
+    try:
+        values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
+    except ValueError:
+        return False
+    if values.size < 2:
+        return bool((values != np.round(values)).any())
+    return bool((np.diff(values) <= 0).any())
+
+
+def warn_about_spellings(labels: Sequence[Any], called: Sequence[str]) -> None:
+    """Warn of names of labels that differ in capitals, blanks or dashes alone."""
+    written: dict[str, dict[str, str]] = {}
+    for y, name in zip(labels, called, strict=True):
+        for label in _names_in(y):
+            if len(label) > LETTERS:
+                words = BETWEEN_WORDS.sub(" ", label.strip().casefold())
+                written.setdefault(words, {}).setdefault(label, name)
+    said = [
+        join((f"{way!r} (in " + name + ")" for way, name in ways.items()), " and ")
+        for ways in written.values()
+        if len(ways) > 1
+    ]
+    if said:
+        warn(
+            "labels differ in capitals, blanks or dashes alone: "
+            + some_of(said, 3)
+            + ". They are read as different states: write them alike if they are one"
+        )
+
+
+def _names_in(y: Any) -> list[str]:
+    """The different names among labels, also of partial ones; none of numbers and breakpoints."""
+    labels = getattr(y, "labels", y)
+    with suppress(DataError):  # what is no vector is refused where it is read
+        values = label_values(() if labels is None else labels)
+        if values.ndim == 1 and values.dtype.kind in "OU":
+            return [str(one) for one in dict.fromkeys(values.tolist()) if isinstance(one, str)]
+    return []
