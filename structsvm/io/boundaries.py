@@ -152,11 +152,10 @@ def _gap(pair: Pair, axis: TimeAxis) -> float:
 
 def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
     """Whether two do not meet, but are apart by less than a step, or overlap by hardly more."""
-    gap, step = _gap(pair, axis), _step(axis)
+    gap, less = _gap(pair, axis), _step(axis) * (1 - NEARLY)
     lengths = [(one.end - one.start) / axis.span(1.0) for one in pair if one.end is not None]
     shorter = float(min(lengths))
-    most = step * (1 - NEARLY) if gap > 0 else max(min(step, shorter / 2), SLIGHT * shorter)
-    return 0 < abs(gap) <= most
+    return 0 < abs(gap) <= (less if gap > 0 else max(min(less, shorter / 2), SLIGHT * shorter))
 
 
 def _is_one_step(pair: Pair, axis: TimeAxis) -> bool:
