@@ -182,7 +182,7 @@ def _of_one(index: Any, called: str) -> Any:
     keys = index.droplevel(-1).unique()
     if len(keys) > 1:
         raise DataError(
-            f"{called} holds {len(keys)} recordings by its index, {keys[0]!r}, {keys[1]!r} ...: "
+            called + f" holds {len(keys)} recordings by its index, {keys[0]!r}, {keys[1]!r} ...: "
             "give a frame for each, or this one alone; structsvm.io.read_recordings reads several "
             "from a file"
         )
@@ -229,8 +229,10 @@ def _column_of_times(X: Any) -> Any:
 def warn_about_order(moved: Sequence[str]) -> None:
     """Warn of samples whose rows came in another order than that of time."""
     warn(
-        f"the rows of {some_of(list(moved), 3)} are not in the order of time: they are sorted by "
-        "it, and samples are counted in that order"
+        "the rows of "
+        + some_of(list(moved), 3)
+        + " are not in the order of time: they are sorted by it, and samples are counted in that "
+        "order"
     )
 
 
