@@ -1,6 +1,9 @@
-"""A clock that only tests move: what takes how long does not depend on the machine."""
+"""A clock that only tests move, and work that is counted: neither depends on the machine."""
 
-from types import ModuleType
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
 
 import pytest
 
@@ -26,3 +29,23 @@ class Clock:
         for module in modules:
             monkeypatch.setattr(module, "time", clock)
         return clock
+
+
+def work_of(call: Callable[[], Any], *modules: ModuleType) -> int:
+    """Number of lines of these modules that run while something is called in this thread."""
+    files, n_lines = {module.__file__ for module in modules}, 0
+
+    def counted(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal n_lines
+        if frame.f_code.co_filename not in files:
+            return None
+        n_lines += event == "line"
+        return counted
+
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return n_lines
