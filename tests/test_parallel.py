@@ -52,13 +52,13 @@ def test_overlapping_calls_share_one_limit() -> None:
 
     def first() -> None:
         with single_threaded():
-            both_inside.wait(10)
-        first_left.wait(10)
+            both_inside.wait(300)
+        first_left.wait(300)
 
     def second() -> set[int]:
         with single_threaded():
-            both_inside.wait(10)
-            first_left.wait(10)
+            both_inside.wait(300)
+            first_left.wait(300)
             return set(pools().values())
 
     with threadpool_limits(limits=2):
