@@ -180,7 +180,7 @@ def _zscored(X: Floats) -> Floats:
 def _ours(kind: str, learn: Sequence[Recording], test: Sequence[Recording]) -> list[Ends]:
     metric = "full" if kind == "untrained" else kind
     learner = MetricLearner(metric=metric).fit(*arrays_and_labels(learn))
-    use = learner.baselines_["untrained"] if kind == "untrained" else learner.metric_
+    use = learner.baselines_["untrained"].metric_ if kind == "untrained" else learner.metric_
     return [M.breakpoints for M in decode_with(learner, use, [r.X for r in test])]
 
 
@@ -255,7 +255,7 @@ CHANGES, STATES = "change points", "names of states"
 METHODS: dict[tuple[str, str, str], Segmenter] = {
     ("structsvm", "learned metric, full", CHANGES): partial(_ours, "full"),
     ("structsvm", "learned metric, diagonal", CHANGES): partial(_ours, "diagonal"),
-    ("structsvm", "OLDA, best penalty", CHANGES): partial(_ours, "closed-form"),
+    ("structsvm", "OLDA, best penalty", CHANGES): partial(_ours, "olda"),
     ("structsvm", "untrained metric, best penalty", CHANGES): partial(_ours, "untrained"),
     ("ruptures", "KernelCPD, best penalty", CHANGES): _ruptures,
     ("skchange", "PELT, best penalty", CHANGES): _skchange,

@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 from structsvm import MetricLearner
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import BoundaryScores, StateScores
-from structsvm.learner.baselines import fit_baseline
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import Inputs, TrainingSet
+from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
-from structsvm.partitions.problem import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.support import archive
 
@@ -72,7 +71,7 @@ def learned(what: Any) -> None:
     if hasattr(what, "transform"):
         Inputs.fit(what, None, data)
     else:
-        fit_baseline(Baseline("classifier", what), data)
+        what.learn(data)
     print(time.process_time() - started, (peak() - before) * MB / archive.GATHERED)
 
 

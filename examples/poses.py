@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from structsvm import StateSegmenter
 from structsvm.interop import nwb_intervals, pose_recordings, with_behaviour
 from structsvm.io import arrays_and_labels, intervals_of, with_labels, write_intervals
-from structsvm.problems import StateSegmenter
 
 RATE, T = 10.0, 400  # frames per second, and of a video
 TIMES = np.arange(T) / RATE

@@ -9,14 +9,13 @@ import numpy as np
 from _report import Row
 from numpy.typing import NDArray
 
-from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm import EquivalenceMatrix, MetricLearner, StateSegmenter
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.evaluation.contrast import Contrast
 from structsvm.features import Lags, StateScores, Union
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.equivalence import partition_loss
-from structsvm.problems import StateSegmenter
 
 Floats = NDArray[np.float64]
 Method = Callable[[str | None], Any]
@@ -41,10 +40,10 @@ def scored(standardize: str | None, estimator: str | None = None) -> Union:
 
 
 METHODS: dict[str, tuple[str, Method]] = {
-    OLDA: (CHANGES, lambda s: MetricLearner(metric="closed-form", standardize=s)),
+    OLDA: (CHANGES, lambda s: MetricLearner(metric="olda", standardize=s)),
     OLDA_ON_LAGS: (
         CHANGES,
-        lambda s: MetricLearner(metric="closed-form", features=Lags(), standardize=s),
+        lambda s: MetricLearner(metric="olda", features=Lags(), standardize=s),
     ),
     "metric, diagonal": (CHANGES, lambda s: MetricLearner(metric="diagonal", standardize=s)),
     METRIC: (CHANGES, lambda s: MetricLearner(standardize=s)),

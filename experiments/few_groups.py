@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _chosen import learned_metric
 from _report import SHARED, Row, publish
 from _tables import read
 from har_spsw import split
@@ -107,21 +108,21 @@ def of_classes(name: str, folder: Path, seed: int) -> dict[str, Any]:
 def chosen(problem: Any, draw: Draw, asked: str | None) -> dict[str, Any]:
     """What is chosen, and mean losses for each way to tell the number of parts, by method."""
     Xs, ys, groups, new, labels = draw
-    search = MetricLearnerCV(problem, split=asked, choose_from="all", random_state=0)
+    search = MetricLearnerCV(problem, split=asked, random_state=0)
     search.fit(Xs, ys, groups=groups)
-    best, learned = search.best_estimator_, search.best_learner_
+    best, (learned, called) = search.best_estimator_, learned_metric(search, Xs, ys, groups)
     plain = MetricLearner(problem, metric="diagonal").fit(Xs, ys, baselines=["rca"])
     truths = encode(plain, new, labels)
     numbers = [M.n_clusters for M in truths]
     losses: dict[str, list[float]] = {}
     for counts in [numbers] if asked else [None, numbers]:
-        found = {m: decode_with(plain, plain.baselines_[m], new, counts) for m in RIVALS}
+        found = {m: decode_with(plain, plain.baselines_[m].metric_, new, counts) for m in RIVALS}
         found["learned"] = learned.predict_partitions(new, counts)
         found["best"] = best.predict_partitions(new, counts)
         for method, guesses in found.items():
             each = [partition_loss(M, guess) for M, guess in zip(truths, guesses, strict=True)]
             losses.setdefault(method, []).append(float(np.mean(each)))
-    print(search.best_candidate_, search.best_learned_, losses, flush=True)
+    print(search.best_candidate_, called, losses, flush=True)
     return {"losses": losses, "best": search.best_candidate_}
 
 

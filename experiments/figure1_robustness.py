@@ -30,8 +30,9 @@ from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.completing import calibrate_known, complete_in_rounds, complete_labels
 from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import Inputs, TrainingSet
+from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels import read_labels
 from structsvm.partitions import Examples, Metric, Sample
 from structsvm.partitions.equivalence import partition_loss
@@ -174,7 +175,7 @@ def run(
 def _main(level: str, seed: int, fraction: float) -> dict[str, float]:
     trial = Trial(level, seed, fraction)
     learner = trial.learned()
-    untrained = learner.baselines_["untrained"]
+    untrained = learner.baselines_["untrained"].metric_
     return {
         "ours": trial.own_loss(learner.metric_),
         "one penalty": trial.own_loss(untrained),

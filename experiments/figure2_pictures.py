@@ -90,8 +90,8 @@ def main(n_test: int, seed: int) -> None:
     truths = [node_labels(y, g) for y, g in zip(masks[N_LEARN:], graphs, strict=True)]
     metrics = {
         "learned, full": learner.metric_,
-        "grid": learner.baselines_["grid"],
-        "start of learning": learner.baselines_["untrained"],
+        "grid": learner.baselines_["grid"].metric_,
+        "start of learning": learner.baselines_["untrained"].metric_,
     }
     cuts = {name: decode_with(learner, metric, samples) for name, metric in metrics.items()}
     rows: list[Row] = []

@@ -58,7 +58,7 @@ def clusters() -> plt.Figure:
     learner.fit(wine.data[learned], names[learned], feature_names=wine.feature_names)
     figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     plot_clusters(learner, wine.data[others], names[others], n_clusters=3, ax=axes[1])
-    learner.metric_ = learner.baselines_["untrained"]
+    learner.model_ = learner.baselines_["untrained"].metric_
     plot_clusters(learner, wine.data[others], names[others], n_clusters=3, ax=axes[0])
     for ax, title in zip(axes, ("untrained", "learned"), strict=True):
         ax.set_title(title, loc="left")

@@ -25,8 +25,6 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features import BoundaryScores, Lags, StateScores, Union
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.learner.baselines import partitions_with
-from structsvm.learner.steps import as_measured
 from structsvm.partitions.equivalence import partition_loss
 
 FRAMES, BOUNDARIES = "frame-boosting", "boundary-boosting"
@@ -71,8 +69,7 @@ def main(folder: Path) -> None:
     for given, counts in (("unknown", None), ("known", [M.n_clusters for M in truths])):
         guesses = {name: m.predict_partitions(new, counts) for name, m in learners.items()}
         guesses |= {
-            r: partitions_with(last, r, as_measured(last, new), counts)
-            for r in (BOUNDARIES, FRAMES)
+            r: last.baselines_[r].predict_partitions(new, counts) for r in (BOUNDARIES, FRAMES)
         }
         found = {name: losses(truths, Ms) for name, Ms in guesses.items()}
         for row, name in zip(rows, labels, strict=True):

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _chosen import learned_metric
 from _report import SHARED, Row, publish
 from har_rivals import truth
 from har_spsw import split
@@ -28,8 +29,6 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.learner.baselines import estimators_in, partitions_with
-from structsvm.learner.steps import as_measured
 from structsvm.partitions.equivalence import partition_loss
 
 Ints = NDArray[np.int64]
@@ -49,9 +48,10 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
     truths = [truth(recording.y) for recording in test]
     ys = names if labels == "names of states" else [truth(y).breakpoints for y in names]
     groups = [recording.name[:3] for recording in learn]
-    search = MetricLearnerCV(choose_from="all", random_state=0).fit(Xs, ys, groups=groups)
+    search = MetricLearnerCV(random_state=0).fit(Xs, ys, groups=groups)
     best = search.best_estimator_
-    learned = search.best_learner_
+    learned, called = learned_metric(search, Xs, ys, groups)
+    others = {search.best_candidate_: best, **best.baselines_}
     contrasts = search.verdict_.contrasts
     samples = [recording.X for recording in test]
     found: dict[str, dict[str, list[float]]] = {}
@@ -61,14 +61,13 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
             for use, model in (("learned", learned), ("best", best))
         }
         rivals = {
-            name: losses(
-                partitions_with(learned, name, as_measured(learned, samples), counts), truths
-            )
-            for name in estimators_in(learned.baselines_)
+            name: losses(model.predict_partitions(samples, counts), truths)
+            for name, model in others.items()
+            if model.sees is None
         }
         found[given] = both | rivals
     return {
-        "learned": f"{search.best_learned_}, lam {search.best_lam_:g}",
+        "learned": called,
         "best": search.best_candidate_,
         "verdict": str(search.verdict_),
         "losses": found,

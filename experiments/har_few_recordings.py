@@ -14,9 +14,9 @@ from _report import SHARED, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import partition_loss
 
@@ -32,7 +32,7 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
     full = MetricLearner().fit(Xs, ys)
     diagonal = MetricLearner(metric="diagonal").fit(Xs, ys)
     metrics = {
-        "untrained": full.baselines_["untrained"],
+        "untrained": full.baselines_["untrained"].metric_,
         **{
             name: tuned_metrics.fit(
                 name.partition(",")[0].lower(),

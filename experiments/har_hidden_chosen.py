@@ -4,7 +4,7 @@ As har_hidden_state.py, with 20 of the 95 recordings to learn from, drawn for ea
 :class:`structsvm.MetricLearnerCV` chooses from its own menu, by folds that divide no person and
 hide the other states in turn (``split="states"``), or by ordinary folds (``--ordinary``).
 *Learned* is the best learned metric, which predicts unless told otherwise, *best* the best of all
-(``choose_from="all"``); the classifiers are those that the tool has tuned beside them. Recordings
+(``best_estimator_``); the classifiers are those that the tool has tuned beside them. Recordings
 are standardised as a whole before they are cut, and nothing standardises the stretches again.
 
     python experiments/har_hidden_chosen.py --seconds 300                # as often as it asks for
@@ -16,12 +16,14 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _chosen import learned_metric
 from _har import Floats, difference, losses, person
 from _report import SHARED, Row, publish
 from har_hidden_state import STATES, standardized, stretches
@@ -31,24 +33,17 @@ from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording
-from structsvm.learner.baselines import estimators_in, partitions_with
-from structsvm.learner.steps import as_measured
-from structsvm.partitions import Candidate, ComparisonData, Sample
+from structsvm.learner import Method, MetricLearner, TrainingSet
+from structsvm.model_selection.recordings import Recordings
 
 N_LEARN = 20
 CHOSEN = ("learned", "best")
 
 
-def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Candidate]:
+def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Method]:
     """The tool's own menu, for recordings that are standardised already."""
-    samples = [Sample(X) for X in Xs]
-    found = list(ChangePoint().comparison.candidates(ComparisonData(samples, ys, question=split)))
-    for candidate in found:
-        rival = None if candidate.estimator is None else candidate.estimator.estimator
-        for part in filter(None, [candidate.settings.get("features"), rival]):
-            given = [name for name in part.get_params() if name.endswith("standardize")]
-            part.set_params(**dict.fromkeys(given))
-    return found
+    data = replace(TrainingSet.of(ChangePoint(), list(Xs), list(ys)), question=split)
+    return list(Recordings(data, MetricLearner(standardize=None)).candidates)
 
 
 def run(
@@ -60,25 +55,23 @@ def run(
     search = MetricLearnerCV(
         candidates=menu(Xs, ys, split),
         split=split,
-        choose_from="all",
         standardize=None,
         random_state=0,
     )
-    search.fit(Xs, ys, groups=[person(name) for name in names])
-    best = search.best_estimator_
-    learned = search.best_learner_
+    groups = [person(name) for name in names]
+    best = search.fit(Xs, ys, groups=groups).best_estimator_
+    learned, called = learned_metric(search, Xs, ys, groups)
     new = [standardized(recording) for recording in test]
     guesses: dict[str, list[EquivalenceMatrix]] = {
         use: model.predict_partitions(new)
         for use, model in zip(CHOSEN, (learned, best), strict=True)
     }
-    guesses |= {
-        name: partitions_with(learned, name, as_measured(learned, new))
-        for name in estimators_in(learned.baselines_)
-    }
+    others = {search.best_candidate_: best, **best.baselines_}
+    rivals = {name: model for name, model in others.items() if model.sees is None}
+    guesses |= {name: model.predict_partitions(new) for name, model in rivals.items()}
     means = search.cv_results_["mean_criterion"]
     return {
-        "learned": f"{search.best_learned_}, lam={search.best_lam_:g}",
+        "learned": called,
         "best": search.best_candidate_,
         "losses": {name: losses(test, found) for name, found in guesses.items()},
         "held out": dict(zip(map(str, search.candidates_), means, strict=True)),

@@ -26,11 +26,11 @@ from _report import PAPER, SHARED, publish, stored
 from har_spsw import split
 
 from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.learner import TrainingSet
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.completing import calibrate_known
 from structsvm.partial_labels import read_labels
 from structsvm.partitions import Metric, Sample
@@ -141,14 +141,14 @@ def by_count(data: Data, n: int, seed: int) -> dict[str, float]:
     alone = MetricLearner().fit([data.Xs[i] for i in chosen], [data.ys[i] for i in chosen])
     return {
         "labelled recordings alone": data.loss(alone),
-        "untrained": data.loss_of(alone.baselines_["untrained"]),
+        "untrained": data.loss_of(alone.baselines_["untrained"].metric_),
     }
 
 
 def by_regions(data: Data, exact: bool) -> dict[str, float]:
     """With regions only."""
     learner = MetricLearner().fit(data.Xs, data.regions(exact))
-    untrained = data.loss_of(learner.baselines_["untrained"])
+    untrained = data.loss_of(learner.baselines_["untrained"].metric_)
     return {"ours": data.loss(learner), "untrained": untrained}
 
 

@@ -32,9 +32,9 @@ from _report import SHARED, Row, publish
 from har_spsw import scores, split
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import partition_loss
 
@@ -124,7 +124,7 @@ def not_learned(
     samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
     pca = tuned_metrics.fit("pca", learner.problem_, samples, truths)
     unseen = prepare(learner, [r.X for r in test])
-    metrics = dict(zip(NEEDS, (learner.baselines_["untrained"], pca), strict=True))
+    metrics = dict(zip(NEEDS, (learner.baselines_["untrained"].metric_, pca), strict=True))
     return {name: decode_with(learner, metric, unseen) for name, metric in metrics.items()}
 
 

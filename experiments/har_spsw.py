@@ -16,8 +16,8 @@ import numpy as np
 from _report import PAPER, SHARED, Row, publish
 
 from structsvm import MetricLearner
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.io import Recording, arrays_and_labels, read_recordings
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import EquivalenceMatrix, Metric
 from structsvm.partitions.equivalence import covering, margin_f1, partition_loss

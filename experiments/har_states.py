@@ -26,14 +26,13 @@ from _report import SHARED, Row, publish, stored
 from har_closed_set import draws
 from har_spsw import split
 
-from structsvm import EquivalenceMatrix
+from structsvm import EquivalenceMatrix, StateSegmenter
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels, read_recordings
-from structsvm.problems import StateSegmenter
-from structsvm.problems.state_segmenter import ESTIMATORS
+from structsvm.learner.state_segmenter import ESTIMATORS
 
 LEARNED, TUNED = "segmenter of states", "the same, not learned but tuned"
 SLOW, ALONE = "segmenter of states, slow boosting", "segmenter of states, boosting alone"

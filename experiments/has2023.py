@@ -83,7 +83,7 @@ def measured(learn: Sequence[Recording], test: Sequence[Recording]) -> list[Row]
     for name, (metric, use) in METHODS.items():
         learner = MetricLearner(metric=metric, standardize="recording")
         learner.fit([cuts[i].X for i in several], [ys[i] for i in several])
-        chosen = learner.metric_ if use == "learned" else learner.baselines_[use]
+        chosen = learner.metric_ if use == "learned" else learner.baselines_[use].metric_
         guesses = decode_with(learner, chosen, [found.X for found in new])
         ends = [w.breakpoints(g.breakpoints) for w, g in zip(new, guesses, strict=True)]
         rows.append(scored(name, test, ends))

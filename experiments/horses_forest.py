@@ -79,7 +79,7 @@ def draw(number: int, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabel
         found[name] = scores(ys_test, cuts)
         print(f"draw {number} {name}: {np.mean(found[name], axis=0).round(3)}, {seconds:.1f} s")
         if name == SCORED:
-            untrained = decode_with(model, model.baselines_["untrained"], Xs_test)
+            untrained = decode_with(model, model.baselines_["untrained"].metric_, Xs_test)
             found[START] = scores(ys_test, untrained)
     return found
 

@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
         for name, (metric, use) in METHODS.items():
             learner = MetricLearner(metric=metric, standardize="recording")
             learner.fit([cuts[j].X for j in others], [ys[j] for j in others])
-            chosen = learner.metric_ if use == "learned" else learner.baselines_[use]
+            chosen = learner.metric_ if use == "learned" else learner.baselines_[use].metric_
             (guess,) = decode_with(learner, chosen, [cuts[i].X])
             found.setdefault(name, []).append(cuts[i].breakpoints(guess.breakpoints))
     found["no change anywhere"] = [[len(session.X)] for session in sessions]

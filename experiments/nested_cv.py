@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _chosen import learned_metric
 from _report import SHARED, Row, publish
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
@@ -85,7 +86,7 @@ def losses(
     found = {}
     for given, counts in (("k", [truth.n_clusters for truth in truths]), ("u", None)):
         if metric in plain.baselines_:
-            guesses = decode_with(plain, plain.baselines_[metric], Xs, counts)
+            guesses = decode_with(plain, plain.baselines_[metric].metric_, Xs, counts)
         else:
             guesses = models[metric].predict_partitions(Xs, counts)
         pairs = zip(truths, guesses, strict=True)
@@ -128,7 +129,6 @@ class Nested:
         Xs, ys = [self.pooled[i][0] for i in train], [self.pooled[i][1] for i in train]
         model = MetricLearnerCV(
             candidates=ChangePoint().traits.candidates if self.plain else None,
-            choose_from="all",
             standardize=None,
             whiten=self.whiten,
             random_state=0,
@@ -139,9 +139,10 @@ class Nested:
             model.fit(Xs, ys, groups=None if self.groups is None else self.groups[train])
         plain = MetricLearner(metric="diagonal", standardize=None).fit(Xs, ys, baselines=["rca"])
         best = model.best_estimator_
-        models = {"plain": plain, "best": best, "learned": model.best_learner_}
+        groups = None if self.groups is None else self.groups[train]
+        learned, choice = learned_metric(model, Xs, ys, groups)
+        models = {"plain": plain, "best": best, "learned": learned}
         Zs, ends = [self.Zs[i] for i in test], [self.ends[i] for i in test]
-        choice = f"{model.best_learned_} {model.best_lam_:g}"
         print(self.name, k, choice, model.best_candidate_, model.verdict_, flush=True)
         return {
             "test": test.tolist(),

@@ -2,7 +2,7 @@
 
 Fully nested: in each outer fold :class:`structsvm.MetricLearnerCV` sees the training recordings
 only and chooses from its own menu, as it is. *Best* is what it takes of all candidates
-(``choose_from="all"``), *learned* the best learned metric, which predicts otherwise. Each is
+(``best_estimator_``), *learned* the best learned metric, which predicts otherwise. Each is
 compared with every rival that applies: the untrained metric, half-shrunk RCA and OLDA and the
 classifiers, tuned on the same recordings. Folds and training recordings are those of nested_cv.py.
 skab and tep are means of 4 samples, beedance means of 3: they are learned and segmented at that
@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _chosen import learned_metric
 from _report import SHARED, Row, publish, stored
 from nested_cv import BLOCKS, N_TRAINING, outer_folds
 from numpy.typing import NDArray
@@ -33,8 +34,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
-from structsvm.learner.baselines import estimators_in, partitions_with
-from structsvm.learner.steps import as_measured, decode_with
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.equivalence import partition_loss
 
 Floats = NDArray[np.float64]
@@ -80,9 +80,10 @@ class Nested:
             train = np.random.default_rng(100 + k).permutation(train)[:N_TRAINING]
         Xs, ys = [self.Xs[i] for i in train], [self.ys[i] for i in train]
         groups = None if self.groups is None else self.groups[train].tolist()
-        search = MetricLearnerCV(choose_from="all", random_state=0)
+        search = MetricLearnerCV(random_state=0)
         best = search.fit(Xs, ys, groups=groups).best_estimator_
-        learned = search.best_learner_
+        learned, called = learned_metric(search, Xs, ys, groups)
+        others = {search.best_candidate_: best, **best.baselines_}
         plain = MetricLearner(metric="diagonal").fit(
             Xs, ys, groups=groups, baselines=["rca", "olda"]
         )
@@ -95,16 +96,17 @@ class Nested:
                 for use, model in zip(CHOSEN, (best, learned), strict=True)
             }
             for metric in ("untrained", "rca", "olda"):
-                guesses[metric] = decode_with(plain, plain.baselines_[metric], new, counts)
-            for rival in estimators_in(learned.baselines_):
-                guesses[rival] = partitions_with(learned, rival, as_measured(learned, new), counts)
+                guesses[metric] = decode_with(plain, plain.baselines_[metric].metric_, new, counts)
+            for rival, model in others.items():
+                if model.sees is None:
+                    guesses[rival] = model.predict_partitions(new, counts)
             found[given] = {name: self.losses(test, Ms) for name, Ms in guesses.items()}
-        chosen = f"{search.best_learned_}, {search.best_candidate_}"
+        chosen = f"{called}; {search.best_candidate_}"
         print(k, chosen, {m: np.mean(v).round(2) for m, v in found["unknown"].items()}, flush=True)
         return {
             "test": test.tolist(),
             "losses": found,
-            "learned": search.best_learned_,
+            "learned": called,
             "best": search.best_candidate_,
             "held out": dict(
                 zip(

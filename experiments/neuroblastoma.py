@@ -27,8 +27,8 @@ from structsvm.errors import LearningError
 from structsvm.features import HermiteMoments
 from structsvm.learner.completing import calibrate_known
 from structsvm.learner.fitting import Settings
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import Inputs
 
 SAMPLE = SHARED / "neuroblastoma"
 MOMENTS = HermiteMoments(5)

@@ -17,22 +17,23 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from _cache import Pieces, seconds_option
+from _chosen import learned_metric
 from _report import SHARED, Row, publish, stored
 from _tables import read
 from numpy.typing import NDArray
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
-from structsvm.baselines import metrics
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions import ComparisonData
+from structsvm.learner import TrainingSet
+from structsvm.learner.methods import menu_of
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.equivalence import adjusted_rand_index
 
 Floats = NDArray[np.float64]
@@ -97,22 +98,21 @@ def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
     seconds = time.process_time() - start
     found = {"default": draw.scores(learner.predict_partitions)}
     for rival in RIVALS:
-        found[rival] = draw.scores(partial(decode_with, learner, learner.baselines_[rival]))
+        found[rival] = draw.scores(partial(decode_with, learner, learner.baselines_[rival].metric_))
     return {"scores": found, "seconds": {"default": seconds}}
 
 
 def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
     """What model selection takes, learned or not, by its own question."""
     draw, start = Draw.of(name, folder, seed), time.process_time()
-    search = MetricLearnerCV(Clustering(), split=split, choose_from="all", random_state=seed)
+    search = MetricLearnerCV(Clustering(), split=split, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
         warnings.simplefilter("ignore", DataWarning)  # pixels that are always white
         search.fit(*draw.learn)
     seconds = time.process_time() - start
     best = search.best_estimator_
-    metric = search.best_learner_
-    learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
+    metric, learned = learned_metric(search, *draw.learn)
     print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
     return {
         "scores": {
@@ -131,19 +131,12 @@ def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
     draw = Draw.of(name, folder, seed)
     X, y = draw.learn
     learner = MetricLearner(Clustering()).fit(X, y)
-    samples, truths = prepare(learner, [X]), encode(learner, [X], [y])
     found: dict[str, float] = {}
-    asked = ComparisonData(samples, [y], question="clusters")
-    for candidate in learner.problem_.comparison.candidates(asked):
-        options = dict(candidate.settings)
-        if candidate.tuned is not None:
-            metric = metrics.fit(candidate.tuned, learner.problem_, samples, truths, **options)
-            find = partial(decode_with, learner, metric)
-            found[str(candidate)] = draw.scores(find)[QUESTIONS[0]]
-        for lam in candidate.lams:
-            own = MetricLearner(Clustering(), lam=lam, **options).fit(X, y)
-            scores = draw.scores(own.predict_partitions)
-            found[f"{candidate}, lam={lam:g}"] = scores[QUESTIONS[0]]
+    data = replace(TrainingSet.of(Clustering(), [X], [y]), question="clusters")
+    for method in menu_of(data, learner).candidates:
+        for candidate in method.along(Clustering().traits.lams):
+            own = candidate.learned_from(data)
+            found[str(candidate)] = draw.scores(own.predict_partitions)[QUESTIONS[0]]
     return found
 
 

@@ -22,13 +22,13 @@ from nested_rivals import CHANGES, Nested, difference
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.datasets import digits_recordings
 from structsvm.errors import DataWarning
 from structsvm.features import Lags
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import Metric
 from structsvm.partitions.equivalence import partition_loss
@@ -49,7 +49,7 @@ def metrics_of(
         for name, kind in LEARNED.items()
     }
     full = learners["learned, full"]
-    beside = {name: (full, full.baselines_[kind]) for name, kind in CLOSED.items()}
+    beside = {name: (full, full.baselines_[kind].metric_) for name, kind in CLOSED.items()}
     return beside | {name: (learner, learner.metric_) for name, learner in learners.items()}
 
 
@@ -89,7 +89,7 @@ CHOSEN = "that of least training loss, of 0.5 to 0.0001"
 
 def shrinkages(learn: Sequence[Recording], test: Sequence[Recording]) -> dict[str, float]:
     """The mean test loss of OLDA on lags for each, and for the best on the training recordings."""
-    learner = MetricLearner(metric="closed-form", features=Lags()).fit(*arrays_and_labels(learn))
+    learner = MetricLearner(metric="olda", features=Lags()).fit(*arrays_and_labels(learn))
     both = [arrays_and_labels(some) for some in (learn, test)]
     (samples, truths), (new, unseen) = (
         (prepare(learner, Xs), encode(learner, Xs, ys)) for Xs, ys in both

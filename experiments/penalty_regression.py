@@ -102,7 +102,7 @@ def held_out(
     learner.fit([Xs[i] for i in train], [ends[i] for i in train])
     samples, truths = prepare(learner, list(Xs)), encode(learner, list(Xs), list(ends))
     found: dict[tuple[str, str], list[float]] = {}
-    metrics = {"untrained": learner.baselines_["untrained"], "learned": learner.metric_}
+    metrics = {"untrained": learner.baselines_["untrained"].metric_, "learned": learner.metric_}
     for name, metric in metrics.items():
         Zs = [sample.X @ metric.factor for sample in samples]
         features = np.array([describe(Z) for Z in Zs])

@@ -200,7 +200,7 @@ def metric(
     """Ours: the learned metric and penalty, or the untrained metric with the best penalty."""
     learner = MetricLearner(metric="full" if kind == "untrained" else kind, standardize=None)
     learner.fit(list(Zs), list(ends))
-    use = learner.baselines_["untrained"] if kind == "untrained" else learner.metric_
+    use = learner.baselines_["untrained"].metric_ if kind == "untrained" else learner.metric_
     return list(decode_with(learner, use, prepare(learner, list(test))))
 
 

@@ -26,8 +26,8 @@ from _tables import LARGE, NAMES, REPEATS, Table, Task, read
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning, LearningError
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.partitions import Metric, Sample
 from structsvm.solvers import CuttingPlane, Stopping
 

@@ -263,7 +263,7 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     rows = figure.subplots(3, 4)
     for axes, (name, k) in zip(rows, shown.items(), strict=True):
         image = images[test[k]]
-        metrics = {"grid": learner.baselines_["grid"], "learned": learner.metric_}
+        metrics = {"grid": learner.baselines_["grid"].metric_, "learned": learner.metric_}
         samples = prepare(learner, image.image)
         graph = samples[0].side
         truth = node_labels(image.labels, graph)

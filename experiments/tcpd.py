@@ -135,7 +135,7 @@ def segmented(series: Sequence[Annotated], label: Labelling) -> dict[str, list[l
             [X for X, _, _ in rows], [y for _, y, _ in rows], sample_weight=[w for *_, w in rows]
         )
         for use, metric in (
-            ("untrained", learner.baselines_["untrained"]),
+            ("untrained", learner.baselines_["untrained"].metric_),
             ("learned", learner.metric_),
         ):
             guesses = decode_with(learner, metric, [Xs[i] for i in test])

@@ -63,7 +63,7 @@ def segmented(series: Sequence[Recording]) -> dict[str, list[list[int]]]:
         }
         for name, (kind, use) in METHODS.items():
             learner = learners[kind]
-            metric = learner.metric_ if use == "learned" else learner.baselines_[use]
+            metric = learner.metric_ if use == "learned" else learner.baselines_[use].metric_
             guesses = decode_with(learner, metric, [cuts[i].X for i in test])
             for i, guess in zip(test, guesses, strict=True):
                 found[name][i] = cuts[i].breakpoints(guess.breakpoints)

@@ -18,7 +18,7 @@ from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.learning import Learning, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.problem import Comparison, PartitionProblem
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import hook, overrides
 
@@ -29,6 +29,7 @@ SEGMENTS = Traits(
     contiguous=True,
     candidates=("untrained", "rca", "olda", "diagonal", "full"),
     baselines=("pca", "rca", "olda"),
+    menu="structsvm.model_selection.recordings:Recordings",
 )
 
 
@@ -80,13 +81,6 @@ class SegmentProblem(PartitionProblem):
                     "check the labels, or the settings of the problem"
                 )
         return M
-
-    @property
-    @hook
-    def comparison(self) -> Comparison:
-        from structsvm.problems.menu import SegmentComparison  # loads all classifiers
-
-        return SegmentComparison(self)
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
-from structsvm.baselines.classifiers import KINDS, RowClassifier
 from structsvm.data.sample import TABLES, Sample, of_each
-from structsvm.data.samples import label_values, missing_labels, refuse_missing, unlabelled
+from structsvm.data.samples import label_values, refuse_missing
 from structsvm.errors import DataError
-from structsvm.features.context import Rows
 from structsvm.oracles._starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import CompressedData, CompressedProjector, SpectralOracle, compress
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 from structsvm.partitions.learning import (
     Examples,
@@ -34,58 +30,10 @@ from structsvm.partitions.learning import (
 )
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Oracle, Quality
-from structsvm.partitions.problem import (
-    Baseline,
-    Candidate,
-    Comparison,
-    ComparisonData,
-    PartitionProblem,
-)
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Separation
-from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below, refuse_unlisted
-
-
-def _full(name: str, whiten: float | None, *lams: float, **settings: Any) -> Candidate:
-    """A candidate that learns a full metric."""
-    return Candidate(name, settings={"metric": "full", "whiten": whiten, **settings}, lams=lams)
-
-
-CENTRED = SquaredNorm(center=1)
-"""Shrinks to where learning starts: the features as they are, or as they are whitened."""
-DIAGONAL = {"metric": "diagonal", "whiten": None}
-PART_CANDIDATES = (
-    Candidate("rca", baseline="rca"),
-    _full("centred", 0.5, 100.0, 10.0, 1.0, regularizer=CENTRED),
-    Candidate("untrained", baseline="untrained"),
-    Candidate("rca-plain", baseline="rca", settings={"shrinkage": 1e-3}),
-    Candidate("lda", baseline="lda"),
-    Candidate("diagonal", settings=DIAGONAL, lams=(1.0, 0.1)),
-    Candidate("diagonal-centred", settings={**DIAGONAL, "regularizer": CENTRED}, lams=(10.0,)),
-    _full("full-unwhitened", None, 0.1),
-    _full("full", 0.5, 1.0, 0.1),
-    _full("full-whitened", 0.05, 0.1),
-    _full("centred-fifth", 0.2, 1.0, 0.1, regularizer=CENTRED),
-    _full("centred-whitened", 0.05, 10.0, 1.0, regularizer=CENTRED),
-)
-"""Metrics to choose from where rows or clusters of a table are held out, in the order of
-preference. Few clusters do not tell metrics apart, and what is learned from them seldom beats RCA
-on others; of the learned ones, a metric that is shrunk to RCA is the least risk."""
-
-KERNEL_CANDIDATES = (
-    _full("kernel", 0.5, 1.0, 0.1),
-    _full("kernel-fifth", 0.2, 0.1),
-    _full("kernel-centred", 0.5, 10.0, 1.0, regularizer=CENTRED),
-)
-"""Full metrics of similarities to some rows, for clusters that no metric of the columns separates.
-Their features depend on the table."""
-LANDMARKS = 100
-"""Rows to which similarities are measured, at most."""
-ROWS_PER_LANDMARK = 5
-"""Rows of the table for each of these, at least."""
-FEWEST_ROWS = 100
-"""Rows of the table from which on similarities are in the menu."""
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 
@@ -157,6 +105,7 @@ class Clustering(PartitionProblem):
             learns_price=self.penalty == "learned",
             kappa=self.kappa,
             shrinkage=0.5,
+            menu="structsvm.model_selection.tables:Tables",
         )
 
     def decoder(self, sample: Sample) -> Oracle:
@@ -238,49 +187,9 @@ class TableLearning(Learning):
 
 @dataclass(frozen=True)
 class TableComparison(Comparison):
-    """Comparisons of tables."""
+    """How partitions of tables are scored."""
 
     problem: Clustering
-
-    def baselines(self, data: ComparisonData) -> list[Baseline]:
-        """The classifiers that apply to fully labelled tables with the same clusters."""
-        classes = set()
-        for y in data.labels:
-            values = label_values(y if np.iterable(y) else ())  # of partial labels none
-            if values.ndim != 1 or (missing_labels(values) | unlabelled(values)).any():
-                return []
-            classes.add(frozenset(values.tolist()))
-        if len(classes) != 1 or len(next(iter(classes))) < 2:
-            return []
-        return [Baseline(name, RowClassifier(kind), 0.2) for kind, name in KINDS.items()]
-
-    def candidates(self, data: ComparisonData) -> Sequence[Candidate]:
-        """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
-
-        No single one is best for further rows and for new clusters alike (docs/clustering.md): the
-        default is a classifier for the former, which finds nothing new, and else RCA.
-        """
-        if data.question is None:
-            return super().candidates(data)
-        baselines = [Candidate(one.name, baseline=one) for one in self.baselines(data)]
-        # Of known clusters more can be learned than how to shrink to RCA.
-        known = data.question == "rows"
-        metrics = sorted(PART_CANDIDATES, key=lambda c: known and c.name != "full")
-        rows = sum(sample.n_samples for sample in data.samples)
-        if data.features is not None or rows < FEWEST_ROWS:
-            return [*baselines, *metrics]
-        # The similarities exp(-d^2 / (4 P)) to rows drawn at random, decorrelated.
-        similarity = Nystroem(
-            gamma=1 / (4 * data.samples[0].n_features),
-            n_components=min(LANDMARKS, rows // ROWS_PER_LANDMARK),
-            random_state=self.problem.random_state,
-        )
-        stage = Rows(Pipeline([("scale", StandardScaler()), ("kernel", similarity)]))
-        kernels = [
-            replace(kernel, settings={**kernel.settings, "features": stage})
-            for kernel in KERNEL_CANDIDATES
-        ]
-        return [*baselines, *metrics, *kernels]
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Minus the loss for as many clusters as the truth, else the adjusted Rand index.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -10,13 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.baselines.classifiers import RegionClassifier
 from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import checked_names, unknown_labels
+from structsvm.data.samples import checked_names
 from structsvm.errors import DataError, OracleError, SettingsError, about, warn
-from structsvm.features.base import Union
-from structsvm.features.context import Columns
-from structsvm.features.scores import FEWEST_SCORED, RegionScores
 from structsvm.graphs.graph import (
     NOTHING_TO_CUT,
     FeatureGraph,
@@ -43,6 +38,7 @@ from structsvm.oracles.normalized_cut import (
     indicators,
 )
 from structsvm.parallel import single_threaded
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.learning import (
     Constraints,
@@ -57,15 +53,7 @@ from structsvm.partitions.learning import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
-from structsvm.partitions.problem import (
-    QUICK_COST,
-    Baseline,
-    Candidate,
-    Comparison,
-    ComparisonData,
-    PartitionProblem,
-    named_candidate,
-)
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality
@@ -177,6 +165,7 @@ class NormalizedCut(PartitionProblem):
             lams=(0.2, 0.02, 0.002),
             candidates=("untrained", "grid", "diagonal", "full"),
             baselines=("grid",),
+            menu="structsvm.model_selection.graphs:Graphs",
         )
 
     def decoder(self, sample: Sample) -> Oracle:
@@ -285,6 +274,27 @@ class CutLearning(Learning):
         """Return the scale of each feature at which learning starts, (P, P)."""
         return np.diag(start_scale([_graph(sample) for sample in data.samples], data.weights))
 
+    def closed_form(self, name: str, data: Examples) -> Floats | None:
+        """The paper's baseline "grid": one scale of appearance and one of position."""
+        return self._best_scales(data) if name == "grid" else None
+
+    @single_threaded()
+    def _best_scales(self, data: Examples) -> Floats:
+        """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
+        pairs = list(zip(data.samples, _labels_of_nodes(data), strict=True))
+        spatial = data.samples[0].side.spatial
+        places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
+        best, least = np.eye(spatial.size), np.inf
+        for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
+            for place in places:
+                scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
+                factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
+                metric, cut = Metric(factor, None), self.problem.partition
+                losses = [partition_loss(M, cut(x, metric, M.n_clusters)) for x, M in pairs]
+                if (mean := float(np.average(losses, weights=data.weights))) < least:
+                    best, least = factor, mean
+        return best
+
     def units(self, data: Examples, untrained: Metric, shrinkage: float | None) -> LearningUnits:
         """The features in the untrained metric, which is the identity then."""
         return LearningUnits(untrained.factor)
@@ -323,53 +333,11 @@ class CutLearning(Learning):
         return Calibration(cuts, losses, criterion=-agreement, smoothing=0)
 
 
-QUICK_NODES, QUICK_PIXELS = 20_000, 2_000_000
-"""Nodes of all graphs up to which a forest is learned in a few seconds, and pixels of all images up
-to which they are named as quickly."""
-
-
 @dataclass(frozen=True)
 class CutComparison(Comparison):
-    """Comparisons of graphs, over pixels if they are of images."""
+    """How cuts are scored, over pixels if they are of images."""
 
     problem: NormalizedCut
-
-    def baseline(self, name: str, data: Examples) -> Metric | None:
-        """The paper's baseline "grid": one scale of appearance and one of position."""
-        if name != "grid":
-            return None
-        factor = self._best_scales(data)
-        return self.problem.learning.calibrate(factor, data).metric(factor)
-
-    def baselines(self, data: ComparisonData) -> list[Baseline]:
-        """Classifiers of nodes and pixels, if labels are names of regions that graphs share."""
-        values = [getattr(y, "labels", y) for y in data.labels]  # of PartialLabels
-        vectors = [np.asarray(() if y is None else y) for y in values]
-        counts = Counter(name for y in vectors for name in {*y[~unknown_labels(y)].tolist()})
-        if sum(n > 1 for n in counts.values()) < 2:
-            return []
-        nodes = sum(sample.n_samples for sample in data.samples)
-        cost = QUICK_COST * nodes / QUICK_NODES
-        found = [Baseline("region-forest", RegionClassifier("forest"), cost)]
-        if all(sample.side.image is not None for sample in data.samples):
-            pixels = RegionClassifier("forest", image=GraphOfImage(nodes="pixels"))
-            n_pixels = sum(sample.side.regions.size for sample in data.samples)
-            found.append(Baseline("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
-        return found
-
-    def candidates(self, data: ComparisonData) -> list[Candidate]:
-        """Metrics; where labels are names that graphs share, also with scores, and the forest."""
-        found = [*super().candidates(data)]
-        quick = [baseline for baseline in self.baselines(data) if baseline.quick]
-        found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
-        if quick and data.features is None and len(data.samples) >= FEWEST_SCORED:
-            scores = Union(Columns(), RegionScores())
-            full = {**named_candidate("full").settings, "features": scores}
-            found[:0] = [  # on few images the start of learning is no worse than what is learned
-                Candidate("scores-untrained", settings={"features": scores}, baseline="untrained"),
-                Candidate("scores-full", settings=full),
-            ]
-        return found
 
     def agreement(self, truth: Any, guess: Any) -> float:
         """Minus the loss, or the adjusted Rand index where the number of clusters is unknown."""
@@ -391,23 +359,6 @@ class CutComparison(Comparison):
             "adjusted_rand": region_rand(truth, guess),
             "disagreement": self.disagreement(truth, guess),
         }
-
-    @single_threaded()
-    def _best_scales(self, data: Examples) -> Floats:
-        """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
-        pairs = list(zip(data.samples, _labels_of_nodes(data), strict=True))
-        spatial = data.samples[0].side.spatial
-        places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
-        best, least = np.eye(spatial.size), np.inf
-        for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
-            for place in places:
-                scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
-                factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
-                metric, cut = Metric(factor, None), self.problem.partition
-                losses = [partition_loss(M, cut(x, metric, M.n_clusters)) for x, M in pairs]
-                if (mean := float(np.average(losses, weights=data.weights))) < least:
-                    best, least = factor, mean
-        return best
 
 
 @dataclass(frozen=True)

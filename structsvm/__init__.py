@@ -10,8 +10,8 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     __file__,
     rooms=(
-        *("datasets", "errors", "features", "graphs", "interop", "io", "oracles", "parallel"),
+        *("datasets", "errors", "features", "graphs", "interop", "io", "learner", "oracles"),
         *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "baselines"),
-        *("solvers", "testing"),
+        *("parallel", "solvers", "testing"),
     ),
 )

@@ -10,7 +10,8 @@ from structsvm.evaluation.evaluate import weight_stability as weight_stability
 from structsvm.learner.completing import Alternation as Alternation
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
-from structsvm.learner.learner import MetricLearner as MetricLearner
+from structsvm.learner.metric_learner import MetricLearner as MetricLearner
+from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.partial_labels import PartialLabels as PartialLabels

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, contents, filled, is_prepared
 from structsvm.data.samples import is_constant, one_each
 from structsvm.errors import SettingsError
 from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.learner.columns import (
     Said,
     changes_in,
@@ -32,8 +32,9 @@ from structsvm.learner.columns import (
     words_of,
 )
 from structsvm.learner.form import Form
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured
+from structsvm.learner.learner import Learner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.steps import measured
 from structsvm.messages import Code, parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels import labels_of_each, read_labels
@@ -138,8 +139,10 @@ class Diagnosis:
 # ---- what a fitted learner says of itself, without any samples
 
 
-def certificate(learner: MetricLearner) -> Found:
+def certificate(learner: Learner) -> Found:
     solution = learner.solution_
+    if solution is None:
+        return
     status, gap = solution.status, float(solution.gap)
     wide = learner.problem_.traits.convex and np.isfinite(solution.lower) and gap > OPEN
     if wide or not status.converged or status is Status.NOTHING_TO_LEARN:
@@ -197,7 +200,7 @@ def few_labels(learner: MetricLearner) -> Found:
 
 
 def path(search: MetricLearnerCV) -> Found:
-    lam, kind = search.best_lam_, search.best_learned_
+    lam, kind = search.best_lam_, search.best_candidate_
     assert lam is not None
     lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
     if len(lams) < 2 or lams[0] < lam < lams[-1]:
@@ -222,7 +225,7 @@ class Examined:
 
     def __init__(
         self,
-        learner: MetricLearner,
+        learner: Learner,
         measured: Sequence[Sample],
         ys: Any,
         groups: Any = None,
@@ -249,7 +252,7 @@ class Examined:
 
 def scale(given: Examined) -> Found:
     """A feature that decides alone which partition is best, because of its unit."""
-    inputs = given.learner.inputs_
+    inputs: Any = given.learner.inputs_
     if inputs.features is not None and inputs.features.scaled:
         return
     squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in given.prepared)
@@ -356,8 +359,9 @@ def leakage(given: Examined) -> Found:
     # All of them: these are the samples that were learned from, and nothing is held out.
     if 0 < len(seen) < N:
         yield (
-            f"the metric was learned from {len(seen)} of these {words.wholes(N)}: {some_of(seen)}",
-            "evaluate the metric on the others alone",
+            f"{given.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
+            f"{some_of(seen)}",
+            "evaluate it on the others alone",
             {"learned_from": seen},
         )
     across = [
@@ -470,9 +474,11 @@ def labels_among_features(given: Examined) -> Found:
         yield from holding(parts, given.column_names.tolist(), given.words)
 
 
-OF_THE_FIT = (certificate, price, few_labels)
+OF_THE_FIT = (certificate,)
+OF_A_METRIC = (price, few_labels)
 OF_A_SEARCH = (path,)
-OF_FEATURES = (scale, spikes, codes, constant, copied_features, copies, leakage)
+OF_DISTANCES = (scale,)
+OF_FEATURES = (spikes, codes, constant, copied_features, copies, leakage)
 OF_LABELS = (unrelated_labels, labels_among_features)
 
 
@@ -480,7 +486,7 @@ OF_LABELS = (unrelated_labels, labels_among_features)
 
 
 def diagnose(
-    learner: MetricLearner | MetricLearnerCV,
+    learner: Learner | MetricLearnerCV,
     Xs: Any = None,
     ys: Any = None,
     *,
@@ -491,8 +497,8 @@ def diagnose(
 
     Parameters
     ----------
-    learner : MetricLearner or MetricLearnerCV
-        Fitted.
+    learner : MetricLearner, StateSegmenter or another learner, or MetricLearnerCV
+        Fitted. Of what is no metric nothing is said about prices, weights and scales.
     Xs : samples, as for :meth:`MetricLearner.fit`, optional
         Training samples, or others. Without them only the learner is examined.
     ys : their labels, optional
@@ -528,8 +534,7 @@ def diagnose(
     >>> found.kinds, found.findings[0].values["feature"]
     (('scale',), 'x3')
     """
-    check_is_fitted(learner)
-    fitted: Any = getattr(learner, "best_learner_", learner)
+    fitted = fitted_learner(learner, "diagnose")
     given = [name for name, value in (("ys", ys), ("groups", groups)) if value is not None]
     if Xs is None:
         if given:
@@ -540,20 +545,21 @@ def diagnose(
     form = Form.given_to(fitted, Xs)
     ys, groups = form.labels(ys), form.in_order(groups, "groups")
     names = form.names if names is None else names
-    examined = Examined(fitted, as_measured(fitted, form.samples), ys, groups, names)
+    examined = Examined(fitted, measured(fitted, form.samples), ys, groups, names)
     return diagnosis_of(learner, examined)
 
 
-def diagnosis_of(
-    learner: MetricLearner | MetricLearnerCV, given: Examined | None = None
-) -> Diagnosis:
+def diagnosis_of(learner: Learner | MetricLearnerCV, given: Examined | None = None) -> Diagnosis:
     """As :func:`diagnose`, of samples that were checked already."""
-    fitted: Any = getattr(learner, "best_learner_", learner)
-    checks: list[tuple[Any, Any]] = [(check, fitted) for check in OF_THE_FIT]
-    if fitted is not learner:
+    fitted = fitted_learner(learner, "diagnose")
+    is_metric = fitted.sees is not None
+    of_fit = (*OF_THE_FIT, *(OF_A_METRIC if is_metric else ()))
+    checks: list[tuple[Any, Any]] = [(check, fitted) for check in of_fit]
+    if fitted is not learner and is_metric and fitted.is_learned:
         checks += [(check, learner) for check in OF_A_SEARCH]
     if given is not None:
-        of_samples = (*OF_FEATURES, *(OF_LABELS if given.has_labels else ()))
+        of_samples = (*(OF_DISTANCES if is_metric else ()), *OF_FEATURES)
+        of_samples += OF_LABELS if given.has_labels else ()
         checks += [(check, given) for check in of_samples]
     found = {check.__name__.replace("_", " "): list(check(of)) for check, of in checks}
     findings = [Finding(kind, *parts) for kind, each in found.items() for parts in each]

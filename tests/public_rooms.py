@@ -10,6 +10,7 @@ ROOMS = (
     "structsvm.graphs",
     "structsvm.interop",
     "structsvm.io",
+    "structsvm.learner",
     "structsvm.modeling",
     "structsvm.oracles",
     "structsvm.parallel",

@@ -117,6 +117,10 @@ class OnDemand:
         return found.copy() if isinstance(found, np.ndarray) else found
 
 
+def untrained_price(learner):
+    return learner.baselines_["untrained"].metric_.price
+
+
 def same_bits(learner, other):
     """Whether two learners learned the same, to the last bit."""
     mine, theirs = learner.solution_, other.solution_
@@ -126,5 +130,6 @@ def same_bits(learner, other):
         and np.array_equal(learner.calibration_.losses, other.calibration_.losses)
         and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
         and learner.training_data_ == other.training_data_
-        and learner.baselines_["untrained"].price == other.baselines_["untrained"].price
+        and learner.baselines_["untrained"].metric_.price
+        == other.baselines_["untrained"].metric_.price
     )

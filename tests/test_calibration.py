@@ -11,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from tables import table
 
 from structsvm import ChangePoint, Clustering, EquivalenceMatrix
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
 from structsvm.oracles.sequential import SHORT
 from structsvm.partitions import Examples, TraceObjective

@@ -4,16 +4,21 @@ import numpy as np
 import pytest
 from recording_cases import MEANS, NAMES
 
-from structsvm import MetricLearner, MetricLearnerCV
+from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
-from structsvm.learner.baselines import ChosenBaseline
-from structsvm.learner.steps import decode_with, encode
-from structsvm.model_selection.search import menu
-from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
+from structsvm.learner import Menu, Method, TrainingSet
+from structsvm.learner.steps import encode
+from structsvm.model_selection.search import candidates_among
+from structsvm.partitions import UNCONSTRAINED
 
-FRAMES = Baseline("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
+FRAMES = Method("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
+
+
+def metric(name, kind="diagonal", lam=None, **settings):
+    return Method(name, MetricLearner(metric=kind, lam=lam, **settings))
+
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -58,23 +63,34 @@ class Counting(RecordingTransformer):
 
 
 def test_the_menu_has_the_order_of_preference_with_every_strength():
-    own = Candidate("own", 0.3, {"metric": "full", "whiten": 0.2})
-    baseline = Candidate("frames", baseline=FRAMES)
-    found = menu(["full", own, "rca", baseline, "diagonal", "untrained"], [0.1, 1.0])
+    own = metric("own", "full", 0.3, whiten=0.2)
+    menu = Menu(TrainingSet.of(ChangePoint(), [np.zeros((4, 2))], [[2, 4]]), MetricLearner())
+    asked = ["full", own, "rca", FRAMES, "diagonal", "untrained"]
+    found = candidates_among(asked, [0.1, 1.0], menu)
     assert [str(c) for c in found] == [
         *("full, lam=1", "full, lam=0.1", "own, lam=0.3", "RCA", "frames"),
         *("diagonal, lam=1", "diagonal, lam=0.1", "untrained"),
     ]
 
 
-def test_two_candidates_of_one_name_are_refused():
+def test_two_candidates_of_one_name_are_refused(data):
     with pytest.raises(SettingsError, match="two candidates are called 'full'"):
-        menu(("untrained", "full", Candidate("full")), [1.0])
+        search("full", metric("full")).fit(*data)
+
+
+def test_candidates_are_learners_by_name(data):
+    named = {"olda": MetricLearner(metric="olda"), "frames": FRAMES.learner}
+    found = MetricLearnerCV(candidates=named, cv=2, random_state=0).fit(*data)
+    assert [c.name for c in found.candidates_] == ["olda", "frames", "untrained"]
+    assert type(found.best_estimator_) in (MetricLearner, FrameClassifier)
+    with pytest.raises(SettingsError, match="there is no candidate"):
+        MetricLearnerCV(candidates={"odd": 3}).fit(*data)
+    with pytest.raises(SettingsError, match=r"candidates=\['untrained', 'olda'\]"):
+        MetricLearnerCV(metric="olda")
 
 
 def test_features_of_a_candidate_are_learned_again_with_it(data):
-    lags = Candidate("lags", settings={"metric": "diagonal", "features": Lags((-1, 0, 1))})
-    found = search(lags, "diagonal").fit(*data)
+    found = search(metric("lags", features=Lags((-1, 0, 1))), "diagonal").fit(*data)
     assert [c.name for c in found.candidates_] == ["untrained", *["lags"] * 2, *["diagonal"] * 2]
     means = dict(zip(map(str, found.candidates_), found.cv_results_["mean_criterion"], strict=True))
     of_lags = [name for name in means if name.startswith("lags")]
@@ -86,8 +102,9 @@ def test_features_of_a_candidate_are_learned_again_with_it(data):
 def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     Xs, ys = data
     settings = {"metric": "full", "whiten": 0.3, "regularizer": "trace"}
-    model = search(Candidate("own", 0.2, settings), cv=3)
-    found = model.choose(Xs, ys)
+    model = search(Method("own", MetricLearner(lam=0.2, **settings)), cv=3)
+    model.choose(Xs, ys)
+    found = model.candidates_[1].learner
     assert (found.whiten, found.regularizer, found.lam) == (0.3, "trace", 0.2)
     train, test = np.flatnonzero(model.fold_ != 0), np.flatnonzero(model.fold_ == 0)
     alone = MetricLearner(lam=0.2, **settings).fit([Xs[i] for i in train], [NAMES] * 4)
@@ -102,10 +119,10 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
 
 
 def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
-    odd = Candidate("odd", settings={"metric": "diagonal", "features": Counting([], True)})
+    odd = metric("odd", features=Counting([], True))
     with pytest.warns(DataWarning, match=r"odd is not compared: it cannot \(fold 0\)"):
         found = search("diagonal", odd).fit(*data)
-    assert found.best_estimator_.features is None
+    assert found.best_candidate_ != "odd"
     assert found.cv_results_["failure"][-1] == "it cannot (fold 0)"
     with pytest.raises(LearningError, match="it cannot") as raised:
         search("diagonal", features=Counting([], True)).fit(*data)
@@ -114,8 +131,7 @@ def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
 
 def test_a_baseline_is_chosen_and_predicts(data):
     Xs, ys = data
-    found = search(Candidate("frames", baseline=FRAMES), "diagonal", choose_from="all")
-    found.fit(Xs, ys)
+    found = search(FRAMES, "diagonal").fit(Xs, ys)
     assert found.best_candidate_ == "frames"
     alone = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(Xs, ys)
     labels = found.predict(Xs)
@@ -123,38 +139,37 @@ def test_a_baseline_is_chosen_and_predicts(data):
         assert EquivalenceMatrix.from_labels(mine) == EquivalenceMatrix.from_labels(theirs)
     known = found.predict_breakpoints(Xs, 4)
     assert known == alone.predict_breakpoints(Xs, 4)
-    assert list(found.best_estimator_.learner.baselines_) == ["untrained", "frames"]
-    assert "frames" in found.verdict_.contrasts
+    assert list(found.best_estimator_.baselines_) == ["untrained"]
+    assert "frames" not in found.verdict_.contrasts  # it is what the others are compared with
+    assert "the loss of the frame classifier is" in str(found.verdict_)
 
 
 def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
     Xs, ys = [X[:, :2] for X in data[0]], data[1]
-    lags = Candidate("lags", 0.1, {"metric": "diagonal", "features": Lags((-9, 9))})
-    found = search(lags, choose_from="all").fit(Xs, ys)
+    found = search(metric("lags", lam=0.1, features=Lags((-9, 9)))).fit(Xs, ys)
     assert found.best_candidate_ == "untrained"
+    assert found.best_lam_ is None
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
-    expected = decode_with(plain, plain.baselines_["untrained"], Xs)
-    assert found.predict_partitions(Xs) == expected
+    assert found.predict_partitions(Xs) == plain.baselines_["untrained"].predict_partitions(Xs)
 
 
-SCORES = Candidate(
-    "scores", settings={"metric": "diagonal", "features": StateScores("logistic", lags=(0,))}
-)
-BOUNDS = Candidate(
-    "bounds", baseline=Baseline("bounds", BoundaryClassifier("logistic", widths=(3,)))
-)
+SCORES = metric("scores", features=StateScores("logistic", lags=(0,)))
+BOUNDS = Method("bounds", BoundaryClassifier("logistic", widths=(3,)))
 
 
 def test_names_are_compared_where_labels_have_them(data):
     Xs, ys = data
-    frames = Candidate("frames", baseline=FRAMES)
-    found = search("diagonal", SCORES, frames, cv=3, choose_from="all").fit(Xs, ys)
+    found = search("diagonal", SCORES, FRAMES, cv=3).fit(Xs, ys)
     results = found.cv_results_
     right = dict(zip(results["candidate"], results["mean_accuracy"], strict=True))
     assert np.isnan([right["untrained"], right["diagonal"]]).all()
     assert {found.best_candidate_} <= {"untrained", "scores", "frames"}
     model = FrameClassifier("logistic", Lags((-1, 0, 1)))
-    held_out, _ = model.fit_cross_predict(Xs, ys, found.fold_.tolist(), [None] * len(Xs))
+    folds = TrainingSet.of(ChangePoint(), Xs, ys, groups=found.fold_.tolist())
+    held_out = []
+    for sample, of_others in zip(*model.learn_held_out(folds), strict=True):
+        M, states = of_others.partition(ChangePoint(), sample, None, UNCONSTRAINED)
+        held_out.append(model.classes_[states[M.labels]])
     assert right["frames"] == pytest.approx(np.mean(np.array(held_out) == NAMES))
     best = max(right["frames"], right["scores"])
     said = f"it names the most samples right in cross-validation, {best:.0%}, and has the loss "
@@ -163,17 +178,15 @@ def test_names_are_compared_where_labels_have_them(data):
     assert "samples right" not in str(nameless.verdict_)
 
 
-def test_what_is_best_of_all_gives_its_own_names_or_those_of_the_learned_scores(data):
+def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(data):
     Xs, ys = [X[:, :2] for X in data[0]], data[1]
-    found = search(SCORES, Candidate("frames", baseline=FRAMES), BOUNDS, cv=3).fit(Xs, ys)
-    best = ChosenBaseline(found.best_estimator_, "frames")
-    own = best.learner.baselines_["frames"].predict_states(Xs[:2], [4, 4])
-    names = best.predict_states(Xs[:2], 4)
-    assert all(np.array_equal(a, b) for a, b in zip(names, own, strict=True))
-    assert [row["state"] for row in best.predict_segments(Xs[:2], 4)[0]] == own[0][
+    found = search(SCORES, FRAMES, BOUNDS, cv=3).fit(Xs, ys)
+    all_of_them = {found.best_candidate_: found.best_estimator_, **found.best_estimator_.baselines_}
+    frames, bounds = all_of_them["frames"], all_of_them["bounds"]
+    names = frames.predict_states(Xs[:2], 4)
+    assert [row["state"] for row in frames.predict_segments(Xs[:2], 4)[0]] == names[0][
         [0, 8, 18, 25]
     ].tolist()
-    best = ChosenBaseline(found.best_estimator_, "bounds")
-    (names, _), (ends, _) = best.predict_states(Xs[:2]), best.predict_breakpoints(Xs[:2])
-    assert set(np.flatnonzero(names[1:] != names[:-1]) + 1) <= set(ends)
-    assert best.predict_segments({"a": Xs[0]})["a"][-1]["end"] == 30
+    assert bounds.predict_segments({"a": Xs[0]})["a"][-1]["end"] == 30
+    with pytest.raises(SettingsError, match="has not learned names of states"):
+        bounds.predict_states(Xs[:2])

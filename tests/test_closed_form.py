@@ -1,4 +1,4 @@
-"""``metric="closed-form"``: the baseline of a problem, kept and asked as a learned metric."""
+"""Metrics in closed form, kept and asked as learned ones."""
 
 import numpy as np
 import pytest
@@ -27,11 +27,11 @@ XS, YS = changes(6)
 
 @pytest.mark.parametrize("features", [None, Lags((0, 1))])
 def test_it_is_the_baseline_of_recordings(features, tmp_path):
-    learner = MetricLearner(metric="closed-form", features=features)
+    learner = MetricLearner(metric="olda", features=features)
     learner.fit(XS, YS, baselines=["olda"])
     beside = learner.baselines_["olda"]
-    np.testing.assert_array_equal(learner.metric_.factor, beside.factor)
-    assert learner.metric_.price == beside.price == learner.calibration_.penalty
+    np.testing.assert_array_equal(learner.metric_.factor, beside.metric_.factor)
+    assert learner.metric_.price == beside.metric_.price == learner.calibration_.penalty
     save(learner, tmp_path / "m.structsvm")
     again = load(tmp_path / "m.structsvm")
     assert again.predict_segments(XS[:1]) == learner.predict_segments(XS[:1])
@@ -40,7 +40,7 @@ def test_it_is_the_baseline_of_recordings(features, tmp_path):
 
 
 def test_nothing_is_certified_and_all_who_ask_are_told():
-    learner = MetricLearner(metric="closed-form").fit(XS, YS)
+    learner = MetricLearner(metric="olda").fit(XS, YS)
     solution = learner.solution_
     assert (solution.lower, solution.upper, solution.gap) == (-np.inf, np.inf, np.inf)
     assert learner.solution_.certified_upper == np.inf
@@ -51,27 +51,57 @@ def test_nothing_is_certified_and_all_who_ask_are_told():
         risk_of(learner, XS, YS)
 
 
-def test_tables_have_rca_and_graphs_none():
+@pytest.mark.parametrize("name", ["untrained", "pca", "rca", "lda", "olda"])
+def test_each_is_the_baseline_of_that_name(name, tmp_path):
+    learner = MetricLearner(metric=name).fit(XS, YS, baselines=[name])
+    beside = learner.baselines_[name].metric_
+    np.testing.assert_array_equal(learner.metric_.factor, beside.factor)
+    assert learner.metric_.price == beside.price
+    assert not learner.is_learned
+    save(learner, tmp_path / "m.structsvm")
+    assert load(tmp_path / "m.structsvm").predict_breakpoints(XS) == learner.predict_breakpoints(XS)
+
+
+def test_tables_have_rca_and_graphs_a_grid():
     X, y = table()
-    learner = MetricLearner(Clustering(), metric="closed-form").fit(X, y, baselines=["rca"])
-    np.testing.assert_array_equal(learner.metric_.factor, learner.baselines_["rca"].factor)
-    for problem in (NormalizedCut(), ChangePoint(missing="mask")):
-        with pytest.raises(SettingsError, match="is for complete recordings and tables"):
-            MetricLearner(problem, metric="closed-form").fit(XS, YS)
+    learner = MetricLearner(Clustering(), metric="rca").fit(X, y, baselines=["rca"])
+    np.testing.assert_array_equal(learner.metric_.factor, learner.baselines_["rca"].metric_.factor)
+    with pytest.raises(SettingsError, match="neighbours: use lda"):
+        MetricLearner(Clustering(), metric="olda").fit(X, y)
+    with pytest.raises(SettingsError, match="metric must be one of"):
+        MetricLearner(Clustering(), metric="grid").fit(X, y)
+    assert MetricLearner(NormalizedCut(), metric="grid").metric == "grid"
 
 
-@cases(("lam", 0.1), ("solver", "frank-wolfe"), ("whiten", 0.5))
+def test_masked_values_have_no_full_metric_but_the_untrained_one():
+    holes = [np.where(np.arange(X.size).reshape(X.shape) % 97 == 0, np.nan, X) for X in XS]
+    masked = ChangePoint(missing="mask")
+    with pytest.raises(DataError, match="a full metric mixes features"):
+        MetricLearner(masked, metric="rca").fit(holes, YS)
+    assert MetricLearner(masked, metric="untrained").fit(holes, YS).metric_.price > 0
+
+
+def test_whiten_is_the_shrinkage_of_the_covariance():
+    half, most = (MetricLearner(metric="rca", whiten=w).fit(XS, YS) for w in (0.5, 0.99))
+    usual = MetricLearner(metric="rca").fit(XS, YS)
+    np.testing.assert_array_equal(half.metric_.factor, usual.metric_.factor)
+    assert not np.allclose(most.metric_.factor, usual.metric_.factor)
+    with pytest.raises(SettingsError, match="whiten does nothing"):
+        MetricLearner(metric="untrained", whiten=0.5).fit(XS, YS)
+
+
+@cases(("lam", 0.1), ("solver", "frank-wolfe"), ("regularizer", "trace"))
 def test_what_would_do_nothing_is_refused(name, value):
     with pytest.raises(SettingsError, match=f"{name} does nothing"):
-        MetricLearner(metric="closed-form", **{name: value}).fit(XS, YS)
+        MetricLearner(metric="olda", **{name: value}).fit(XS, YS)
     with pytest.raises(SettingsError, match="resume= keeps one convex problem"):
-        MetricLearner(metric="closed-form").fit(XS, YS, resume="somewhere")
+        MetricLearner(metric="olda").fit(XS, YS, resume="somewhere")
 
 
 def test_labelled_stretches_are_enough_if_they_change():
     part = [np.where(y < 2, y, -1) for y in YS]
-    alone = MetricLearner(metric="closed-form", standardize=None)
-    whole = MetricLearner(metric="closed-form", standardize=None)
+    alone = MetricLearner(metric="olda", standardize=None)
+    whole = MetricLearner(metric="olda", standardize=None)
     alone.fit(XS, part)
     whole.fit([X[y < 2] for X, y in zip(XS, YS, strict=True)], [y[y < 2] for y in YS])
     np.testing.assert_allclose(alone.metric_.matrix, whole.metric_.matrix)
@@ -82,4 +112,4 @@ def test_labelled_stretches_are_enough_if_they_change():
 def test_segments_of_equal_means_have_no_metric():
     X = np.array([[0.0], [2.0], [2.0], [0.0]])
     with pytest.raises(LearningError, match="the same means"):
-        MetricLearner(metric="closed-form").fit([X, X], [[2, 4]] * 2)
+        MetricLearner(metric="olda").fit([X, X], [[2, 4]] * 2)

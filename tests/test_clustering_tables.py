@@ -13,9 +13,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from tables import table
 
 from structsvm import Clustering, MetricLearner, MetricLearnerCV
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import VerdictWarning
 from structsvm.features import Columns
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
 from structsvm.solvers.base import Stopping
@@ -105,7 +105,7 @@ class TestRealTables:
         X = np.hstack((X, np.random.default_rng(0).standard_normal((len(y), 13)) ** 3))
         train, test = halves(X, y, 0)
         learner = MetricLearner(Clustering()).fit(*train)
-        untrained = decode_with(learner, learner.baselines_["untrained"], test[0], 3)[0]
+        untrained = decode_with(learner, learner.baselines_["untrained"].metric_, test[0], 3)[0]
         truth = encode(learner, *test)[0]
         assert -learner.score(*test) < 0.7 * partition_loss(truth, untrained)
 

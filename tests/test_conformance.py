@@ -31,8 +31,8 @@ from structsvm.partitions import (
     Quality,
     SearchedSample,
 )
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.learning import Learning
-from structsvm.partitions.problem import Comparison
 from structsvm.problem import Separation
 from structsvm.problems import Clustering
 from structsvm.problems.normalized_cut import CutLearning, CutObjective, CutRisk

@@ -15,8 +15,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.images import from_adjacency
 from structsvm.io import read_images
-from structsvm.learner.baselines import metrics_in
-from structsvm.learner.steps import decode_with, encode
+from structsvm.learner.steps import encode
 from structsvm.parallel import Processes, Threads
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.solvers.base import Stopping
@@ -50,10 +49,10 @@ def test_learning_to_cut_images(painter, pictures):
         name: np.mean(
             [
                 partition_loss(t, g)
-                for t, g in zip(truths, decode_with(painter, m, images[5:]), strict=True)
+                for t, g in zip(truths, m.predict_partitions(images[5:]), strict=True)
             ]
         )
-        for name, m in metrics_in(painter.baselines_).items()
+        for name, m in painter.baselines_.items()
     }
     assert set(baselines) == {"untrained", "grid"}
     assert learned < 0.5 * baselines["untrained"]

@@ -12,11 +12,11 @@ from cut_cases import planted
 from PIL import Image
 
 from structsvm import MetricLearner, NormalizedCut
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import region_rand
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.partitions import Examples
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import Metric
@@ -106,7 +106,7 @@ def painted(rng: np.random.Generator, n_parts: int) -> tuple[np.ndarray, np.ndar
 
 
 def test_the_metric_is_in_units_of_the_untrained_one(small: MetricLearner) -> None:
-    start = small.baselines_["untrained"].factor
+    start = small.baselines_["untrained"].metric_.factor
     np.testing.assert_allclose(start @ scaled_metric(small) @ start, small.get_mahalanobis_matrix())
     np.testing.assert_allclose(feature_weights(small), np.diag(scaled_metric(small)))
     drawn = plot_metric(small).images[0].get_array()

@@ -44,7 +44,7 @@ def test_some_nodes_are_enough_to_learn_which_feature_counts(graphs, counts):
     B = np.diag(learner.get_mahalanobis_matrix())
     assert B[0] > 3 * B[1:].max()
     learned = agreement(learner, Xs[6:], ys[6:])
-    untrained = decode_with(learner, learner.baselines_["untrained"], Xs[6:])
+    untrained = decode_with(learner, learner.baselines_["untrained"].metric_, Xs[6:])
     truths = [t.M for t in encode(learner, Xs[6:], ys[6:])]
     before = [adjusted_rand_index(t, g) for t, g in zip(truths, untrained, strict=True)]
     assert learned > 0.9
@@ -153,7 +153,7 @@ def test_scribbles_on_images_are_learned_from(tmp_path):
     truths = encode(learner, list(images[5:]), list(masks[5:]))
     from structsvm.partitions.equivalence import partition_loss
 
-    guesses = decode_with(learner, learner.baselines_["untrained"], list(images[5:]))
+    guesses = decode_with(learner, learner.baselines_["untrained"].metric_, list(images[5:]))
     before = np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)])
     assert learned < before
     save(learner, tmp_path / "m")

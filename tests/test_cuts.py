@@ -221,7 +221,7 @@ def clouds(rng):
 @pytest.mark.parametrize("regularizer", ["squared", SquaredNorm(2.0)])
 def test_a_strong_regularizer_keeps_the_metric_at_its_start(clouds, metric, regularizer):
     learner = MetricLearner(NormalizedCut(), metric, regularizer, lam=1e4).fit(*clouds)
-    start = learner.baselines_["untrained"].matrix
+    start = learner.baselines_["untrained"].metric_.matrix
     np.testing.assert_allclose(
         learner.get_mahalanobis_matrix(), start, atol=1e-3 * np.abs(start).max()
     )

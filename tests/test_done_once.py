@@ -12,9 +12,10 @@ from structsvm import evaluate as evaluated
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameModel, learning_once
+from structsvm.learner import Method
 from structsvm.learner.steps import prepare, read_training
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions import Baseline, Candidate, Constraint, TraceObjective
+from structsvm.partitions import Constraint, TraceObjective
 from structsvm.problems import normalized_cut
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -104,14 +105,14 @@ def fits(monkeypatch):
 
 def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     def search(*candidates):
-        settings = {"candidates": ["untrained", *candidates], "lams": (0.1,), "cv": 3}
+        settings = {"candidates": [*candidates, "untrained"], "lams": (0.1,), "cv": 3}
         return MetricLearnerCV(**settings, random_state=0).fit(*labelled(8))
 
     scores, again = (
-        Candidate(name, settings={"metric": "diagonal", "features": lags_and_scores()})
+        Method(name, MetricLearner(metric="diagonal", features=lags_and_scores()))
         for name in ("scores", "again")
     )
-    frames = Candidate("frames", baseline=Baseline("frames", FrameClassifier("logistic", LAGS)))
+    frames = Method("frames", FrameClassifier("logistic", LAGS))
     alone = search(scores)
     n_alone = len(fits)
     assert n_alone == 3 + 3 + 1  # for each pair of folds, for each fold, and for all recordings
@@ -119,7 +120,7 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     together = search(scores, again, frames)
     assert len(fits) == n_alone
     names = [candidate.name for candidate in together.candidates_]
-    assert np.array_equal(together.losses_[:, names.index("scores")], alone.losses_[:, -1])
+    assert np.array_equal(together.losses_[:, names.index("scores")], alone.losses_[:, 0])
 
 
 def test_other_labels_samples_or_settings_are_learned_anew(fits):

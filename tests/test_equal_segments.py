@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from recording_cases import protocol, shuffled_protocol
 
-from structsvm import MetricLearner, MetricLearnerCV, evaluate
+from structsvm import MetricLearner, MetricLearnerCV, PartialLabels, evaluate
 from structsvm.baselines import EqualSegments
 from structsvm.baselines.blind import FixedTimes
 from structsvm.errors import VerdictWarning
@@ -69,7 +69,7 @@ class TestTimes:
         y = np.full(60, None)
         y[15:45] = "rest"
         y[25:45] = "walk"
-        fixed = FixedTimes().fit([np.zeros((60, 1))] * 2, [y, y])
+        fixed = FixedTimes().fit([np.zeros((60, 1))] * 2, [PartialLabels(labels=y)] * 2)
         assert fixed.loss_ == 0
         assert fixed.predict_breakpoints([np.zeros((80, 1))]) == [[33, 80]]
 

@@ -101,7 +101,7 @@ class TestScores:
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
         assert [r.scores["learned"]["loss"] for r in result.samples] == losses
         assert result.learned["loss"] == pytest.approx(-learner.score(*TEST))
-        baseline = decode_with(learner, learner.baselines_["untrained"], TEST[0])
+        baseline = decode_with(learner, learner.baselines_["untrained"].metric_, TEST[0])
         untrained = [partition_loss(t, g) for t, g in zip(truths, baseline, strict=True)]
         difference = np.subtract(untrained, losses)
         assert result.verdict.untrained.mean == pytest.approx(difference.mean())

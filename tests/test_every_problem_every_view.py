@@ -36,7 +36,6 @@ from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.interop import distance_function
-from structsvm.learner.baselines import ChosenBaseline, MetricBaseline
 from structsvm.learner.steps import encode
 from structsvm.partitions.plugins import problem_class
 from structsvm.plotting import feature_weights, report_page
@@ -253,7 +252,7 @@ def view(name: str) -> Callable[[Callable[[Case, Shell], None]], Callable[[Case,
 @view("fit")
 def fit(case: Case, shell: Shell) -> None:
     assert case.learner.metric_.factor.T.shape[1] == case.size == len(set(case.names))
-    assert case.learner.baselines_["untrained"].factor.shape[0] == case.size
+    assert case.learner.baselines_["untrained"].metric_.factor.shape[0] == case.size
     assert case.learner.converged_
 
 
@@ -317,11 +316,8 @@ def search(case: Case, shell: Shell) -> None:
     found = searched(case)
     assert found.best_estimator_.metric_.factor.T.shape[1] == case.size
     assert len(found.predict(case.Xs)) == len(case.Xs)
-    for name in found.best_estimator_.baselines_:
-        baseline = found.best_estimator_.baselines_[name]
-        metric = baseline if isinstance(baseline, MetricBaseline) else None
-        best = ChosenBaseline(found.best_estimator_, name, metric)
-        assert len(best.predict(case.Xs)) == len(case.Xs)
+    for baseline in found.best_estimator_.baselines_.values():
+        assert len(baseline.predict(case.Xs)) == len(case.Xs)
     assert str(found.verdict_)
     plotting.plot_path(found)
 

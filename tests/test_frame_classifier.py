@@ -10,6 +10,7 @@ from recording_cases import recordings_of_states as recordings
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from spy import Spy
 
+from structsvm import PartialLabels
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.baselines.frame_classifier import best_path
 from structsvm.errors import DataError, SettingsError
@@ -106,16 +107,17 @@ def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
     groups = [0, 1, 2] * 2
     baseline = FrameClassifier(Parrot(), Columns(), n_folds=6, standardize=None)
     assert baseline.fit(Xs, ys).losses_.min() == 0
-    assert baseline.fit(Xs, ys, groups).losses_.min() > 1
+    assert baseline.fit(Xs, ys, groups=groups).losses_.min() > 1
 
 
 def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
     Xs, some = recordings(4, rng), NAMES.astype(object)
     some[::2] = None
+    ys = [PartialLabels(labels=some)] * 4
     with pytest.raises(DataError, match="tuned on samples next to each other that have labels"):
-        FrameClassifier("logistic").fit(Xs, [some] * 4)
+        FrameClassifier("logistic").fit(Xs, ys)
     with pytest.raises(DataError, match="no recording has a change"):
-        BoundaryClassifier("logistic").fit(Xs, [some] * 4)
+        BoundaryClassifier("logistic").fit(Xs, ys)
 
 
 test_settings_of_the_baselines_are_checked_when_fitted = refused(
@@ -149,10 +151,10 @@ def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
 test_labels_that_boundaries_cannot_be_learned_from_say_why = refused(
     DataError,
     lambda rng, ys: BoundaryClassifier("logistic").fit(recordings(3, rng), ys),
-    (None, "3 recordings but 0 labellings"),
+    (None, "there are no labels"),
     (
         [[8, 18, 31], ENDS, ENDS],
-        "recording 0: there are 30 samples, and the last breakpoint is 31",
+        "recording 0: 3 labels for 30 samples: give one label per sample, or breakpoints",
     ),
     ([ENDS, [18, 8, 30], ENDS], "recording 1: breakpoints must be positive and strictly"),
     ([[30], [30], [30]], "no recording has a change"),
@@ -168,11 +170,11 @@ def test_a_recording_of_one_sample_has_one_segment(rng):
 @pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])
 def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
     Xs, new = recordings(n, rng, 0.3), recordings(2, rng, 0.3)
-    baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups)
+    baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups=groups)
     assert baseline.price_ == 3
     assert np.isnan(baseline.losses_).all()
     assert [len(ends) for ends in baseline.predict_breakpoints(new)] == [4, 4]
-    boundary = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [NAMES] * n, groups)
+    boundary = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [NAMES] * n, groups=groups)
     assert (boundary.spread_, boundary.threshold_, boundary.distance_) == (3, 0.5, 5)
     assert np.isnan(boundary.loss_)
     assert boundary.predict_breakpoints(new)[0][-1] == 30

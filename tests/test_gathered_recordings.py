@@ -26,16 +26,10 @@ from structsvm.features import (
     StateScores,
     Union,
 )
-from structsvm.learner.baselines import (
-    ChosenBaseline,
-    ask,
-    estimators_in,
-    fit_baseline,
-    partitions_with,
-)
-from structsvm.learner.steps import as_measured, read_training
-from structsvm.learner.training_set import Inputs, even_part
-from structsvm.partitions import Baseline, Candidate
+from structsvm.learner import Method
+from structsvm.learner.memory import even_part
+from structsvm.learner.stages import Inputs
+from structsvm.learner.steps import read_training
 from structsvm.support import archive
 
 XS, CHANGES = changes(6)
@@ -78,14 +72,13 @@ def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
     expected = learner_of(None).fit(XS, NAMES, groups=PEOPLE, baselines="quick")
     learner = learner_of(None, backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE, baselines="quick")
-    found = list(estimators_in(learner.baselines_))
+    found = [name for name, one in learner.baselines_.items() if one.sees is None]
     assert found == ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
     assert list(learner.baselines_) == list(expected.baselines_)
     for baseline in found:
         for counts in (None, 3):
-            mine = partitions_with(learner, baseline, as_measured(learner, OnDemand(XS)), counts)
-            theirs = partitions_with(expected, baseline, as_measured(expected, XS), counts)
-            assert [M.breakpoints for M in mine] == [M.breakpoints for M in theirs]
+            mine = learner.baselines_[baseline].predict_breakpoints(OnDemand(XS), counts)
+            assert mine == expected.baselines_[baseline].predict_breakpoints(XS, counts)
     scores = evaluate(learner, OnDemand(XS), NAMES).scores
     assert scores == evaluate(expected, XS, NAMES).scores
 
@@ -123,17 +116,15 @@ def test_folds_choice_and_verdict_are_those_in_memory(settings):
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_features_and_classifiers_are_chosen_from():
     """They learn in each fold, and the best one is learned again from all and predicts."""
-    scores = Candidate(
-        "scores", settings={"metric": "diagonal", "features": StateScores("logistic")}
-    )
-    names = ("untrained", "frame-logistic", scores)
+    scores = Method("scores", learner_of(StateScores("logistic")))
+    names = (scores, "frame-logistic", "untrained")
     search = MetricLearnerCV(candidates=names, lams=(0.1,), cv=2, random_state=0)
     mine, theirs = clone(search).fit(XS, NAMES), clone(search).fit(OnDemand(XS), NAMES)
     assert not np.isnan(mine.losses_).any()
     assert np.array_equal(mine.losses_, theirs.losses_)
     assert mine.best_candidate_ == theirs.best_candidate_
     assert same_bits(mine.best_estimator_, theirs.best_estimator_)
-    one, other = (ChosenBaseline(s.best_estimator_, "frame-logistic") for s in (mine, theirs))
+    one, other = (s.best_estimator_.baselines_["frame-logistic"] for s in (mine, theirs))
     assert other.predict_breakpoints(OnDemand(XS)) == one.predict_breakpoints(XS)
 
 
@@ -213,7 +204,7 @@ def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     large = [np.repeat(X, 20, axis=0) for X in XS]
     monkeypatch.setattr(archive, "KEPT", 1)
     monkeypatch.setattr(archive, "GATHERED", 4 * large[0].nbytes)
-    baseline = Baseline("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
+    frames = FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0])
 
     def peak_of(n):
         """The most memory of features and a classifier of so many recordings, in bytes."""
@@ -221,7 +212,7 @@ def test_memory_does_not_grow_with_the_recordings(monkeypatch):
         data = read_later(labels, held=[large[i % 6] for i in range(n)])
         tracemalloc.start()
         Inputs.fit(Chain(Lags((0, 1)), Components(4)), "training", data)
-        ask(fit_baseline(baseline, data), "predict", data.samples, None)
+        clone(frames).learn(data).inputs_(data.samples)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found

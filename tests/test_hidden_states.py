@@ -11,8 +11,7 @@ from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError
 from structsvm.evaluation.splits import split_states
 from structsvm.features import Lags, StateScores, Union
-from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions import Baseline, Candidate
+from structsvm.learner import Method, MetricLearner, TrainingSet
 
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "sit": (-2.0, -2.0)}
 NAMES = list(LEVELS)
@@ -35,14 +34,13 @@ def read(Xs, ys, problem=None, **given):
 MENU = (
     "untrained",
     "frame-logistic",
-    Candidate("boundaries", baseline=Baseline("boundaries", BoundaryClassifier("logistic", (3,)))),
-    Candidate("plain", settings={"metric": "diagonal"}),
-    Candidate(
+    Method("boundaries", BoundaryClassifier("logistic", (3,))),
+    Method("plain", MetricLearner(metric="diagonal")),
+    Method(
         "named",
-        settings={
-            "metric": "diagonal",
-            "features": Union(Lags((0,)), StateScores("logistic", lags=(0,))),
-        },
+        MetricLearner(
+            metric="diagonal", features=Union(Lags((0,)), StateScores("logistic", lags=(0,)))
+        ),
     ),
 )
 
@@ -104,7 +102,9 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     assert not any(found.cv_results_["failure"])
     assert found.losses_.shape[0] == found.fold_.size
     # What is learned in the end has seen every state.
-    assert found.best_estimator_.baselines_["frame-logistic"].classes_.tolist() == sorted(NAMES)
+    best = found.best_estimator_
+    frames = {found.best_candidate_: best, **best.baselines_}["frame-logistic"]
+    assert frames.classes_.tolist() == sorted(NAMES)
 
 
 @cases(

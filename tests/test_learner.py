@@ -44,7 +44,7 @@ def test_learns_which_feature_matters(data, metric, problem):
     assert B.shape == (P, P)
     assert B[0, 0] > 5 * np.delete(np.diag(B), 0).max()
     truths = encode(learner, Xt, yt)
-    untrained = decode_with(learner, learner.baselines_["untrained"], Xt)
+    untrained = decode_with(learner, learner.baselines_["untrained"].metric_, Xt)
     errors = [sum(t != g for t, g in zip(truths, untrained, strict=True))]
     errors.append(sum(t != g for t, g in zip(truths, learner.predict_partitions(Xt), strict=True)))
     assert errors[1] <= 2 < errors[0]

@@ -109,7 +109,7 @@ def test_learns_from_every_kind(table, kind, metric) -> None:
     learner = MetricLearner(Clustering(), metric=metric, solver=solver).fit([X], [labels])
     truth = EquivalenceMatrix.from_labels(y)
     (found,) = learner.predict_partitions([X], 3)
-    (plain,) = decode_with(learner, learner.baselines_["untrained"], [X], 3)
+    (plain,) = decode_with(learner, learner.baselines_["untrained"].metric_, [X], 3)
     assert partition_loss(truth, found) < partition_loss(truth, plain)
 
 

@@ -25,8 +25,8 @@ from structsvm.io import Recording, TimeAxis
 from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import EquivalenceMatrix, MarginRates, Metric, Sample
 from structsvm.partitions.learning import Learning
+from structsvm.partitions.margins import hits
 from structsvm.partitions.oracle import TraceObjective
-from structsvm.partitions.problem import boundary_margins, hits
 from structsvm.plotting import plot_metric, plot_segmentation, report_page
 
 T = 60
@@ -103,7 +103,7 @@ class TestMargins:
     def test_they_are_those_of_enumeration(self, seed, K, tolerance):
         X = np.random.default_rng(seed).normal(size=(9, 2))
         metric = Metric(np.eye(2), price=1.5)
-        M, margins = boundary_margins(ChangePoint(), Sample(X), metric, K, tolerance=tolerance)
+        M, margins = ChangePoint().margins(Sample(X), metric, K, tolerance=tolerance)
         best = enumerated(X, 1.5, K)
         others = [enumerated(X, 1.5, K, t, tolerance) for t in M.breakpoints[:-1]]
         expected = [(best - other) / 1.5 for other in others]
@@ -111,9 +111,8 @@ class TestMargins:
         np.testing.assert_allclose(margins, expected, atol=1e-9)
 
     def test_with_as_many_segments_as_samples_every_change_is_sure(self):
-        M, margins = boundary_margins(
-            ChangePoint(), Sample(np.arange(4.0)[:, None]), Metric(np.eye(1), 1.0), 4
-        )
+        metric = Metric(np.eye(1), 1.0)
+        M, margins = ChangePoint().margins(Sample(np.arange(4.0)[:, None]), metric, 4)
         assert M.n_clusters == 4
         assert np.isinf(margins).all()
 

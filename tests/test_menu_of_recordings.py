@@ -8,11 +8,12 @@ import pytest
 from recording_cases import NAMES, recordings_of_states
 from sklearn.linear_model import LogisticRegression
 
-from structsvm import MetricLearnerCV
+from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import EqualSegments
 from structsvm.errors import DataWarning, LearningError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
-from structsvm.partitions import Baseline, Candidate, ComparisonData, Sample
+from structsvm.learner import Method, TrainingSet
+from structsvm.model_selection.recordings import Recordings
 from structsvm.problems import ChangePoint
 
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
@@ -30,9 +31,10 @@ def recordings(n, seed=0):
     return recordings_of_states(n, np.random.default_rng(seed), 0.8)
 
 
-def menu_of(labels, features=None, T=30):
-    samples = [Sample(np.zeros((T, 2)))] * len(labels)
-    return ChangePoint().comparison.candidates(ComparisonData(samples, labels, features))
+def menu_of(labels, features=None, T=30, question=None):
+    data = TrainingSet.of(ChangePoint(), [np.zeros((T, 2))] * len(labels), labels)
+    learner = MetricLearner(features=features)
+    return Recordings(replace(data, question=question), learner).candidates
 
 
 def names_of(labels, features=None, T=30):
@@ -51,14 +53,10 @@ def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
 
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
-    samples = [Sample(np.zeros((30, 2)))] * 4
-    data = ComparisonData(samples, [NAMES] * 4, question="states")
-    found = ChangePoint().comparison.candidates(data)
+    found = menu_of([NAMES] * 4, question="states")
     assert [c.name for c in found] == [*SCORED, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.
-    fewer = replace(data, samples=samples[:3], labels=[NAMES] * 3)
-    found = ChangePoint().comparison.candidates(fewer)
-    few = [candidate.name for candidate in found]
+    few = [candidate.name for candidate in menu_of([NAMES] * 3, question="states")]
     assert few == [*CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
 
 
@@ -71,8 +69,8 @@ def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them()
 def scores(*names):
     """A search over scores by logistic regression, which is quick."""
     features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1), n_folds=2))
-    own = Candidate("scores", settings={"metric": "diagonal", "features": features})
-    return MetricLearnerCV(candidates=("untrained", *names, own), lams=(0.1,), cv=3, random_state=0)
+    own = Method("scores", MetricLearner(metric="diagonal", features=features))
+    return MetricLearnerCV(candidates=(own, *names, "untrained"), lams=(0.1,), cv=3, random_state=0)
 
 
 def test_scores_are_cross_fitted_within_a_fold_by_group(monkeypatch):
@@ -94,21 +92,22 @@ def test_scores_are_cross_fitted_within_a_fold_by_group(monkeypatch):
     held_out = [set(groups) - set(seen) for seen in in_folds]
     assert set().union(*held_out) == set(groups)
     assert all(held_out)
+    assert search.best_candidate_ == "scores"
     assert search.best_estimator_.predict_states(recordings(1, 5))[0].shape == (30,)
 
 
 class Moody(EqualSegments):
     """Refuses to learn without a certain recording."""
 
-    def fit(self, Xs, ys, groups=None):
-        if len(Xs) < 4:
+    def _learn(self, data, how):
+        if len(data) < 4:
             raise LearningError("it needs four")
-        return super().fit(Xs, ys, groups)
+        return super()._learn(data, how)
 
 
 def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
-    baseline = Candidate("moody", baseline=Baseline("moody", Moody()))
-    search = MetricLearnerCV(candidates=("untrained", "diagonal", baseline), lams=(0.1,), cv=2)
+    moody = Method("moody", Moody())
+    search = MetricLearnerCV(candidates=("untrained", "diagonal", moody), lams=(0.1,), cv=2)
     with pytest.warns(DataWarning, match=r"moody is not compared: it needs four \(fold 0\)"):
         search.fit(recordings(4), [NAMES] * 4)
     assert "moody" not in search.verdict_.contrasts
@@ -147,7 +146,8 @@ def test_folds_within_two_folds_share_their_classifier(learned, cv, most):
     names = ("untrained", "diagonal", "frame-logistic")
     search = MetricLearnerCV(candidates=names, cv=cv, lams=(0.2,), random_state=0).fit(Xs, ys)
     assert learned["LogisticRegression"] <= most
-    assert "frame-logistic" in search.best_estimator_.baselines_
+    best = search.best_estimator_
+    assert "frame-logistic" in (search.best_candidate_, *best.baselines_)
 
 
 def test_what_is_in_one_fold_only_is_learned_in_folds_of_its_own(learned):

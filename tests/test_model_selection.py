@@ -9,15 +9,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
 from structsvm import ChangePoint, MetricLearner, PartialLabels, evaluate, load, save
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import chosen
 from structsvm.evaluation.splits import split_samples
+from structsvm.learner import closed_forms as tuned_metrics
+from structsvm.learner.methods import BLIND
 from structsvm.learner.steps import decode_with, encode, prepare, read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.equivalence import partition_loss
-from structsvm.partitions.problem import BLIND
 
 P = 3
 
@@ -97,28 +97,26 @@ def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
 
 
 def test_best_is_the_learned_metric_when_learning_is_best(data, fitted):
-    again = clone(fitted).set_params(choose_from="all").fit(*data)
+    again = clone(fitted).fit(*data)
     assert again.predict_breakpoints(data[0]) == fitted.predict_breakpoints(data[0])
     assert type(again.best_estimator_) is MetricLearner
 
 
 def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
     data = alike(10)
-    learner = small(candidates=("untrained", "full"), cv=2, choose_from="all")
-    with pytest.warns(
-        VerdictWarning, match=r"Use the untrained metric: .*choose_from='all' uses it"
-    ):
+    learner = small(candidates=("untrained", "full"), cv=2)
+    with pytest.warns(VerdictWarning, match="the loss of the untrained metric is"):
         learner.fit(*data)
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays
     assert set(learner.verdict_.contrasts) == {"untrained", *BLIND} - {"most-frequent"}
-    metric = learner.best_estimator_.learner
-    expected = decode_with(metric, metric.baselines_["untrained"], data[0])
+    full = MetricLearner(lam=0.2).fit(*data)
+    expected = full.baselines_["untrained"].predict_partitions(data[0])
     assert learner.predict_partitions(data[0]) == expected
-    assert metric.predict_partitions(data[0]) != expected
+    assert full.predict_partitions(data[0]) != expected
     with pytest.warns(DataWarning, match="learned from"):
-        scores = [evaluate(one, *data).scores for one in (learner, metric)]
-    assert scores[0] == scores[1]  # the best candidate is among the baselines
+        scores = evaluate(learner, *data).scores
+    assert scores["learned"] == scores["untrained"]
 
 
 def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
@@ -135,7 +133,7 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
         for i in test:
             metrics = {
                 ("diagonal", 0.02): learner.metric_,
-                ("untrained", None): learner.baselines_["untrained"],
+                ("untrained", None): learner.baselines_["untrained"].metric_,
                 ("rca", None): rca,
             }
             guesses = {n: decode_with(learner, B, [Xs[i]])[0] for n, B in metrics.items()}
@@ -152,8 +150,9 @@ def test_the_verdict_leaves_the_choice_to_the_other_folds(fitted):
     honest = np.empty(8)
     for k in range(4):
         here = fitted.fold_ == k
-        column = chosen(fitted.criterion_[~here, 2:], np.arange((~here).sum()), ["diagonal"] * 2)
-        honest[here] = fitted.losses_[here, 2 + column]
+        names = [candidate.name for candidate in fitted.candidates_]
+        column = chosen(fitted.criterion_[~here], np.arange((~here).sum()), names)
+        honest[here] = fitted.losses_[here, column]
     gains = fitted.losses_[:, 0] - honest
     contrast = fitted.verdict_.untrained
     assert contrast.mean == pytest.approx(gains.mean())
@@ -187,7 +186,7 @@ def test_processes_give_the_same(data, fitted):
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_told_the_number_of_segments(data, fitted):
-    found = small(problem=ChangePoint("known"), cv=2, choose_from="all").fit(*data)
+    found = small(problem=ChangePoint("known"), cv=2).fit(*data)
     np.testing.assert_array_equal(found.criterion_, found.losses_)
     assert (fitted.criterion_ != fitted.losses_).any()
     guesses = found.predict_partitions(data[0], 3)
@@ -198,13 +197,12 @@ test_settings_that_make_no_sense = refused(
     SettingsError,
     lambda data, settings: small(**settings).fit(*data),
     ({"candidates": ("diagonal",)}, "must name 'untrained'"),
-    ({"candidates": ("untrained", "rca")}, "at least one that is learned"),
+    ({"candidates": ("untrained",)}, "and another one"),
     ({"candidates": ("untrained", "lfda", "full")}, "no candidate 'lfda' for these data"),
     ({"lams": (0.1, -1.0)}, "> 0"),
     ({"cv": 1}, "at least 2 folds"),
     ({"cv": ShuffleSplit(3, random_state=0)}, "exactly once"),
     ({"cv": PredefinedSplit([0, 0, 1, 1, -1, 1, 1, 1])}, "recording 4"),
-    ({"choose_from": "best"}, "choose_from must be one of"),
 )
 
 
@@ -280,8 +278,11 @@ def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
     assert failed[3] == ""
     assert np.isnan(learner.losses_[:, 2]).all()
     assert learner.best_lam_ == 0.01
-    with pytest.raises(LearningError, match=r"no learned candidate .* metric found is zero"):
-        small(regularizer="trace", lams=(1000.0,), cv=2).fit(*data)
+    gone = small(regularizer="trace", lams=(1000.0,), cv=2)
+    with pytest.warns(DataWarning, match="diagonal is not compared: the best metric found is zero"):
+        assert gone.fit(*data).best_candidate_ != "diagonal"
+    with pytest.raises(LearningError, match=r"no candidate gave .* metric found is zero"):
+        gone.set_params(candidates=("untrained", "diagonal")).fit(*data)
 
 
 # ---- the parts

@@ -72,7 +72,9 @@ class TestPrediction:
     def test_a_learner_of_change_points_knows_no_states(self, held_out):
         learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 3), [NAMES] * 3)
         assert learner.classes_ is None
-        with pytest.raises(SettingsError, match="has not learned names of states: fit it with"):
+        with pytest.raises(
+            SettingsError, match="has not learned names of states: learn a StateSegmenter"
+        ):
             learner.predict_states(held_out[0])
         (table,) = learner.predict_segments(held_out[0][:1], margins=False)
         assert table[0].keys() == {"start", "end"}

@@ -251,7 +251,7 @@ def test_unlabelled_samples_are_of_use(recordings) -> None:
     Xs, ys = recordings
     learner = MetricLearner(metric="diagonal").fit(Xs[4:], prefixes(ys[4:], 0.5))
     full = MetricLearner(metric="diagonal").fit(Xs[4:], ys[4:])
-    guesses = decode_with(full, full.baselines_["untrained"], Xs[:4])
+    guesses = decode_with(full, full.baselines_["untrained"].metric_, Xs[:4])
     pairs = zip(encode(full, Xs[:4], ys[:4]), guesses, strict=True)
     untrained = np.mean([partition_loss(t, g) for t, g in pairs])
     assert mean_loss(full, Xs[:4], ys[:4]) < 0.3 * untrained

@@ -8,9 +8,9 @@ from enumerated import Relaxed, listed_risk
 from recording_cases import recordings_of_two_kinds as recordings
 
 from structsvm import MetricLearner, MetricLearnerCV
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import SettingsError
 from structsvm.interop import risk_of
+from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane

@@ -22,9 +22,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import HermiteMoments, Lags, Union
 from structsvm.io import arrays_and_labels
-from structsvm.learner.baselines import metrics_in
 from structsvm.learner.files import MODEL, load, save
-from structsvm.learner.steps import decode_with
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
@@ -120,10 +118,10 @@ class TestRoundTrip:
         assert after.converged_ is True
         assert after.feature_names_in_.tolist() == list(NAMES)
         assert after.baselines_.keys() == learner.baselines_.keys() > {"untrained", "pca", "rca"}
-        for name, baseline in metrics_in(learner.baselines_).items():
+        for name, baseline in learner.baselines_.items():
             for a, b in zip(
-                decode_with(learner, baseline, XS),
-                decode_with(after, after.baselines_[name], XS),
+                baseline.predict_partitions(XS),
+                after.baselines_[name].predict_partitions(XS),
                 strict=True,
             ):
                 assert a == b
@@ -191,9 +189,7 @@ class TestWhatCannotBeStored:
 
     def test_another_estimator(self, tmp_path):
         search = GridSearchCV(MetricLearner(), {"lam": [1.0]})
-        with pytest.raises(
-            SettingsError, match="takes a MetricLearner or a StructuredSVM, got GridSearchCV"
-        ):
+        with pytest.raises(SettingsError, match="or a StructuredSVM, got GridSearchCV"):
             save(search, tmp_path / "m")
         with pytest.raises(SettingsError, match=r"got GridSearchCV: .*give its best_estimator_"):
             save(search.set_params(cv=2).fit(XS, YS), tmp_path / "m")
@@ -218,11 +214,11 @@ class TestBadFiles:
 
     def test_missing_arrays(self, model):
         rewrite(model, **{"0": None})
-        assert "no model of format 5" in complaint(model)
+        assert "no model of format 6" in complaint(model)
         rewrite(model, header=None)
         assert "not a structsvm model" in complaint(model)
 
-    @cases((6, "update structsvm-partitioning"), (1, "learn again with this"))
+    @cases((7, "update structsvm-partitioning"), (1, "learn again with this"))
     def test_another_format(self, model, version, way):
         rewrite(model, header=header_with(model, version=version))
         message = complaint(model)
@@ -239,12 +235,12 @@ class TestBadFiles:
         (
             "problem_",
             {"is": "problem change-point", "of": {"spam": 1}, "as": 99},
-            "no model of format 5",
+            "no model of format 6",
         ),
         ("regularizer", {"is": "Popen", "of": {"args": "ls"}}, "KeyError"),
         ("regularizer", {"is": "sklearn os.system", "of": {}}, "KeyError"),
         ("baselines_", {"is": "subprocess.Popen", "of": {"args": "ls"}}, "KeyError"),
-        ("metric_", {"is": "Metric", "from": {}}, "KeyError"),
+        ("model_", {"is": "Metric", "from": {}}, "KeyError"),
     )
     def test_a_class_that_is_not_trusted_is_refused_and_nothing_runs(
         self, model, monkeypatch, name, value, message
@@ -256,7 +252,7 @@ class TestBadFiles:
         assert message in complaint(model)
 
     @pytest.mark.parametrize(
-        "name", ["metric_", "problem_", "training_data_", "inputs_", "baselines_", "lam", "solver"]
+        "name", ["model_", "problem_", "training_data_", "inputs_", "baselines_", "lam", "solver"]
     )
     def test_a_learner_without_one_of_its_parts(self, model, name):
         learner = MODEL.read(model)[0]["learner"]
@@ -269,7 +265,7 @@ class TestBadFiles:
     @pytest.mark.parametrize("name", ["factor", "price"])
     def test_a_metric_without_one_of_its_parts(self, model, name):
         learner = MODEL.read(model)[0]["learner"]
-        del learner["of"]["metric_"]["of"][name]
+        del learner["of"]["model_"]["of"][name]
         rewrite(model, header=header_with(model, learner=learner))
         assert name in complaint(model)
 
@@ -313,7 +309,7 @@ class TestWriting:
             from dataclasses import replace
             from structsvm.learner.files import load, save
             learner = load({str(model)!r})
-            learner.metric_ = replace(learner.metric_, price=1.0)
+            learner.model_ = replace(learner.metric_, price=1.0)
             os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
             save(learner, {str(model)!r})
             """

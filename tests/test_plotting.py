@@ -76,7 +76,7 @@ class TestSegmentation:
         n = 2 if learner.metric == "diagonal" else 4  # two directions below two columns
         assert plot_segmentation(learner, XS[0], YS[0], n_traces=2, ax=ax) is ax
         truth = encode(learner, XS[:1], YS[:1])[0]
-        untrained = decode_with(learner, learner.baselines_["untrained"], XS[:1])[0]
+        untrained = decode_with(learner, learner.baselines_["untrained"].metric_, XS[:1])[0]
         drawn = [truth.breakpoints, *learner.predict_breakpoints(XS[:1]), untrained.breakpoints]
         assert [strip(ax, n + row) for row in range(3)] == drawn
         names = ("true", "learned", "untrained")
@@ -183,7 +183,7 @@ class TestWeights:
     def test_the_untrained_metric_weighs_one(self, learner):
         untrained = MetricLearner().set_params(**learner.get_params())
         untrained.__dict__.update(vars(learner))
-        untrained.metric_ = learner.baselines_["untrained"]
+        untrained.model_ = learner.baselines_["untrained"].metric_
         np.testing.assert_allclose(feature_weights(untrained), 1.0)
 
 
@@ -216,8 +216,9 @@ class TestLearning:
     @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
     def test_path(self, ax):
         search = MetricLearnerCV(
-            candidates=("untrained", "rca", "diagonal"), lams=(0.1, 1.0), cv=2
+            candidates=("untrained", "pca", "diagonal"), lams=(0.1, 1.0), cv=2
         ).fit(XS, YS)
+        search.best_candidate_, search.best_lam_ = "diagonal", 1.0  # what has no lam has no ring
         assert plot_path(search, ax=ax) is ax
         FigureCanvasAgg(ax.figure).draw()
         legend = ax.get_legend().get_window_extent()
@@ -231,7 +232,7 @@ class TestLearning:
         }
         assert drawn == {(1.0, 0.1): (losses[1.0], losses[0.1])}
         names = [text.get_text() for text in ax.get_legend().texts]
-        assert sorted(names) == ["RCA", "diagonal", "untrained"]
+        assert sorted(names) == ["PCA", "diagonal", "untrained"]
         ring = ax.lines[-1]
         assert ring.get_xdata()[0] == search.best_lam_
         assert ring.get_ydata()[0] == losses[search.best_lam_]
@@ -310,7 +311,7 @@ class TestWords:
     def test_spectrum_of_one_direction(self, learner):
         line = MetricLearner().set_params(**learner.get_params())
         line.__dict__.update(vars(learner))
-        line.metric_ = Metric(np.ones((6, 1)), learner.metric_.price)
+        line.model_ = Metric(np.ones((6, 1)), learner.metric_.price)
         assert spectrum_in_words(line) == (
             "rank 1 of 6; half of the metric is in 1 direction, 90 % in 1"
         )

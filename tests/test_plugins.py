@@ -42,6 +42,7 @@ from structsvm.partitions import (
     Traits,
     Words,
 )
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
@@ -51,7 +52,6 @@ from structsvm.partitions.plugins import (
     problem_class,
     problem_name,
 )
-from structsvm.partitions.problem import Comparison
 from structsvm.testing import check_problem
 
 

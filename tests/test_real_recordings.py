@@ -36,7 +36,7 @@ def test_activities_of_people_never_seen(activities, metric, with_known, with_un
     assert learner.converged_
     assert mean_loss(learner, *test, known=True) <= with_known
     assert mean_loss(learner, *test, known=False) <= with_unknown
-    untrained = learner.baselines_["untrained"]
+    untrained = learner.baselines_["untrained"].metric_
     assert mean_loss(learner, *test, True, untrained) == pytest.approx(4.55, abs=0.02)
     assert mean_loss(learner, *test, False, untrained) == pytest.approx(4.45, abs=0.1)
 
@@ -48,6 +48,6 @@ def test_ten_relevant_dimensions_of_three_hundred():
     learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10])
     test = Xs[10:], ys[10:]
     assert mean_loss(learner, *test, known=False) <= 0.3
-    assert mean_loss(learner, *test, False, learner.baselines_["untrained"]) > 4
+    assert mean_loss(learner, *test, False, learner.baselines_["untrained"].metric_) > 4
     weights = np.diag(learner.get_mahalanobis_matrix())
     assert weights[:10].min() > 3 * weights[10:].max()

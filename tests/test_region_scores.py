@@ -21,9 +21,8 @@ from structsvm.errors import DataWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
 from structsvm.graphs.graph import node_names, region_rand
-from structsvm.learner.baselines import estimators_in, partitions_with
 from structsvm.learner.files import model_codec
-from structsvm.learner.steps import as_measured, prepare
+from structsvm.learner.steps import prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
@@ -147,10 +146,12 @@ def test_a_stored_forest_predicts_the_same_to_the_last_digits(kind, rng):
 def test_the_start_of_learning_trusts_scores_more_than_the_features_beside_them(rng):
     Xs, ys = graphs(rng)
     learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
-    start = np.diag(learner.fit(Xs, ys).baselines_["untrained"].matrix)
+    start = np.diag(learner.fit(Xs, ys).baselines_["untrained"].metric_.matrix)
     share = start * np.vstack([x.X - x.X.mean(axis=0) for x in prepare(learner, Xs)]).var(axis=0)
     assert share[:2].max() < 0.2 * share[2:].min()
-    alone = np.diag(MetricLearner(NormalizedCut()).fit(Xs, ys).baselines_["untrained"].matrix)
+    alone = np.diag(
+        MetricLearner(NormalizedCut()).fit(Xs, ys).baselines_["untrained"].metric_.matrix
+    )
     assert (alone > start[:2]).all()
 
 
@@ -173,7 +174,7 @@ def test_regions_are_learned_from_labels_in_part(rng):
     learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
     learner.fit(Xs, scribbles, baselines="quick")
     assert learner.classes_.tolist() == [0, 1]
-    assert set(estimators_in(learner.baselines_)) == {"region-forest"}
+    assert set(learner.baselines_) == {"untrained", "grid", "region-forest"}
 
 
 def test_the_threshold_of_two_regions_is_chosen_on_held_out_graphs_and_moves_for_a_reason(rng):
@@ -217,10 +218,9 @@ def test_scores_are_not_weighed_by_learning_where_their_start_is_as_good(rng):
     scores = ("scores-untrained", "untrained", "scores-full")
     search = MetricLearnerCV(NormalizedCut(), scores, lams=(0.2,), cv=2, random_state=0)
     search.fit(Xs, ys)
-    assert (search.best_candidate_, search.best_learned_) == ("scores-untrained", "scores-full")
-    baselines = search.best_estimator_.baselines_
-    assert search.verdict_.ranking.among(baselines).order[0] == "scores-untrained"
-    assert baselines["scores-untrained"].predict(Xs[:1])[0].shape == (40,)
+    assert search.best_candidate_ == "scores-untrained"
+    assert search.best_estimator_.metric == "untrained"
+    assert search.predict(Xs[:1])[0].shape == (40,)
 
 
 # ---- pixels
@@ -252,14 +252,15 @@ def test_a_forest_names_pixels_where_superpixels_cannot_follow_and_pixels_are_co
     assert found.scores["region-forest"]["loss"] > 0.5
     graphs = [x.side for x in problem.read(images[3:])[0]]
     for name in rivals:
-        named = learner.baselines_[name].predict_states(graphs)
-        pixels = [graph.label_map(y) for graph, y in zip(graphs, named, strict=True)]
+        named = learner.baselines_[name].predict_states(images[3:])
+        pairs = zip(graphs, named, strict=True)
+        pixels = [y if y.ndim == 2 else graph.label_map(y) for graph, y in pairs]
         right = np.mean([y == z for y, z in zip(pixels, maps[3:], strict=True)])
         assert found.scores[name]["accuracy"] == pytest.approx(right)
         assert found.confusion[name].counts.sum() == sum(y.size for y in maps[3:])
     save(learner, tmp_path / "m.structsvm")
     again = load(tmp_path / "m.structsvm")
-    (M,) = partitions_with(again, "pixel-forest", as_measured(again, images[3:4]))
+    (M,) = again.baselines_["pixel-forest"].predict_partitions(images[3:4])
     assert M.n_samples == images[3].size
     assert region_rand(node_labels(maps[3], as_graph(images[3])), M) > 0.9
 
@@ -281,7 +282,7 @@ def test_pixels_are_learned_from_masks_in_part_and_from_labels_read_before(rng):
     for y in numbers:
         y[20:] = -1
     forest = RegionClassifier(**FEW, image=GraphOfImage(nodes="pixels")).fit(images, numbers)
-    assert np.mean(forest.predict(images[:1])[0] == (maps[0] == "cell")) > 0.95
+    assert np.mean(forest.predict_states(images[:1])[0] == (maps[0] == "cell")) > 0.95
     read = [node_labels(y, as_graph(x)) for x, y in zip(images, maps, strict=True)]
     again = clone(forest).fit(images, read)
     np.testing.assert_array_equal(

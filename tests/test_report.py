@@ -187,9 +187,7 @@ def test_images(cutter):
     assert page.data["means"]["learned"]["loss"] == expected.scores["learned"]["loss"]
     assert "found object that is not in both; 0 is perfect." in page.data["meanings"]
     assert all(entry["lower"] is None for entry in page.data["history"])
-    assert "Not tuned when this metric was learned, and so not compared: the grid." in " ".join(
-        page.texts
-    )
+    assert "Not tuned when this was learned, and so not compared: the grid." in " ".join(page.texts)
     (first, *_) = page.data["recordings"]
     assert list(first["cuts"]) == ["photo", "true", "learned", "untrained", "one-part"]
     assert (first["size"], first["T"]) == ([24, 24], 576)

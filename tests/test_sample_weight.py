@@ -21,7 +21,6 @@ from structsvm import (
     NormalizedCut,
 )
 from structsvm.errors import VerdictWarning
-from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import encode, prepare
 from structsvm.partitions import Examples, Learning
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
@@ -29,6 +28,11 @@ from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 FINE = Stopping(tol=1e-9, max_iter=2000)
 WEIGHTS = np.array([2.0, 0.0, 1.0, 1.0, 3.0, 1.0])
 TWICE = np.repeat(np.arange(6), WEIGHTS.astype(int))
+
+
+def metrics_of(learner):
+    """The baselines of a learner that are metrics."""
+    return {name: b.metric_ for name, b in learner.baselines_.items() if b.sees is not None}
 
 
 def tables(n=6):
@@ -50,9 +54,11 @@ def same(weighted, repeated, data):
     assert max(a.gap, b.gap) <= FINE.tol
     B, C = (learner.get_mahalanobis_matrix() for learner in (weighted, repeated))
     np.testing.assert_allclose(B, C, atol=1e-3 * np.abs(B).max())
-    for name, metric in metrics_in(repeated.baselines_).items():
-        np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor, atol=1e-8)
-        assert weighted.baselines_[name].price == pytest.approx(metric.price, rel=1e-9)
+    for name, metric in metrics_of(repeated).items():
+        np.testing.assert_allclose(
+            weighted.baselines_[name].metric_.factor, metric.factor, atol=1e-8
+        )
+        assert weighted.baselines_[name].metric_.price == pytest.approx(metric.price, rel=1e-9)
     assert weighted.metric_.price == pytest.approx(repeated.metric_.price, rel=1e-3)
     truths = encode(repeated, *data)
     samples, factor = prepare(repeated, data[0]), repeated.metric_.factor
@@ -140,9 +146,9 @@ def test_graphs(counts):
     )
     Bs = [learner.get_mahalanobis_matrix() for learner in (weighted, repeated)]
     np.testing.assert_allclose(*Bs, atol=1e-4 * np.abs(Bs[1]).max())
-    for name, metric in metrics_in(repeated.baselines_).items():
-        np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor)
-        assert weighted.baselines_[name].price == (
+    for name, metric in metrics_of(repeated).items():
+        np.testing.assert_allclose(weighted.baselines_[name].metric_.factor, metric.factor)
+        assert weighted.baselines_[name].metric_.price == (
             None if counts == "known" else pytest.approx(metric.price, rel=1e-12)
         )
     assert len(weighted.training_data_) == 2
@@ -189,7 +195,9 @@ def test_choosing_and_the_verdict():
         np.testing.assert_allclose(weighted.cv_results_[column], repeated.cv_results_[column])
     a, b = weighted.best_estimator_, repeated.best_estimator_
     np.testing.assert_allclose(a.metric_.factor.T, b.metric_.factor.T, atol=1e-3)
-    np.testing.assert_allclose(a.baselines_["rca"].factor, b.baselines_["rca"].factor, atol=1e-9)
+    np.testing.assert_allclose(
+        a.baselines_["rca"].metric_.factor, b.baselines_["rca"].metric_.factor, atol=1e-9
+    )
 
 
 # ---- scikit-learn

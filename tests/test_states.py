@@ -11,12 +11,14 @@ from recording_cases import recordings_of_states as recordings
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from structsvm import EquivalenceMatrix, StructuredSVM
+from structsvm import ChangePoint, EquivalenceMatrix, PartialLabels, StateSegmenter, StructuredSVM
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
+from structsvm.learner import TrainingSet
+from structsvm.learner.state_segmenter import Allowed, StateCounts, block_starts, in_blocks
 from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
-from structsvm.problems import StateSegmenter, StateSequence
-from structsvm.problems.state_segmenter import StateCounts, block_starts, in_blocks, sequence_of
+from structsvm.partitions import UNCONSTRAINED
+from structsvm.problems import StateSequence
 from structsvm.status import Status
 from structsvm.testing import check_problem
 
@@ -227,7 +229,7 @@ def test_one_group_learns_nothing_but_counts(segmenter, rng):
 
 def test_one_recording_with_segments_learns_nothing_but_counts(segmenter, rng):
     every_other = np.where(np.arange(NAMES.size) % 2, NAMES.astype(object), None)
-    segmenter.fit(recordings(2, rng), [NAMES.astype(object), every_other])
+    segmenter.fit(recordings(2, rng), [NAMES, PartialLabels(labels=every_other)])
     assert segmenter.solution_ is None
     assert np.isfinite(segmenter.weight_).all()
 
@@ -309,9 +311,9 @@ test_settings_that_cannot_be_used_are_refused = refused(
 
 
 def test_samples_without_a_name_are_left_out(segmenter, rng):
-    ys = [NAMES.astype(object) for _ in range(6)]
-    for y in ys[3:]:
-        y[: len(y) // 2] = None
+    half = NAMES.astype(object)
+    half[: half.size // 2] = None
+    ys = [NAMES] * 3 + [PartialLabels(labels=half)] * 3
     Xs = recordings(6, rng)
     assert np.mean(segmenter.fit(Xs, ys).predict_states(Xs[:1])[0] == NAMES) > 0.9
 
@@ -354,7 +356,7 @@ def test_blocks_keep_every_segment_and_what_is_allowed_of_it():
             for name, of in (("min_length", np.min), ("max_length", np.max))
         }
         settings = StateSegmenter(**limits)
-        problem = sequence_of(settings, np.arange(3), np.zeros((3, 200)), block)
+        problem = Allowed.of(settings, np.arange(3)).sequence(np.zeros((3, 200)), block)
         assert problem.first_broken(found) is None
 
 
@@ -398,11 +400,23 @@ def test_a_perfect_fit_is_optimal(n, unit, rng):
 class TestHeldOut:
     """What is said of training recordings comes from what has not seen them."""
 
+    def held_out(self, learner, Xs, ys, counts, groups=None):
+        """Return labels (T,) by what others taught, as many segments as are found, and as given."""
+        problem = ChangePoint()
+        samples, models = learner.learn_held_out(TrainingSet.of(problem, Xs, ys, groups=groups))
+        labels = [], []
+        for sample, model, count in zip(samples, models, counts, strict=True):
+            for found, K in zip(labels, (None, count), strict=True):
+                M, states = model.partition(problem, sample, K, UNCONSTRAINED)
+                named = states is not None
+                found.append(learner.classes_[states[M.labels]] if named else M.labels)
+        return labels
+
     def test_noise_is_named_by_chance(self, estimator, rng):
         Xs = [rng.normal(size=(40, 3)) for _ in range(40)]
         ys = [np.repeat(rng.choice(["a", "b"], 8), 5) for _ in Xs]
         counts = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in ys]
-        priced, counted = clone(estimator).fit_cross_predict(Xs, ys, None, counts)
+        priced, counted = self.held_out(clone(estimator), Xs, ys, counts)
         if isinstance(estimator, BoundaryClassifier):
             hits = np.array([np.diff(found) > 0 for found in counted])
             truths = np.array([y[1:] != y[:-1] for y in ys])
@@ -412,8 +426,8 @@ class TestHeldOut:
 
     def test_it_is_what_fit_learns_and_counts_are_kept(self, estimator, rng):
         Xs, ys, groups = recordings(6, rng), [NAMES] * 6, list("aabbcc")
-        first, second = clone(estimator).fit(Xs, ys, groups), clone(estimator)
-        _, counted = second.fit_cross_predict(Xs, ys, groups, [3, None, 2, 3, 3, 1])
+        first, second = clone(estimator).fit(Xs, ys, groups=groups), clone(estimator)
+        _, counted = self.held_out(second, Xs, ys, [3, None, 2, 3, 3, 1], groups)
         for a, b in zip(first.predict_breakpoints(Xs), second.predict_breakpoints(Xs), strict=True):
             assert a == b
         n = [1 + np.count_nonzero(y[1:] != y[:-1]) for y in counted]
@@ -421,4 +435,4 @@ class TestHeldOut:
         assert n[2] == 2
         assert n[5] == 1
         with pytest.raises(DataError, match="no two groups"):
-            clone(estimator).fit_cross_predict(Xs, ys, ["a"] * 6, [3] * 6)
+            self.held_out(clone(estimator), Xs, ys, [3] * 6, ["a"] * 6)

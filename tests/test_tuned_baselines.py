@@ -1,34 +1,33 @@
 """The classifiers that a learner is compared with by itself: which apply, and where they appear."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pytest
 from cases import cases
 from recording_cases import ENDS, NAMES, recordings_of_states
-from sklearn.base import BaseEstimator
 
 from structsvm import MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
-from structsvm.learner.baselines import estimators_in, partitions_with
-from structsvm.learner.steps import as_measured, encode
-from structsvm.partitions import Baseline, ComparisonData, EquivalenceMatrix, Sample, partition_loss
+from structsvm.learner import AsMeasured, Learned, Learner, Menu, Method, TrainingSet
+from structsvm.learner.methods import menu_of
+from structsvm.learner.steps import encode
+from structsvm.partitions import EquivalenceMatrix, Found, Model, partition_loss
 from structsvm.problems import ChangePoint, Clustering
-from structsvm.problems.clustering import TableComparison
 
 QUICK = ["equal-segments", "frame-lda", "frame-logistic", "boundary-logistic"]
 recordings = partial(recordings_of_states, noise=0.6)
 
 
-def found_for(data):
-    return ChangePoint().comparison.baselines(data)
+def found_for(labels, features=None):
+    data = TrainingSet.of(ChangePoint(), [np.zeros((30, 2))] * len(labels), labels)
+    return menu_of(data, MetricLearner(features=features)).others
 
 
 def names_of(labels, features=None):
-    samples = [Sample(np.zeros((30, 2)))] * len(labels)
-    return [one.name for one in found_for(ComparisonData(samples, labels, features))]
+    return [one.name for one in found_for(labels, features)]
 
 
 @pytest.fixture(scope="module")
@@ -53,31 +52,25 @@ def test_evaluate_compares_with_them_and_names_them(tuned):
     assert next(iter(found.verdict.contrasts)) == "untrained"
     assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])
     losses = [row.scores["frame-logistic"]["loss"] for row in found.samples]
-    pairs = zip(
-        encode(learner, Xs, ys),
-        partitions_with(learner, "frame-logistic", as_measured(learner, Xs)),
-        strict=True,
-    )
+    guesses = learner.baselines_["frame-logistic"].predict_partitions(Xs)
+    pairs = zip(encode(learner, Xs, ys), guesses, strict=True)
     assert losses == [partition_loss(truth, guess) for truth, guess in pairs]
 
 
 def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
     learner, Xs, _ = tuned
     for name in QUICK:
-        assert [
-            M.n_clusters for M in partitions_with(learner, name, as_measured(learner, Xs), 3)
-        ] == [3] * 5
+        baseline = learner.baselines_[name]
+        assert [M.n_clusters for M in baseline.predict_partitions(Xs, 3)] == [3] * 5
         counts = [1, 2, 3, 4, 30]
-        assert [
-            M.n_clusters for M in partitions_with(learner, name, as_measured(learner, Xs), counts)
-        ] == counts
+        assert [M.n_clusters for M in baseline.predict_partitions(Xs, counts)] == counts
     with pytest.raises(DataError, match="31"):
-        partitions_with(learner, QUICK[0], as_measured(learner, Xs), 31)
+        learner.baselines_[QUICK[0]].predict_partitions(Xs, 31)
 
 
 def test_a_baseline_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:], baselines=["frame-logistic"])
-    learner.baselines_["odd"] = Remembering()
+    learner.baselines_["odd"] = Remembering().fit(*tuned[1:])
     with pytest.warns(DataWarning, match="odd is not stored"):
         save(learner, tmp_path / "walks.structsvm")
     again = load(tmp_path / "walks.structsvm")
@@ -104,9 +97,7 @@ def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
 
 def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     def context(features):
-        samples = [Sample(np.zeros((30, 2)))] * 2
-        baselines = found_for(ComparisonData(samples, [NAMES] * 2, features))
-        return repr(baselines[1].estimator.features)
+        return repr(found_for([NAMES] * 2, features)[1].learner.features)
 
     assert context(None) == context(StateScores()) == "None"  # their own
     assert context(Union(Columns(), StateScores())) == "None"
@@ -116,21 +107,29 @@ def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     assert "StateScores" not in context(both)
 
 
-class Remembering(BaseEstimator):
-    """A baseline that finds one cluster, and remembers what it was given."""
+class Whole(Model):
+    """One cluster, whatever the sample."""
 
-    def fit(self, Xs, ys, groups=None):
-        self.seen_ = Xs, ys, groups
-        return self
-
-    def predict(self, Xs, n_clusters=None):
-        return [np.zeros(len(X), int) for X in Xs]
+    def partition(self, problem, sample, n_clusters, constraint):
+        return Found(EquivalenceMatrix.from_breakpoints([sample.n_samples]))
 
 
-class Refusing(Remembering):
+class Remembering(Learner):
+    """A method that finds one cluster, and remembers what it was given."""
+
+    problem = None
+
+    def _learn(self, data, how):
+        self.seen_ = data
+        return Learned(AsMeasured(), Whole())
+
+
+class Refusing(Learner):
     """One that cannot learn."""
 
-    def fit(self, Xs, ys, groups=None):
+    problem = None
+
+    def _learn(self, data, how):
         raise DataError("there is nothing to learn")
 
 
@@ -139,13 +138,14 @@ class WithBaseline(Clustering):
     """A clustering that declares baselines of its own."""
 
     @property
-    def comparison(self):
-        return WithOwn(self)
+    def traits(self):
+        return replace(super().traits, menu=f"{__name__}:OwnMenu")
 
 
-class WithOwn(TableComparison):
-    def baselines(self, data):
-        return [Baseline("own", Remembering()), Baseline("refusing", Refusing(), cost=99.0)]
+class OwnMenu(Menu):
+    @property
+    def others(self):
+        return [Method("own", Remembering()), Method("refusing", Refusing(), cost=99.0)]
 
 
 def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
@@ -153,7 +153,7 @@ def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_w
     y, learner = np.repeat(["a", "b"], 5), MetricLearner(WithBaseline(), metric="diagonal")
     with pytest.warns(DataWarning, match="refusing is not compared with: there is nothing"):
         learner.fit(Xs, [y] * 4, baselines="all")
-    assert list(estimators_in(learner.baselines_)) == ["own"]
+    assert list(learner.baselines_) == ["untrained", "pca", "rca", "own"]
     with pytest.raises(DataError, match="there is nothing to learn"):
         learner.fit(Xs, [y] * 4, baselines=["refusing"])
 
@@ -163,22 +163,40 @@ def test_a_plugin_adds_baselines_of_its_own_which_get_labels_and_groups_as_given
     y = np.repeat(["a", "b"], 5)
     learner = MetricLearner(WithBaseline(), metric="diagonal")
     learner.fit(Xs, [y] * 6, groups=list("aabbcc"), baselines="quick")
-    seen, labels, groups = learner.baselines_["own"].seen_
-    assert all(np.array_equal(X, Z) for X, Z in zip(Xs, seen, strict=True))
-    assert [list(found) for found in labels] == [list(y)] * 6
-    assert groups == list("aabbcc")
-    assert partitions_with(learner, "own", as_measured(learner, Xs[:1])) == [
+    seen = learner.baselines_["own"].seen_
+    assert all(np.array_equal(X, Z) for X, Z in zip(Xs, seen.arrays, strict=True))
+    assert [list(found) for found in seen.item_labels] == [list(y)] * 6
+    assert seen.groups == list("aabbcc")
+    assert learner.baselines_["own"].predict_partitions(Xs[:1]) == [
         EquivalenceMatrix.from_labels(np.zeros(10))
     ]
     assert "own" in evaluate(learner, [X + 1e-9 for X in Xs], [y] * 6).scores
 
 
-def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
+class Short:
+    """An estimator of others, whose labels do not fit."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def predict(self, Xs, n_clusters=None):
+        return self.found(Xs)
+
+
+def test_labels_of_others_that_do_not_fit_their_sample_are_refused(tuned):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:])
-    learner.baselines_["short"] = Remembering()
-    learner.baselines_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
-    with pytest.raises(SettingsError, match=r"predicts labels of other shapes"):
-        partitions_with(learner, "short", as_measured(learner, tuned[1]))
-    learner.baselines_["short"].predict = lambda Xs, n=None: []
-    with pytest.raises(SettingsError, match="short predicts labels of other shapes"):
-        partitions_with(learner, "short", as_measured(learner, tuned[1]))
+    new = [X + 1e-9 for X in tuned[1]]
+    for found in (lambda Xs: [np.zeros(3, int) for _ in Xs], lambda _: []):
+        with pytest.raises(SettingsError, match="short predicts labels of other shapes"):
+            evaluate(learner, new, tuned[2], baselines={"short": Short(found)})
+
+
+def test_a_menu_that_cannot_be_loaded_says_where_it_should_be():
+    @dataclass(frozen=True)
+    class Astray(Clustering):
+        @property
+        def traits(self):
+            return replace(super().traits, menu="nowhere.at:All")
+
+    with pytest.raises(SettingsError, match=r"the traits of Astray say menu=.nowhere\.at:All"):
+        MetricLearner(Astray()).fit([np.arange(8.0)[:, None]], [[0] * 4 + [1] * 4])

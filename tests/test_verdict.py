@@ -9,7 +9,7 @@ from cases import cases
 from structsvm.evaluation.contrast import LEARNED, Contrast, chosen
 from structsvm.evaluation.sentences import ANSWERS, baseline_in_words
 from structsvm.evaluation.verdict import Evidence, Verdict
-from structsvm.partitions.problem import BLIND
+from structsvm.learner.methods import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
 OURS, BAD, FAR = 1 + 0 * NOISE, 3 + NOISE, 2 + NOISE
@@ -163,14 +163,14 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
     losses = {"untrained": untrained, FRAMES: 0.5 + NOISE / 9, "frame-logistic": 0.9 + NOISE}
     verdict = judged(losses, best=best)
     assert verdict.to_dict()["use"] == FRAMES
-    way = "choose_from='all'" if best == FRAMES else f"baselines_['{FRAMES}'].predict(...)"
-    assert verdict.found.endswith(
-        f"Use {WHO}: of all methods it has the least loss, 0.5. {way} uses it."
-    )
-    assert "choose_from='all'" not in verdict.found or best == FRAMES
-    command = verdict.remarking(way="structsvm predict model NEW --baseline")
-    assert command.found.endswith(f" structsvm predict model NEW --baseline {FRAMES} uses it.")
-    assert command.advice == verdict.advice
+    way = f" baselines_['{FRAMES}'].predict(...) uses it."
+    advice = f"Use {WHO}: of all methods it has the least loss, 0.5."
+    assert verdict.advice == advice
+    assert verdict.found.endswith(advice if best == FRAMES else advice + way)
+    if best != FRAMES:
+        command = verdict.remarking(way="structsvm fit change-point recordings --method")
+        assert command.found.endswith(f" {command.remarks.way} {FRAMES} uses it.")
+        assert command.advice == advice
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 4, 6])

@@ -34,8 +34,8 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.learning import Learning, second_moment
-from structsvm.partitions.problem import Comparison
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
 from structsvm.problems.normalized_cut import CutLearning

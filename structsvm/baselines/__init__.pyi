@@ -1,5 +1,5 @@
 from structsvm.baselines.blind import EqualSegments as EqualSegments
-from structsvm.baselines.classifiers import RegionClassifier as RegionClassifier
-from structsvm.baselines.classifiers import RowClassifier as RowClassifier
-from structsvm.baselines.frame_classifier import BoundaryClassifier as BoundaryClassifier
+from structsvm.baselines.boundary_classifier import BoundaryClassifier as BoundaryClassifier
 from structsvm.baselines.frame_classifier import FrameClassifier as FrameClassifier
+from structsvm.baselines.region_classifier import RegionClassifier as RegionClassifier
+from structsvm.baselines.row_classifier import RowClassifier as RowClassifier

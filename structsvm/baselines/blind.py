@@ -5,31 +5,31 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.frame_classifier import (
-    Segmenter,
-    Stretch,
-    losses_of,
-    stretches_to_tune_on,
-)
-from structsvm.data.samples import Counts
-from structsvm.features.base import read_recordings
-from structsvm.features.scores import read_boundaries
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError
+from structsvm.learner.frame_learner import Stretch, losses_of
+from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.methods import Method
+from structsvm.learner.stages import AsMeasured
+from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
+from structsvm.partial_labels import Known
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.model import Found, Model
+from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
-from structsvm.support.tables import each_in_order
 
 LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""
 FEW = 40
 """Segmentations to choose from, and recordings to judge them by, of the training recordings."""
 
-Known = Sequence[Stretch]
+Stretches = Sequence[Stretch]
 """Stretches of recordings of which the segmentation is known."""
 
 Times = tuple[Floats, Floats]
@@ -37,30 +37,39 @@ Times = tuple[Floats, Floats]
 for what is counted from the start, 1 from the end, and d is 0 for what is scaled."""
 
 
-class BlindSegmenter(Segmenter):
+class BlindLearner(Learner):
     """Segments recordings by the labels of others alone, ignoring the features."""
 
-    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
-        """Choose by the mean loss on the training recordings.
+    @abstractmethod
+    def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
+        """Choose by what is known of recordings of these lengths, by the mean loss on them."""
 
-        Parameters are those of :meth:`BoundaryClassifier.fit`; of recordings only the lengths are
-        used, and ``groups`` are not.
-        """
-        arrays, owner = read_recordings(Xs), type(self).__name__
-        codes = read_boundaries(each_in_order(ys, Xs), arrays, owner).codes
-        self._choose(stretches_to_tune_on(codes, owner), [len(X) for X in arrays])
-        return self
+    def _learn(self, data: TrainingSet, how: How) -> Learned:
+        known = []
+        for i, labels in enumerate(data.labels):
+            for rows, truth in zip(*labels.part, strict=True):
+                known.append(Stretch(i, int(rows[0]), int(rows[-1]) + 1, truth))
+        if all(part.truth.n_clusters == 1 for part in known):
+            raise DataError("no recording has a change: there is no boundary to learn from")
+        return Learned(AsMeasured(), self._chosen(known, [x.n_samples for x in data.samples]))
 
-    def _seen(self, Xs: Any) -> list[Floats]:
-        check_is_fitted(self)
-        return read_recordings(Xs)
+
+class BlindModel(Model):
+    """Segment ends that follow from the number of samples."""
 
     @abstractmethod
-    def _choose(self, known: Known, lengths: Sequence[int]) -> None:
-        """Choose by what is known of recordings of these lengths."""
+    def ends(self, T: int, K: int | None) -> list[int]:
+        """The segment ends of a recording of T samples, of K segments if K is given."""
+
+    def partition(
+        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """The segments of so many samples."""
+        return Found(EquivalenceMatrix.from_breakpoints(self.ends(sample.n_samples, n_clusters)))
 
 
-class EqualSegments(BlindSegmenter):
+@dataclass(eq=False, repr=False)
+class EqualSegments(BlindLearner):
     """Segments of equal length, whatever is in the recording.
 
     The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings.
@@ -82,16 +91,26 @@ class EqualSegments(BlindSegmenter):
     [[10, 20, 30]]
     """
 
-    def _choose(self, known: Known, lengths: Sequence[int]) -> None:
+    problem: PartitionProblem | str | None = None
+
+    def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         truths = [part.truth for part in known]
         tried = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), LENGTHS)
         found = [[_equal(M.n_samples, L) for M in truths] for L in tried]
         losses = losses_of(truths, found).mean(axis=1)
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
         self.length_, self.loss_ = float(tried[best]), float(losses[best])
+        return EqualLengths(self.length_)
 
-    def _ends(self, seen: Floats, K: int | None) -> list[int]:
-        return _equal(len(seen), self.length_ if K is None else len(seen) / K)
+
+@dataclass(frozen=True)
+class EqualLengths(BlindModel):
+    """Segments of about the same number of samples."""
+
+    length: float
+
+    def ends(self, T: int, K: int | None) -> list[int]:
+        return _equal(T, self.length if K is None else T / K)
 
 
 def _equal(T: int, length: float) -> list[int]:
@@ -100,7 +119,8 @@ def _equal(T: int, length: float) -> list[int]:
     return [(k * T + K // 2) // K for k in range(1, K)] + [T]
 
 
-class FixedTimes(BlindSegmenter):
+@dataclass(eq=False, repr=False)
+class FixedTimes(BlindLearner):
     """Changes at the times of the training recordings: from the start, from the end, or scaled.
 
     The times are those of one training segmentation, or the medians of those with equally many
@@ -123,7 +143,9 @@ class FixedTimes(BlindSegmenter):
     [[10, 95, 100]]
     """
 
-    def _choose(self, known: Known, lengths: Sequence[int]) -> None:
+    problem: PartitionProblem | str | None = None
+
+    def _chosen(self, known: Stretches, lengths: Sequence[int]) -> Model:
         whole = [part for part in known if part.truth.n_samples == lengths[part.recording]]
         judged = (whole or known)[:: -(-len(whole or known) // FEW)]
         changes: dict[int, list[int]] = {}
@@ -138,20 +160,29 @@ class FixedTimes(BlindSegmenter):
         ]
         losses = losses_of(truths, found).mean(axis=1)
         order = np.argsort(losses, kind="stable")
-        self.times_ = [every[k] for k in order]
-        self.shares_ = np.concatenate([np.array(own) / sizes[i] for i, own in changes.items()])
+        shares = [np.array(own) / sizes[i] for i, own in changes.items()]
         self.loss_ = float(losses[order[0]])
+        return ProtocolTimes(tuple(every[k] for k in order), np.concatenate(shares))
 
-    def _ends(self, seen: Floats, K: int | None) -> list[int]:
-        T = len(seen)
+
+@dataclass(frozen=True, eq=False)
+class ProtocolTimes(BlindModel):
+    """Changes at given times of a recording."""
+
+    times: Sequence[Times]
+    """The best ones first."""
+    shares: Floats
+    """Where changes were, as shares of the lengths of their recordings."""
+
+    def ends(self, T: int, K: int | None) -> list[int]:
         if K is None:
-            return _at(self.times_[0], T)
-        every = (ends for times in self.times_ if len(ends := _at(times, T)) == K)
+            return _at(self.times[0], T)
+        every = (ends for times in self.times if len(ends := _at(times, T)) == K)
         known = next(every, None)
         if known is not None:
             return known
         places = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
-        shares = np.quantile(self.shares_, places) if self.shares_.size else places
+        shares = np.quantile(self.shares, places) if self.shares.size else places
         return _apart(shares * T, T)
 
 
@@ -212,34 +243,48 @@ def _within(part: Stretch, ends: Sequence[int]) -> list[int]:
 
 
 @dataclass(eq=False, repr=False)
-class OnePart(BaseEstimator):  # type: ignore[misc]
+class OnePart(Learner):
     """Everything in one part: no object in images, one cluster in tables; it may have a name."""
 
     name: Any = None
+    problem: PartitionProblem | str | None = None
 
-    def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
+    def _learn(self, data: TrainingSet, how: How) -> Learned:
         self.classes_ = None if self.name is None else np.array([self.name])
-        return self
-
-    def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return the name, or 0, for each item of each sample, whatever the number of clusters."""
-        return [np.full(len(X), 0 if self.name is None else self.name) for X in Xs]
-
-    predict_states = predict
+        return Learned(AsMeasured(), Whole(is_named=self.name is not None))
 
 
-def blind_baselines(contiguous: bool) -> dict[str, Any]:
-    """Baselines that ignore the features, by name."""
-    segments = {"equal-segments": EqualSegments(), "fixed-times": FixedTimes()}
-    return {**(segments if contiguous else {}), "one-part": OnePart()}
+@dataclass(frozen=True)
+class Whole(Model):
+    """All items of a sample in one part, whatever the number of parts that is asked for."""
+
+    is_named: bool = False
+
+    def partition(
+        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """One part, in the only state if that has a name."""
+        states = np.zeros(1, dtype=np.int64) if self.is_named else None
+        return Found(EquivalenceMatrix.from_breakpoints([sample.n_samples]), states)
 
 
-def blind_to(
-    ends: Sequence[Sequence[int]], contiguous: bool, commonest: Any = None
-) -> dict[str, Any]:
-    """Baselines that ignore the features, fitted to segment ends and their most frequent name."""
-    Xs = [np.broadcast_to(0.0, (own[-1], 1)) for own in ends]
-    found = blind_baselines(contiguous)
-    if commonest is not None:
-        found["most-frequent"] = OnePart(commonest)
-    return {name: one.fit(Xs, ends) for name, one in found.items()}
+def blind_methods(contiguous: bool) -> list[Method]:
+    """Methods that ignore the features."""
+    of_segments = [Method("equal-segments", EqualSegments()), Method("fixed-times", FixedTimes())]
+    return [*(of_segments if contiguous else []), Method("one-part", OnePart())]
+
+
+def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[str, Learner]:
+    """Methods that ignore the features, learned from the segment ends of the training recordings.
+
+    And the most frequent name, where names were learned.
+    """
+    methods = blind_methods(problem.traits.contiguous)
+    if learned_from.commonest is not None:
+        methods.append(Method("most-frequent", OnePart(learned_from.commonest)))
+    known_ends = learned_from.ends or ((1,),)  # of what has no segments
+    truths = [EquivalenceMatrix.from_breakpoints(ends) for ends in known_ends]
+    samples = [Sample(np.zeros((M.n_samples, 0))) for M in truths]
+    known, weights = [Known.of(M) for M in truths], np.ones(len(truths))
+    data = TrainingSet(problem, samples, known, weights, known_ends)
+    return {method.name: method.learned_from(data) for method in methods}

@@ -10,7 +10,7 @@ from structsvm.cli.outputs import Guard, figure_in
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.evaluation.compare import STOPPING, compare_on
-from structsvm.learner.fitting import named_problem
+from structsvm.learner.parameters import named_problem
 from structsvm.learner.steps import read_training
 from structsvm.learner.structured import risk_of
 from structsvm.plotting.metric import plot_gaps

@@ -24,8 +24,8 @@ from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation, score_table
 from structsvm.evaluation.splits import fewest_rows
-from structsvm.learner.files import load_metric_learner
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.files import load_learner
+from structsvm.learner.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.messages import parameter
 from structsvm.partitions.problem import has_rows
@@ -42,7 +42,7 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
     """Compare, print the table and the verdict, and write the page if one is asked for."""
     if args.output is not None:
         Guard.of(args).check_file(args.output, (".html", ".htm"))
-    learner, request = load_metric_learner(args.model), Request.of(args)
+    learner, request = load_learner(args.model), Request.of(args)
     in_part = learner.problem_.traits.contiguous  # scored on what is labelled
     asked = {"need_labels": True, "blanks": in_part}
     inputs = read_for(learner, args.model, request, terminal, **asked)
@@ -82,7 +82,7 @@ def called(paths: Sequence[str]) -> str:
     return named.stem if named.is_file() else named.name
 
 
-def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:
+def can_be_split(learner: Learner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:
     """Whether a verdict can be about the rows of a table, the only one."""
     if not has_rows(learner.problem_, samples) or len(samples) != 1:
         return False
@@ -94,7 +94,7 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
 
 
 def readable(result: Evaluation) -> tuple[str, ...]:
-    """The scores, each method called as ``--baseline`` calls it, states, and the verdict."""
+    """The scores, each method called as ``--method`` calls it, states, and the verdict."""
     table = score_table(result, str)
     columns = tuple(title.replace(" (", "\n(") for title in table.columns)
     states = (state_table(result),) if result.confusion else ()

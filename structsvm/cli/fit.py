@@ -1,4 +1,4 @@
-"""``structsvm fit``: learn a metric."""
+"""``structsvm fit``: learn a method."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from structsvm.evaluation.evaluate import margin_rates
 from structsvm.io.files import find_recordings
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
-from structsvm.learner.fitting import Settings, named_problem
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.learner import How, Learner
+from structsvm.learner.parameters import named_problem
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
@@ -48,9 +48,10 @@ WAIT = 30  # seconds to wait for a scheduler
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be learned beside a metric, and where it is written."""
+    """What is to be learned, and where it is written."""
 
     output: Path
+    method: str
     choose_lam: bool | None
     """None of images only."""
     baselines: str
@@ -65,27 +66,32 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
         output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     is_chosen = True if args.lam == "cv" else None
     choose_lam = is_chosen if args.lam in (None, "cv") else False
-    wanted = Wanted(output, choose_lam, args.baselines, args.checkpoint, args.rates)
+    wanted = Wanted(output, args.method, choose_lam, args.baselines, args.checkpoint, args.rates)
     _check_outputs(Guard.of(args), wanted)
     backend = "auto" if args.scheduler is None else "dask"
     lam = None if args.lam == "cv" else args.lam
-    learner = learner_of(request, args.metric, lam, n_jobs=args.jobs, backend=backend)
+    how = {"n_jobs": args.jobs, "backend": backend}
+    learner = learner_of(request, args.method, args.metric, lam, **how)
     return _fit_files(request, wanted, learner, args.scheduler, terminal)
 
 
 def _fit_files(
     request: Request,
     wanted: Wanted,
-    learner: MetricLearner,
+    learner: Learner,
     scheduler: str | None,
     terminal: Terminal,
 ) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
-    if learner.metric != "closed-form" or assigned(request.settings, "solver"):
+    is_trained = learner.sees is not None and learner.is_learned
+    if is_trained:
         learner.set_params(solver=solver_of(request, problem))
+    else:
+        of_metric = f"--set solver.NAME is of --method metric, not of {wanted.method}"
+        refuse_if(assigned(request.settings, "solver"), of_metric)
     no_changes = wanted.rates and not problem.traits.contiguous
     refuse_if(no_changes, f"--rates is for changes of recordings, not for {request.problem}")
-    Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
+    learner._check(How(resume=wanted.checkpoint))  # refuses before any work what cannot be
     later = _is_read_later(request, wanted, scheduler, problem)
     some = request.regions is not None or "chunk_column" in request.files
     with _cluster(scheduler):
@@ -151,7 +157,7 @@ def _cluster(scheduler: str | None) -> Any:
 # ---- learning
 
 
-def _learn(learner: MetricLearner, inputs: InputData, wanted: Wanted) -> int:
+def _learn(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
     words, terminal, output = inputs.words, inputs.terminal, wanted.output
     learner.set_params(problem=inputs.with_counts())
     with inputs.named(), terminal.working("checking"):
@@ -165,11 +171,13 @@ def _learn(learner: MetricLearner, inputs: InputData, wanted: Wanted) -> int:
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given)  # which are read now
-    if wanted.choose_lam or (wanted.choose_lam is None and takes_images(inputs.problem)):
+    has_lam = learner.sees is not None and learner.is_learned
+    asks = wanted.choose_lam is None and has_lam and takes_images(inputs.problem)
+    if wanted.choose_lam or asks:
         _choose_lam(learner, training, inputs, always=bool(wanted.choose_lam))
     interrupted = _fit(learner, training, inputs, wanted)
     if interrupted:
-        terminal.warn(f"interrupted: the best metric so far is saved in {output}")
+        terminal.warn(f"interrupted: the best model so far is saved in {output}")
     elif wanted.rates:
         with terminal.working("learning how often changes are right"):
             learner.margin_rates_ = margin_rates(learner, training)
@@ -177,13 +185,14 @@ def _learn(learner: MetricLearner, inputs: InputData, wanted: Wanted) -> int:
         terminal.note(str(learner.margin_rates_))
     if left_out := len(inputs) - len(learner.training_data_):
         terminal.note(f"{words.wholes(left_out)} without any label left out")
-    if learner.alternated_ is not None:
-        terminal.note(learner.alternated_.summary)
+    if (alternated := getattr(learner, "alternated_", None)) is not None:
+        terminal.note(alternated.summary)
     terminal.note(f"learned from {training_in_words(learner)}")
     if learner.question_ in QUESTIONS:
         terminal.note(QUESTIONS[learner.question_])
+    if learner.solution_ is not None:
+        terminal.note(learner.solution_.summary())
     terminal.note(
-        f"{learner.solution_.summary()}\n"
         f"saved in {output}; to evaluate it on {words.whole}s it was not learned from\n"
         f"  structsvm evaluate {output} PATH"
     )
@@ -193,7 +202,7 @@ def _learn(learner: MetricLearner, inputs: InputData, wanted: Wanted) -> int:
     return INTERRUPTED if interrupted else 0
 
 
-def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData, wanted: Wanted) -> bool:
+def _fit(learner: Learner, training: TrainingSet, inputs: InputData, wanted: Wanted) -> bool:
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
     terminal, checkpoint = inputs.terminal, wanted.checkpoint
     keep = partial(inputs.save, path=wanted.output)
@@ -205,7 +214,7 @@ def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData, wante
             with interrupts.released(), terminal.working("learning"), named:
                 learner.fit(training, baselines=baselines, resume=checkpoint, when_learned=keep)
         except KeyboardInterrupt:
-            if not hasattr(learner, "metric_"):
+            if not hasattr(learner, "training_data_"):
                 raise
             if not learner.interrupted_:
                 missing = " or ".join(learner.problem_.traits.baselines)
@@ -216,9 +225,7 @@ def _fit(learner: MetricLearner, training: TrainingSet, inputs: InputData, wante
     return learner.interrupted_
 
 
-def _choose_lam(
-    learner: MetricLearner, training: TrainingSet, inputs: InputData, always: bool
-) -> None:
+def _choose_lam(learner: Any, training: TrainingSet, inputs: InputData, always: bool) -> None:
     """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
     if not always:  # one of a single part teaches nothing
         truths = training.truths if training.complete.all() else []
@@ -230,6 +237,9 @@ def _choose_lam(
     settings: dict[str, Any] = {name: own[name] for name in shared if name in own}
     search = MetricLearnerCV(**settings | {"candidates": ("untrained", learner.metric)})
     with inputs.terminal.working("choosing lam by cross-validation"):
-        lam = search.choose(training).lam
+        search.choose(training)
+    table = search.cv_results_
+    lams = dict(zip(table["mean_criterion"], table["lam"], strict=True))
+    lam = lams[min(mean for mean, lam in lams.items() if lam is not None and mean == mean)]
     inputs.terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")
     learner.set_params(lam=lam)

@@ -31,10 +31,12 @@ from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.label_files import CHOSEN, read_regions
 from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
 from structsvm.learner.files import save
-from structsvm.learner.fitting import named_problem
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.learner import Learner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.parameters import named_problem
 from structsvm.learner.steps import as_measured
 from structsvm.messages import parameter, said_by
+from structsvm.model_selection.named import learner_named
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.plugins import problem_class, problem_name, problem_names
 from structsvm.partitions.problem import PartitionProblem
@@ -128,21 +130,34 @@ class Request:
 
 
 def learner_of(
-    request: Request, metric: str | None = None, lam: float | None = None, **parameters: Any
-) -> MetricLearner:
+    request: Request,
+    method: str = "metric",
+    metric: str | None = None,
+    lam: float | None = None,
+    **parameters: Any,
+) -> Learner:
     """The learner that was typed, for the problem and the features that were typed."""
     problem = typed_problem(request)
     masked = getattr(problem, "missing", None) == "mask"
-    learner = MetricLearner(
+    for name, typed in (("metric", metric), ("lam", lam)):
+        other = typed is not None and method != "metric"
+        refuse_if(other, f"--{name} is of --method metric, and {method} has none: leave it out")
+    features = typed_features(request, problem)
+    learner = learner_named(
+        method,
         problem,
-        metric=metric or ("diagonal" if masked else "full"),
         lam=lam,
-        features=typed_features(request, problem),
+        features=features,
         random_state=getattr(problem, "random_state", 0),  # folds are the same every time
         **parameters,
     )
+    if method == "metric":
+        learner.set_params(metric=metric or ("diagonal" if masked else "full"))
     known = learner.get_params(deep=False)
-    return learner.set_params(**assigned(request.settings, "", known, "a learner"))
+    lacks = features is not None and "features" not in known
+    refuse_if(lacks, f"--context is not for {method}, which makes features of its own")
+    learner.set_params(**assigned(request.settings, "", known, f"the method {method}"))
+    return learner
 
 
 def typed_problem(request: Request) -> PartitionProblem:
@@ -406,12 +421,12 @@ class InputData:
         )
         return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
 
-    def measured(self, learner: MetricLearner) -> list[Sample]:
+    def measured(self, learner: Learner) -> list[Sample]:
         """Check the samples; images become graphs."""
         with self.named(), self.terminal.working("checking"):
             return self.scored(as_measured(learner, self.Xs))
 
-    def save(self, learner: MetricLearner, path: Path) -> None:
+    def save(self, learner: Learner, path: Path) -> None:
         """Save a model, with what it needs to read other files as these were read."""
         typed = {name: value for name, value in self.request.files.items() if name not in ONCE}
         if self.window > 1:
@@ -448,7 +463,7 @@ def read_layers(
     *,
     need_labels: bool = True,
     blanks: bool = False,
-    learner: MetricLearner | None = None,
+    learner: Learner | None = None,
     later: bool = False,
     layered: bool = True,
 ) -> dict[str, InputData]:
@@ -538,7 +553,7 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
 
 
 def read_for(
-    learner: MetricLearner,
+    learner: Learner,
     model: Path,
     request: Request,
     terminal: Terminal,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,16 @@ from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
 from structsvm.io.recording import listed
-from structsvm.learner.baselines import estimators_in, labels_by, partitions_with
-from structsvm.learner.columns import dead_columns, warn_of_dead_features, without
-from structsvm.learner.files import load_metric_learner
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table
-from structsvm.learner.training_set import ask
+from structsvm.learner.columns import dead_columns, metric_of, warn_of_dead_features, without
+from structsvm.learner.files import load_learner
+from structsvm.learner.learner import Learner
+from structsvm.learner.steps import (
+    Rules,
+    labels_of,
+    names_of_items,
+    partition_all,
+    segment_table,
+)
 from structsvm.partial_labels import PartialLabels
 from structsvm.support.checks import counted, refuse_below
 from structsvm.support.interrupts import Interrupts
@@ -39,73 +43,63 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def answers_of(
-    learner: MetricLearner,
+    learner: Learner,
     inputs: InputData,
     measured: list[Sample],
     *,
-    baseline: str | None = None,
     n_clusters: Counts = None,
     rules: Rules | None = None,
     margins: bool = False,
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
-    """The partitions of samples in the learned metric, or by a tuned baseline."""
-    rules, others = rules or {}, estimators_in(learner.baselines_)
-    refuse_if(
-        baseline not in (None, *learner.baselines_),
-        f"--baseline {baseline}: the model has {', '.join(sorted(learner.baselines_))}; fit "
-        "--baselines all tunes all there are",
-    )
-    refuse_if(
-        baseline is not None and (margins or (rules and baseline in others)),
-        f"--baseline {baseline}: margins are those of the learned metric, and only metrics keep "
-        "rules: leave out --baseline, or --margins and the rules",
-    )
+    """The partitions of samples by a learner, whatever its method."""
+    rules = rules or {}
     samples = learner.inputs_(measured) if prepared is None else prepared
-    problem, own, label = learner.problem_, others.get(baseline or ""), inputs.label
-    tables: Sequence[Sequence[Mapping[str, Any]]] = ()
+    problem, label = learner.problem_, inputs.label
     if margins:
-        tables = learner.predict_segments(samples, n_clusters, **rules)
-    elif hasattr(own, "predict_segments"):
-        tables = list(ask(own, "predict_segments", measured, n_clusters))
-    elif baseline is not None and own is not None:
-        partitions = partitions_with(learner, baseline, measured, n_clusters)
-    else:
-        metric = learner.metric_ if baseline is None else learner.baselines_[baseline]
-        partitions = decode_with(learner, metric, samples, n_clusters, **rules)
+        tables = learner.predict_segments(samples, n_clusters, margins=True, **rules)
+        return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
+    found, _ = partition_all(learner, samples, n_clusters, rules)
+    partitions = [one.partition for one in found]
     if takes_images(problem):
         maps = labels_of(problem, partitions, samples)
         return [parts(name, each) for name, each in zip(inputs.names, maps, strict=True)]
-    if not problem.traits.contiguous:
-        who = _namer(learner, baseline)
-        classes: Sequence[Any] = [None] * len(samples)
-        if who is not None:
-            classes = labels_by(others[who], who, problem, measured)
-        pairs = zip(inputs.items, partitions, classes, strict=True)
-        return [clusters(*pair, label) for pair in pairs]
-    if not tables:
-        states = learner.classes_
-        tables = [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
-    return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
+    if problem.traits.contiguous:
+        pairs = zip(found, samples, strict=True)
+        tables = [segment_table(one, x, learner.classes_) for one, x in pairs]
+        return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
+    classes: Sequence[Any] = [None] * len(samples)
+    who, namer = _namer(learner)
+    if namer is not None:
+        seen = samples if who == "" else namer.inputs_(measured)
+        named = found if who == "" else partition_all(namer, seen, None, {})[0]
+        names = np.asarray(namer.classes_)
+        classes = [names_of_items(*pair, names) for pair in zip(named, seen, strict=True)]
+    triples = zip(inputs.items, partitions, classes, strict=True)
+    return [clusters(*triple, label) for triple in triples]
 
 
-def _namer(learner: MetricLearner, baseline: str | None) -> str | None:
-    """The classifier that names clusters of rows: the baseline that found them, or the first."""
-    problem, found = learner.problem_, estimators_in(learner.baselines_).items()
+def _namer(learner: Learner) -> tuple[str, Learner | None]:
+    """What names clusters of rows: the learner itself, "", or the first baseline that can."""
+    problem = learner.problem_
     if problem.traits.contiguous or takes_images(problem):
-        return None
-    naming = [name for name, one in found if getattr(one, "classes_", None) is not None]
-    return baseline if baseline in naming else next(iter(naming), None)
+        return "", None
+    if learner.sees is None and learner.classes_ is not None:
+        return "", learner
+    found = learner.baselines_.items()
+    naming = [(name, one) for name, one in found if one.sees is None and one.classes_ is not None]
+    return next(iter(naming), ("", None))
 
 
-def tell_names(learner: MetricLearner, baseline: str | None, terminal: Terminal) -> None:
-    if who := _namer(learner, baseline):
+def tell_names(learner: Learner, terminal: Terminal) -> None:
+    who, _ = _namer(learner)
+    if who:
         terminal.note(f"each cluster has the name of the class that {who} gives most of its rows")
 
 
 def run_predict(args: Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
-    learner, output, request = load_metric_learner(args.model), args.output, Request.of(args)
+    learner, output, request = load_learner(args.model), args.output, Request.of(args)
     guard = Guard.of(args)
     kinds = (".png", ".npy") if takes_images(learner.problem_) else (".csv",)
     one_file = output is not None and output.suffix.lower() in kinds
@@ -125,30 +119,28 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
     refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
     samples, links = inputs.measured(learner), (args.must_link or [], args.cannot_link or [])
     with inputs.named():
-        if args.baseline is None:
-            for lost, where, share in dead_columns(learner, samples):
-                if len(where) == len(samples) and share < 1.0:
-                    said = "constant here, and in nothing before"
-                    terminal.warn(f"predicted --without {listed(lost, 3)}: {said}", said)
-                    learner = without(learner, lost)
-            warn_of_dead_features(learner, samples)
+        for lost, where, share in dead_columns(learner, samples):
+            if len(where) == len(samples) and share < 1.0:
+                said = "constant here, and in nothing before"
+                terminal.warn(f"predicted --without {listed(lost, 3)}: {said}", said)
+                learner = without(learner, lost)
+        warn_of_dead_features(learner, samples)
         with terminal.working("partitioning"):
             answers = answers_of(
                 learner,
                 inputs,
                 samples,
-                baseline=args.baseline,
                 n_clusters=args.n_clusters,
                 rules=_rules(inputs, args.model, links),
                 margins=args.margins,
             )
-    decides = args.n_clusters is None and args.baseline not in estimators_in(learner.baselines_)
+    decides = args.n_clusters is None and learner.sees is not None
     if decides and not learner.problem_.traits.contiguous:
         counts = sorted({answer.plain["n_clusters"] for answer in answers})
         found = " or ".join(counted(n, words.part) for n in counts)
-        reason = "training data" if learner.metric_.price is None else "learned price"
+        reason = "training data" if metric_of(learner).price is None else "learned price"
         terminal.note(f"the {reason} led to {found}; --n-clusters N finds N")
-    tell_names(learner, args.baseline, terminal)
+    tell_names(learner, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:

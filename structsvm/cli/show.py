@@ -15,8 +15,8 @@ from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose
 from structsvm.learner.columns import heaviest_features
-from structsvm.learner.files import load_metric_learner
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.files import load_learner
+from structsvm.learner.learner import Learner
 from structsvm.plotting.words import described, facts
 from structsvm.support.tables import ShortTable
 
@@ -33,16 +33,17 @@ DPI = 150
 
 def run_show(args: Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
-    learner = load_metric_learner(args.model)
+    learner = load_learner(args.model)
     found = diagnose(learner)
     plain = {"model": str(args.model)} | described(learner) | found.to_dict()
     findings = [str(found.spelled(terminal.spelling))] if len(found) else []
     about = terminal.beside([*facts(learner).items()])
-    terminal.report(plain, about, _weights(learner), *findings)
+    weights = [_weights(learner)] if learner.sees is not None else []
+    terminal.report(plain, about, *weights, *findings)
     return 0
 
 
-def _weights(learner: MetricLearner) -> str:
+def _weights(learner: Any) -> str:
     weights = heaviest_features(learner)
     top = weights[:TOP]
     largest = max((weight for _, weight in top), default=0.0) or 1.0
@@ -53,7 +54,7 @@ def _weights(learner: MetricLearner) -> str:
 
 def run_diagnose(args: Namespace, terminal: Terminal) -> int:
     """Look at the model, and at the files if there are any, and print what is found."""
-    learner = load_metric_learner(args.model)
+    learner = load_learner(args.model)
     found = diagnose(learner)
     if args.paths:
         request = Request.of(args)
@@ -70,7 +71,7 @@ def run_diagnose(args: Namespace, terminal: Terminal) -> int:
 def run_plot(args: Namespace, terminal: Terminal) -> int:
     """Draw a model or a sample, and say where the figure is."""
     Guard.of(args).check_file(args.output, FIGURES)
-    learner = load_metric_learner(args.model)
+    learner = load_learner(args.model)
     with figure_in(args.output, terminal) as figure:
         if not args.paths:
             draw = getattr(structsvm.plotting, f"plot_{args.show or OF_MODELS[0]}")
@@ -88,7 +89,7 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _draw(learner: MetricLearner, inputs: InputData, figure: Figure, K: Any, margins: bool) -> None:
+def _draw(learner: Learner, inputs: InputData, figure: Figure, K: Any, margins: bool) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
     whole, ax = inputs.words.whole, figure.subplots()

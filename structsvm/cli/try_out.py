@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from structsvm.cli.inputs import InputData, Request, read_layers, typed_problem
 from structsvm.cli.outputs import Guard, places, write_folder
 from structsvm.cli.predict import answers_of, tell_names
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import METHODS
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -42,13 +44,14 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.evaluate import classifiers_in
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import MODEL, PREDICTED, TRIED
-from structsvm.learner.baselines import chosen_baselines, estimators_in
-from structsvm.learner.files import load_metric_learner
-from structsvm.learner.fitting import CLOSED_FORMS
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.files import load_learner
+from structsvm.learner.learner import Learner
+from structsvm.learner.methods import menu_of
+from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
@@ -67,6 +70,8 @@ time for: five take twice as long."""
 ALL = "all.structsvm"  # the model that is learned from all that was read
 FIRST_SECONDS = 5.0
 """What learning may take for the first answer, where there is no closed form."""
+FIRST = ("olda", "rca")
+"""Metrics in closed form for the first answer, the better one first."""
 CHEAP = 1.0
 """What baselines of the first answer cost at most."""
 JUDGING, MORE = 5.0, 2.0
@@ -169,7 +174,7 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
     if not is_chosen:
         _try_out(whole, split, wanted, end)
     if wanted.refit:
-        _learn_from_all(whole, split, load_metric_learner(model), wanted.output)
+        _learn_from_all(whole, split, load_learner(model), wanted.output)
         if is_chosen:
             terminal.report({"model": str(wanted.output / ALL)})
 
@@ -233,14 +238,17 @@ def _chosen(train: Part, split: str | None, wanted: Wanted, seconds: float) -> M
 def _learned_quickly(train: Part, split: str | None) -> MetricLearner:
     """A metric in closed form, or one that is learned in a few seconds, and cheap baselines."""
     data = replace(train.data, question=split or WHOLE)
-    learner = MetricLearner(data.problem, metric="closed-form", random_state=0)
-    if not set(CLOSED_FORMS) & set(data.problem.traits.baselines):
+    learner = MetricLearner(data.problem, metric="diagonal", random_state=0)
+    closed = [name for name in FIRST if name in data.problem.traits.baselines]
+    if closed:
+        learner.set_params(metric=closed[0])
+    else:
         convex, stopping = data.problem.traits.convex, Stopping(max_seconds=FIRST_SECONDS)
-        learner.set_params(metric="diagonal", solver=solver_from("auto", stopping, convex=convex))
+        learner.set_params(solver=solver_from("auto", stopping, convex=convex))
     with without_warnings(DataWarning, ConvergenceWarning), train.inputs.named():
-        metrics, others = chosen_baselines("all", data, None, "auto")
-        cheap = [one.name for one in others if one.cost <= CHEAP]
-        return learner.fit(data, baselines=[*metrics, *cheap])
+        methods = menu_of(data, learner).baselines
+        cheap = [one.name for one in methods if one.is_metric or one.cost <= CHEAP]
+        return learner.fit(data, baselines=cheap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,8 +259,6 @@ class Answer:
     search: MetricLearnerCV | None
     """None for the first answer."""
     verdict: Verdict
-    used: str | None
-    """The baseline that predicted; None for the metric."""
     advice: str
     """What to do, and the command that does it."""
 
@@ -262,7 +268,7 @@ class Answer:
         train: Part,
         test: Part,
         output: Path,
-        learner: MetricLearner,
+        learner: Learner,
         search: MetricLearnerCV | None = None,
     ) -> Answer:
         """Judge by what was held out, and write what was found: all the files or none."""
@@ -280,17 +286,18 @@ class Answer:
             held_out = HeldOut.of(
                 learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
             )
-            way, judged = f"{predict} --baseline", held_out.evaluation.verdict
+            asked = inputs.request
+            paths = " ".join(map(shlex.quote, asked.paths))
+            way = f"structsvm fit {asked.problem} {paths} --method"
+            judged = held_out.evaluation.verdict
             verdict = _verdict(search, judged, way, test.question)
-            verdict = replace(verdict, ranking=verdict.ranking.among(learner.baselines_))
+            verdict = replace(verdict, ranking=verdict.ranking.among(METHODS))
             page = page_of(held_out, f"{called(inputs.request.paths)}: what was learned", verdict)
-            used = verdict.use
             guesses = held_out.evaluation.guesses[LEARNED]
             answers = answers_of(
                 learner,
                 inputs,
                 samples,
-                baseline=used,
                 n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
                 prepared=list(held_out.evaluation.prepared),
             )
@@ -301,15 +308,17 @@ class Answer:
         advice = f"{verdict.answer} {verdict.advice}"
         if verdict.code == "blind":
             advice += f"\n  structsvm diagnose {model} LABELLED"
+        elif verdict.use:
+            advice += f" {NOTES['learn']}\n  {way} {verdict.use}"
         else:
-            advice += f" {NOTES['predict']}\n  {f'{way} {used}' if used else predict}"
-        return cls(held_out, search, verdict, used, advice)
+            advice += f" {NOTES['predict']}\n  {predict}"
+        return cls(held_out, search, verdict, advice)
 
     def in_short(self, seconds: float) -> str:
         scores = self.held_out.evaluation.scores
         losses = ", ".join(
             f"{baseline_in_words(name)} {loss:.3f}"
-            for name in (LEARNED, "untrained", *estimators_in(self.held_out.learner.baselines_))
+            for name in (LEARNED, "untrained", *classifiers_in(self.held_out.learner.baselines_))
             if (loss := scores[name]["loss"]) is not None
         )
         return f"first answer after {seconds:.0f} s; losses: {losses}"
@@ -317,11 +326,12 @@ class Answer:
     def tell(self, terminal: Terminal, output: Path) -> None:
         """Print scores and verdict, where the files are, and what was not tried."""
         evaluation, search = self.held_out.evaluation, self.search
-        chosen, untried = "closed-form", dict[str, float]()
+        chosen, untried = self.held_out.learner.called, dict[str, float]()
         if search is not None:
-            chosen, untried = f"{search.best_learned_}, lam {search.best_lam_:g}", search.untried_
+            chosen, untried = search.best_candidate_, search.untried_
+            chosen += "" if search.best_lam_ is None else f", lam {search.best_lam_:g}"
             terminal.note(f"chosen by cross-validation: {chosen}")
-        tell_names(self.held_out.learner, self.used, terminal)
+        tell_names(self.held_out.learner, terminal)
         is_crossed = self.verdict.evidence.cross_validated
         written = {
             "model": str(output / MODEL),
@@ -336,7 +346,7 @@ class Answer:
             "verdict": self.verdict.to_dict(),
             "verdict_from": "cross-validation" if is_crossed else "held out",
             "findings": self.held_out.diagnosis.to_dict()["findings"],
-            "predicted_with": self.used or LEARNED,
+            "predicted_with": LEARNED,
             **written,
         }
         *scores, _ = readable(evaluation)
@@ -371,7 +381,7 @@ def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, questi
     return verdict.with_notes(notes, contrast=gain.told)
 
 
-def _learn_from_all(whole: Part, split: str | None, learner: MetricLearner, output: Path) -> None:
+def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
     whole = whole.in_pieces
     inputs, path = whole.inputs, output / ALL

@@ -43,6 +43,12 @@ CONTEXT = {
     "boundaries": "BoundaryScores",
 }
 CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
+METHODS = (
+    *("metric", "states", "untrained", "pca", "rca", "lda", "olda", "grid"),
+    *("frame-lda", "frame-logistic", "frame-boosting", "boundary-logistic", "boundary-boosting"),
+    *("equal-segments", "fixed-times", "lda-classifier", "nearest-centroid", "forest-classifier"),
+    *("region-forest", "pixel-forest"),
+)
 """Classes of :mod:`structsvm.features`, by name so that help appears at once."""
 
 
@@ -188,14 +194,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--set": value(
         "NAME=VALUE",
         "files.NAME, a parameter of read_recordings such as files.time_column=t; where something "
-        "is learned also a parameter of MetricLearner such as regularizer=trace, problem.NAME, "
+        "is learned also a parameter of the method such as regularizer=trace, problem.NAME, "
         "solver.NAME, and features.NAME of --context; may be repeated",
         default=[],
         **REPEATED,
     ),
+    "--method": choice(
+        METHODS,
+        "what partitions: a learned metric (the default); states, the segmenter of states, for "
+        "labels that are names; a metric in closed form, such as olda; or a classifier",
+        default="metric",
+    ),
     "--metric": choice(
-        ("full", "diagonal", "closed-form"),
-        "weight combinations of features (the default), or each by itself; or OLDA or RCA, at once",
+        ("full", "diagonal"),
+        "weight combinations of features (the default), or each by itself",
     ),
     "--lam": value(
         "LAM|cv",
@@ -243,7 +255,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--tolerance": value("N", "samples by which a change may be off (default: 5)", type=int),
     "--margins": flag("the margin of each change, and its rate, if fit learned --rates"),
-    "--baseline": value("NAME", "partition with a baseline of fit, as listed by show"),
     "--without": value(
         "COLUMN",
         "partition without a column, or all that a pattern names ('watch*'); may be repeated",
@@ -299,19 +310,20 @@ verdict are those of the rest. A first answer is there in seconds, the best of w
     ),
     Command(
         "fit",
-        "learn a metric from labelled recordings, tables or images",
+        "learn a metric, or another method, from labelled recordings, tables or images",
         """\
   structsvm fit change-point recordings/ -o my.structsvm
+  structsvm fit change-point recordings/ --method states -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
   structsvm fit change-point show.mkv --labels show.csv    # writes show.structsvm
   structsvm fit normalized-cut images/ --labels masks/ -o cuts.structsvm
 
 Every column of a table but the label is a feature. A label may be blank (-1 in .npz files) where it
-is not known. Ctrl-C ends learning and saves the best metric so far with its certificate.
+is not known. Ctrl-C ends learning and saves the best model so far with its certificate.
 """,
         "problem paths --output --force",
         {
-            "learning": "--metric --lam --context --groups --regions",
+            "learning": "--method --metric --lam --context --groups --regions",
             "running": "--baselines --rates --jobs --scheduler --checkpoint",
         },
         {"--output": value("MODEL", "model file (default: NAME.structsvm, after the first PATH)")},
@@ -329,7 +341,7 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
 -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map. Segments
 have so many samples with --set problem.min_length=N and problem.max_length=N.
 """,
-        "model paths --output --force --n-clusters --margins --baseline --without",
+        "model paths --output --force --n-clusters --margins --without",
         {"rules": "--regions --must-link --cannot-link"},
         {
             "--output": value("OUT", "file or folder to write (default: print)"),
@@ -339,7 +351,7 @@ have so many samples with --set problem.min_length=N and problem.max_length=N.
     ),
     Command(
         "evaluate",
-        "compare the learned metric with other methods on held-out data",
+        "compare what was learned with other methods on held-out data",
         """\
   structsvm evaluate my.structsvm others/
   structsvm evaluate my.structsvm others/ --n-clusters true -o report.html

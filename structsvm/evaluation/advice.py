@@ -10,7 +10,7 @@ import numpy as np
 from structsvm.data.sample import Words
 from structsvm.evaluation.contrast import LEARNED, TINY
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
-from structsvm.partitions.problem import BLIND
+from structsvm.learner.methods import BLIND
 from structsvm.support.arrays import Floats
 
 
@@ -83,8 +83,15 @@ class Ranking:
         named = {name: share for name, share in self.accuracies.items() if name in kept}
         return replace(self, losses=losses, accuracies=named)
 
-    def sentence(self, words: Words, measure: str) -> str:
-        """Which method to use, and why, where losses are called by ``measure``."""
+    def sentence(self, words: Words, measure: str, learned: str) -> str:
+        """Which method to use, and why, where losses are called by ``measure``.
+
+        ``learned`` is what the method is called that the others are compared with.
+        """
+
+        def called(name: str) -> str:
+            return learned if name == LEARNED else baseline_in_words(name)
+
         first, blind = self.order[0], self.best_blind
         is_named = first in self.accuracies
         notes = ["use-names" if is_named else "use"]
@@ -93,12 +100,12 @@ class Ranking:
         if not self.beats_blind:
             notes.append("blind-less")
         about = {
-            "method": baseline_in_words(first),
+            "method": called(first),
             "loss": f"{self.losses[first]:.2g}",
             "share": f"{self.accuracies.get(first, np.nan):.0%}",
-            "other": baseline_in_words(self._least),
+            "other": called(self._least),
             "least": f"{self.losses[self._least]:.2g}",
-            "blind": baseline_in_words(blind or ""),
+            "blind": called(blind or ""),
             "less": f"{self.losses[blind]:.2g}" if blind else "",
             "measure": measure,
             "words": words,

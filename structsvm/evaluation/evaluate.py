@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_to
-from structsvm.data.sample import Sample, contents, is_prepared
-from structsvm.data.samples import Counts, asked_counts, cluster_counts, one_each, units_of
+from structsvm.data.sample import TABLES, Sample, Words, contents, is_prepared
+from structsvm.data.samples import (
+    Counts,
+    asked_counts,
+    cluster_counts,
+    label_values,
+    one_each,
+    units_of,
+)
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
 from structsvm.evaluation.contrast import LEARNED
@@ -22,18 +30,22 @@ from structsvm.evaluation.scores import Evaluation, confusions_of
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
-from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.columns import column_names, labelled_parts, warn_of_columns, words_of
 from structsvm.learner.form import Form
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured, decode_with, names_in, read_training
+from structsvm.learner.learner import Learner
+from structsvm.learner.methods import BLIND
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.steps import measured as measured_by
+from structsvm.learner.steps import names_in, partition_all, read_training
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
 from structsvm.partial_labels import Known, labels_of_each, read_labels
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import BLIND, MarginRates, boundary_margins, hits, names_states
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
+from structsvm.partitions.margins import MarginRates, hits
+from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unlisted, some_of
 from structsvm.support.progress import stage
 
 __all__ = ["evaluate"]
@@ -44,7 +56,7 @@ States = dict[str, list[NDArray[Any]]]
 
 
 def evaluate(
-    learner: MetricLearner,
+    learner: Learner | Any,
     Xs: Any,
     ys: Any = None,
     n_clusters: int | str | None = None,
@@ -58,7 +70,7 @@ def evaluate(
     split: str | None = None,
     times: Sequence[Any] | None = None,
 ) -> Evaluation:
-    """Compare the learned metric with the untrained one and with baselines on held-out samples.
+    """Compare what was learned with the untrained metric and with baselines on held-out samples.
 
     Other metrics, and the classifiers of :mod:`structsvm.baselines`, are compared if
     ``fit(..., baselines=)`` has tuned them on the training labels. Names of states are evaluated as
@@ -66,9 +78,8 @@ def evaluate(
 
     Parameters
     ----------
-    learner : MetricLearner
-        Fitted; or a search, of which the ``best_learner_`` is compared with its baselines, the best
-        candidate of all among them.
+    learner : MetricLearner, StateSegmenter or another learner
+        Fitted; or a search, of which the ``best_estimator_`` is compared with its baselines.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Held out; a :class:`~structsvm.errors.DataWarning` says if some were learned from.
     n_clusters : int, "true" or None
@@ -121,11 +132,11 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    learner = cast(MetricLearner, getattr(learner, "best_learner_", learner))
+    learner = fitted_learner(learner, "evaluate")
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
-    measured = as_measured(learner, form.samples) if measured is None else measured
+    measured = measured_by(learner, form.samples) if measured is None else measured
     N, words, problem = len(measured), words_of(learner.problem_, measured), learner.problem_
     labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:
@@ -153,7 +164,14 @@ def evaluate(
             "it out, or leave these out"
         )
     counts, others = asked_counts(n_clusters, truths), dict(baselines or {})
-    guesses, states = _found_by_all(learner, measured, samples, counts, others, form.samples)
+    guesses, states = _found_by_all(learner, measured, samples, counts)
+    for name, one in stage("baselines", [*others.items()]):
+        if name in guesses:
+            raise SettingsError(f"baselines: {name!r} is there already: give it another name")
+        found = _labels_by(one, name, measured, form.samples, counts, words)
+        guesses[name] = [_partition_of(y, problem) for y in found]
+        if getattr(one, "classes_", None) is not None and hasattr(one, "predict_states"):
+            states[name] = found
     parts = labelled_parts(measured, known)
     warn_of_columns(measured, column_names(learner), words, parts)
     shown: dict[str, Any] = {"truths": truths, "guesses": guesses, "states": states}
@@ -176,13 +194,11 @@ def evaluate(
         shown=shown,
         units=units,
         numbers=numbers,
-        evidence=Evidence(words, grouped=groups is not None, seen=seen),
+        evidence=Evidence(words, grouped=groups is not None, seen=seen, method=learner.called),
     )
 
 
-def _scorable(
-    learner: MetricLearner, samples: Sequence[Sample], labels: Sequence[Any]
-) -> list[Known]:
+def _scorable(learner: Learner, samples: Sequence[Sample], labels: Sequence[Any]) -> list[Known]:
     """What is known of each sample; an error if it cannot be scored."""
     words = learner.problem_.traits.words
     found = read_labels(learner.problem_, samples, labels)
@@ -206,45 +222,92 @@ def _by_sample(found: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]) 
     return {name: list(map(spread, each, wholes)) for name, each in found.items()}
 
 
+def fitted_learner(learner: Any, asked: str) -> Learner:
+    """The learner, or the best one of a search; refused if it is none."""
+    learner = getattr(learner, "best_estimator_", learner)
+    if not hasattr(learner, "_learn"):
+        raise SettingsError(
+            f"{asked} takes a learner of partitions, such as MetricLearner or StateSegmenter, or a "
+            f"search, got {type(learner).__name__}: a StructuredSVM has predict and score"
+        )
+    check_is_fitted(learner)
+    found: Learner = learner
+    return found
+
+
+def classifiers_in(baselines: Mapping[str, Learner]) -> list[str]:
+    """Names of the baselines that are no metrics."""
+    return [name for name, one in baselines.items() if one.sees is None]
+
+
 def _found_by_all(
-    learner: MetricLearner,
-    measured: Sequence[Sample],
-    samples: Sequence[Sample],
-    counts: Counts,
-    own: Mapping[str, Any],
-    Xs: Any,
+    learner: Learner, measured: Sequence[Sample], samples: Sequence[Sample], counts: Counts
 ) -> tuple[Partitions, States]:
-    """Partitions by the metric, its baselines and a user's own, and the states that some name."""
-    samples, problem, data = list(samples), learner.problem_, learner.training_data_
-    metrics = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
-    contiguous, others = problem.traits.contiguous, estimators_in(learner.baselines_)
-    if not contiguous or any(len(ends) > 1 for ends in data.ends):
-        others = blind_to(data.ends, contiguous, data.commonest) | others
-    if twice := own.keys() & {*metrics, *others}:
-        raise SettingsError(f"baselines: {min(twice)!r} is there already: give it another name")
-    found: Partitions = {}
+    """Partitions by the learner and its baselines, and the states that some name."""
+    problem, learned_from = learner.problem_, learner.training_data_
+    contiguous = problem.traits.contiguous
+    metrics = {name: one for name, one in learner.baselines_.items() if one.sees is not None}
+    others = {name: one for name, one in learner.baselines_.items() if one.sees is None}
+    if not contiguous or any(len(ends) > 1 for ends in learned_from.ends):
+        others = blind_to(problem, learned_from) | others
+    if "untrained" not in metrics:
+        raise DataError(
+            f"{learner.called} was learned from labels without a change, which give no price of "
+            "one: there is no untrained metric to compare it with"
+        )
+    seen = {id(learner.inputs_): samples}  # samples as several methods see them are made once
+    guesses: Partitions = {}
     names: States = {}
-    for name, one in stage("metrics", [*(metrics | others | dict(own)).items()]):
-        named = None
-        if name in metrics:
-            found[name] = decode_with(learner, one, samples, counts)
-        else:
-            labels = labels_by(one, name, problem, measured, counts, Xs if name in own else None)
-            found[name] = partitions_of(labels, problem)
-            named = labels if names_states(one) else None
-        if named is None and name not in BLIND:
-            named = names_in(found[name], samples, learner.classes_)
+    for name, one in stage("methods", [*({LEARNED: learner} | metrics | others).items()]):
+        own = seen.setdefault(id(one.inputs_), [])
+        if not own:
+            own = seen[id(one.inputs_)] = one.inputs_(measured)
+        found, _ = partition_all(one, own, counts, {})
+        guesses[name] = [each.partition for each in found]
+        named = None if problem.traits.words is TABLES else names_in(found, own, one.classes_)
+        if named is None and one.sees is not None:  # a metric of the same samples
+            named = names_in(found, samples, learner.classes_)
         if named is not None:
             names[name] = named
     # What is blind to the samples comes last.
-    return found, dict(sorted(names.items(), key=lambda item: item[0] in BLIND))
+    return guesses, dict(sorted(names.items(), key=lambda item: item[0] in BLIND))
+
+
+def _labels_by(
+    baseline: Any,
+    name: str,
+    samples: Sequence[Sample],
+    Xs: Any,
+    n_clusters: Counts,
+    words: Words,
+) -> list[NDArray[Any]]:
+    """Labels of items or pixels by an estimator of others; names if it names states."""
+    sizes = [sample.n_samples for sample in samples]
+    counts: Any = cluster_counts(n_clusters, sizes, words)
+    named = getattr(baseline, "classes_", None) is not None and hasattr(baseline, "predict_states")
+    ask = baseline.predict_states if named else baseline.predict
+    labels = [label_values(y) for y in (ask(Xs) if n_clusters is None else ask(Xs, counts))]
+    pictures = [getattr(getattr(x.side, "regions", None), "shape", None) for x in samples]
+    shapes = zip(labels, sizes, pictures, strict=False)
+    fits = all(y.shape in ((T,), picture) for y, T, picture in shapes)
+    if len(labels) != len(samples) or not fits:
+        raise SettingsError(
+            f"{name} predicts labels of other shapes than {words.wholes(len(samples))} of "
+            f"{some_of([words.items(T) for T in sizes])} have"
+        )
+    return [y.ravel() for y in labels]
+
+
+def _partition_of(labels: NDArray[Any], problem: PartitionProblem) -> EquivalenceMatrix:
+    """The partition that labels of items (T,) mean: of recordings, a segment for each change."""
+    return runs_of(labels) if problem.traits.contiguous else EquivalenceMatrix.from_labels(labels)
 
 
 # ---- parts of one table
 
 
 def _evaluate_parts(
-    learner: MetricLearner,
+    learner: Learner,
     samples: Sequence[Sample],
     given: Sequence[Any],
     n_clusters: Counts | str,
@@ -278,20 +341,21 @@ def _evaluate_parts(
     counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], found.words)
     tuned = learner.baselines_
     if asked == CLUSTERS:  # classifiers find no new clusters
-        tuned = metrics_in(tuned)
-    alike: MetricLearner = clone(learner)
-    if asked == ROWS and learner.inputs_.standardizer.kind == "recording":
+        tuned = {name: one for name, one in tuned.items() if one.sees is not None}
+    alike: Any = clone(learner)
+    scaled = getattr(learner.inputs_, "standardizer", None)
+    if asked == ROWS and scaled is not None and scaled.kind == "recording":
         alike.standardize = "training"
     guesses: Partitions = {}
     for k in stage("folds", range(len(found))):
         which, own = found.test(k).tolist(), copy(learner)
         own.baselines_ = tuned
         if again:
-            own = found.learned_without(k, alike, baselines=[*tuned][1:])
+            own = found.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
         measured = [parts.samples[i] for i in which]
         prepared = own.inputs_(measured) if seen is None else [seen[i] for i in which]
         here = [K for i in which if (K := counts[i])]
-        for name, of_fold in _found_by_all(own, measured, prepared, here, {}, None)[0].items():
+        for name, of_fold in _found_by_all(own, measured, prepared, here)[0].items():
             guesses.setdefault(name, []).extend(of_fold)
     return Evaluation.of(
         problem,
@@ -304,6 +368,7 @@ def _evaluate_parts(
         evidence=Evidence(
             found.words,
             seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
+            method=learner.called,
         ),
         question=question_in_words(asked, len(parts), again),
     )
@@ -379,6 +444,10 @@ def weight_stability(
     >>> found.to_dict()["feature"][0]
     'x0'
     """
+    if not hasattr(learner, "metric"):
+        raise SettingsError(
+            f"weights of features are those of a metric, and a {type(learner).__name__} has none"
+        )
     data = read_training(learner, Xs, ys, groups=groups)
     words = data.problem.traits.words
     units = units_of(data.groups, len(data), words)[1]
@@ -415,7 +484,7 @@ def _shares(learner: MetricLearner) -> Floats:
 
 
 def margin_rates(
-    learner: MetricLearner,
+    learner: Learner,
     Xs: Any,
     ys: Any = None,
     *,
@@ -425,13 +494,13 @@ def margin_rates(
 ) -> MarginRates:
     """Estimate from labelled recordings how often changes of a given margin are right.
 
-    Every recording is segmented by a metric learned from the other folds. Assign the result to
+    Every recording is segmented by a model learned from the other folds. Assign the result to
     ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
     change, and model files store it.
 
     Parameters
     ----------
-    learner : MetricLearner
+    learner : MetricLearner or another learner with margins
         Fitted or not; it is cloned.
     Xs, ys, groups : as for :meth:`MetricLearner.fit`
         Recordings that are labelled in part are learned from only.
@@ -465,17 +534,15 @@ def margin_rates(
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
-    split = split_samples(None, data, cv, learner.random_state)
+    split = split_samples(None, data, cv, getattr(learner, "random_state", None))
     margins, right = [], []
     for k in stage("folds", range(len(split))):
         own, test = split.learned_without(k, learner), split.test_set(k)
         for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
-            truth = known.truth
-            if truth is None:
+            if known.truth is None:
                 continue
-            found, of_sample = boundary_margins(
-                data.problem, sample, own.metric_, tolerance=tolerance
-            )
+            asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED, tolerance
+            found, of_sample = own.model_.margins(*asked)
             margins.append(of_sample)
-            right.append(hits(found, truth, tolerance))
+            right.append(hits(found.partition, known.truth, tolerance))
     return MarginRates.of(np.concatenate(margins), np.concatenate(right), tolerance, len(data))

@@ -97,13 +97,15 @@ def confusions_of(
 ) -> dict[str, list[Confusion]]:
     """Confusions of each sample, by the method that named its states; learned ones come first."""
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
-    words, inputs = learner.problem_.traits.words, learner.inputs_
+    words = learner.problem_.traits.words
     of_items = map(learner.problem_.learning.item_labels, labels, samples)
     sizes = [sample.n_samples for sample in samples]
     truths = read_names(list(of_items), sizes, words.whole) if found else None
     if truths is None:
         return {}
-    learned = inputs.states.tolist() if inputs.namer is None and inputs.states is not None else []
+    named_by_others = getattr(learner.inputs_, "scores", None) is not None
+    known = None if named_by_others else learner.classes_
+    learned = [] if known is None else known.tolist()
     unseen: dict[Any, int] = {}
     for i, y in enumerate(truths):
         for name in set(y.tolist()) - {None, *learned}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm.partitions.problem import ACRONYMS
+from structsvm.learner.methods import ACRONYMS
 
 WORDS = {
     "learned": "the learned metric",
@@ -31,7 +31,7 @@ WORDS = {
 ANSWERS = {
     "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
     "{words.whole}s.",
-    "learned-from": "No verdict: the metric was learned from {evidence.seen} of these "
+    "learned-from": "No verdict: {evidence.method} was learned from {evidence.seen} of these "
     "{words.whole}s; leave these out.",
     "too-few": "Too few to tell: {units} cannot support a verdict (at least {least} are needed).",
     "nothing-to-find": "No verdict: no {words.whole} that was held out has two {words.part}s, so "
@@ -68,9 +68,10 @@ NOTES = {
     "cross-validated": "Too little is held out for a verdict; this one is that of the "
     "cross-validation on the training data.",
     "of parts": "The verdict is that of the cross-validation on the training data.",
-    "other way": "The few held-out data point the other way: there the {measure} of the learned "
-    "metric is {contrast}.",
+    "other way": "The few held-out data point the other way: there the {measure} of {method} is "
+    "{contrast}.",
     "predict": "Partition new data with",
+    "learn": "Learn it with",
 }
 """What follows the figures, and what comes before a command."""
 

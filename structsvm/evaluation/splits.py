@@ -30,17 +30,17 @@ from structsvm.errors import (
     without_warnings,
 )
 from structsvm.learner.columns import words_of
+from structsvm.learner.memory import even_part
+from structsvm.learner.names import are_names
 from structsvm.learner.training_set import (
     CLUSTERS,
     ROWS,
     STATES,
     TrainingSet,
-    even_part,
     names_of_labels,
 )
 from structsvm.messages import parameter
 from structsvm.partial_labels import Known, PartialLabels
-from structsvm.problems.menu import are_names
 from structsvm.support import archive
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import counted, is_whole

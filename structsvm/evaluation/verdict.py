@@ -1,4 +1,4 @@
-"""Whether learning a metric pays, by paired differences of losses, and what that says in words."""
+"""Whether learning pays, by paired differences of losses, and what that says in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structsvm.data.sample import RECORDINGS, Words, joined
 from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
-from structsvm.partitions.problem import BLIND
+from structsvm.learner.methods import BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, finite
 
@@ -40,9 +40,11 @@ class Evidence:
     copies: int = 0
     """Recordings that are copies of others; they do not count again."""
     seen: int = 0
-    """Recordings that the metric was learned from, copies included: they are not held out."""
+    """Recordings that were learned from, copies included: they are not held out."""
     cross_validated: bool = False
     """Whether each sample was held out once, and learned from in the other folds."""
+    method: str = "the learned metric"
+    """What the method is called that is judged."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Remarks:
     notes: tuple[str, ...] = ()
     """What follows the figures."""
     way: str = ""
-    """The command that partitions with a baseline, but for its name at the end; "" in Python."""
+    """The command that learns a method, but for its name at the end; "" in Python."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +209,16 @@ class Verdict:
         """Which method to use, and why; "" where nothing tells."""
         if not self._advises:
             return ""
-        return self.ranking.sentence(self.evidence.words, self.evidence.measure)
+        words, measure, method = self.evidence.words, self.evidence.measure, self.evidence.method
+        return self.ranking.sentence(words, measure, method)
 
     def _way(self) -> str:
         """How to use the method that is advised."""
-        if self.use is None or self.best is None:
+        if self.use is None or self.best in (None, self.use):
             return ""
         way = f"baselines_[{self.use!r}].predict(...)"
         if self.remarks.way:
             way = f"{self.remarks.way} {self.use}"
-        elif self.use == self.best:
-            way = "choose_from='all'"
         return NOTES["way"].format(way=way)
 
     def __str__(self) -> str:
@@ -242,7 +243,7 @@ class Verdict:
         """The verdict with sentences of ``structsvm.evaluation.sentences.NOTES``, by their keys."""
         whole = f"{self.evidence.words.whole}s"
         fields |= {"wholes": f"groups of {whole}" if self.evidence.grouped else whole}
-        fields |= {"measure": self.evidence.measure}
+        fields |= {"measure": self.evidence.measure, "method": self.evidence.method}
         return self.remarking(notes=tuple(NOTES[note].format_map(fields) for note in notes))
 
     def remarking(self, **remarks: Any) -> Verdict:
@@ -297,7 +298,7 @@ class Verdict:
         names = filter(None, dict.fromkeys(["untrained", self.named, *best, self.use]))
         *others, last = [str(self.contrasts[name]) for name in names if name in self.contrasts]
         against = f"{', '.join(others)}, and {last}" if others else last
-        loss = f"the {self.evidence.measure} of the learned metric is {self.loss:.2g}"
+        loss = f"the {self.evidence.measure} of {self.evidence.method} is {self.loss:.2g}"
         return f"On {self._samples_in_words()}, {loss}: {against}."
 
     def _samples_in_words(self) -> str:

@@ -156,13 +156,18 @@ def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
     """
     check_is_fitted(learner)
     Xs = read_recordings(Xs, learner.n_features_in_)
+    return mean_probabilities(learner.models_, Xs, type(learner).__name__)
+
+
+def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str) -> list[Floats]:
+    """The mean of what several models say of all states at each sample, (T_i, C) each."""
     computed: dict[str, list[Floats]] = {}
     found = []
-    for model in learner.models_:
+    for model in models:
         kind = repr(model.features)
         if not model.features.learns and kind not in computed:  # alike in all of its kind
             computed[kind] = model.features.transform(Xs)
-        found.append(model.probabilities(Xs, type(learner).__name__, computed.get(kind)))
+        found.append(model.probabilities(Xs, owner, computed.get(kind)))
     return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 

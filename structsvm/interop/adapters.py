@@ -10,13 +10,13 @@ from typing import Any
 import networkx
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import full_labels
 from structsvm.errors import SettingsError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.columns import metric_of
+from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.steps import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.support.archive import npz, write_atomically
@@ -41,8 +41,7 @@ def distance_function(learner: MetricLearner) -> Callable[..., float]:
     >>> distance([0.0, 1.0], [0.0, 1.0])
     0.0
     """
-    check_is_fitted(learner)
-    factor = learner.metric_.factor.copy()
+    factor = metric_of(learner).factor.copy()
 
     def distance(u: Any, v: Any, squared: bool = False) -> float:
         projected = np.subtract(u, v, dtype=np.float64) @ factor
@@ -94,6 +93,7 @@ def metric_frame(learner: MetricLearner) -> Any:
     >>> metric_frame(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)).shape
     (2, 2)
     """
+    metric_of(learner)  # which others do not have
     names = learner.metric_feature_names_
     return data_frame("pandas", learner.get_mahalanobis_matrix(), names, names)
 
@@ -120,15 +120,16 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
     ...     print((Path(folder) / "metric.csv").read_text().splitlines()[0])
     feature,x0,x1
     """
-    names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
+    metric = metric_of(learner)
+    names, B = learner.metric_feature_names_, metric.matrix
     if ending_of(path, (".csv", ".npz")) == ".csv":
         rows = [[name, *row] for name, row in zip(names, B.tolist(), strict=True)]
         write_atomically(path, csv_text(["feature", *names], rows).encode())
         return
     arrays = {
         "metric": B,
-        "components": learner.metric_.factor.T,
-        "penalty": np.asarray(learner.metric_.price),
+        "components": metric.factor.T,
+        "penalty": np.asarray(metric.price),
         "features": np.asarray(names),
     }
     scaling = learner.inputs_.standardizer
@@ -171,6 +172,7 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     >>> bool(weighted[0][1]["weight"] > weighted[0][11]["weight"])
     True
     """
+    metric = metric_of(learner)
     (sample,) = prepare(learner, [graph])
     if not isinstance(sample.side, FeatureGraph):
         raise SettingsError(
@@ -178,7 +180,7 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
             "with problem=NormalizedCut()"
         )
     found = replace(sample.side, X=sample.X)
-    similarity = Similarity.of(found)(learner.metric_.factor).matrix
+    similarity = Similarity.of(found)(metric.factor).matrix
     if not isinstance(graph, networkx.Graph):
         weighted = networkx.Graph()
         weighted.add_nodes_from((node, {"labels": [node]}) for node in range(found.n_samples))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import centred
 from structsvm.errors import DataError
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.columns import metric_of
+from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.steps import prepare
 from structsvm.oracles import SequentialOracle
 from structsvm.support.arrays import Floats
@@ -38,7 +38,7 @@ def ruptures_cost(learner: MetricLearner) -> MetricCost:
     >>> bool(cost.fit(X).error(0, 20) < cost.error(10, 30))
     True
     """
-    check_is_fitted(learner)
+    metric_of(learner)  # which others do not have
     return MetricCost(learner)
 
 
@@ -59,7 +59,7 @@ def ruptures_detector(learner: MetricLearner) -> MetricDetector:
     >>> ruptures_detector(learner).fit(X).predict()
     [20, 40]
     """
-    check_is_fitted(learner)
+    metric_of(learner)  # which others do not have
     return MetricDetector(learner)
 
 

@@ -1,6 +1,5 @@
-"""The estimator: settings, training set, fit, and what a fitted learner does."""
+"""Estimators: the face of all methods, training sets, and what fitted learners do."""
 
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.training_set import TrainingSet
+from structsvm.support.lazy import lazy
 
-__all__ = ["MetricLearner", "TrainingSet"]
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

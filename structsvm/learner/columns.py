@@ -40,14 +40,24 @@ MET = 0.5
 
 
 class Fitted(Protocol):
+    """What a fitted learner has, as far as it is asked here."""
+
     problem_: PartitionProblem
     inputs_: Any
-    metric_: Metric
+    model_: Any
     n_features_in_: int
-    metric_feature_names_: list[str]
     baselines_: dict[str, Any]
     training_data_: Any
     classes_: NDArray[Any] | None
+
+
+class FittedMetric(Fitted, Protocol):
+    """What one has whose model is a metric."""
+
+    @property
+    def metric_(self) -> Metric: ...
+
+    metric_feature_names_: list[str]
 
 
 def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
@@ -89,7 +99,8 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     Raises
     ------
     SettingsError
-        For an unknown column, or if no feature is left, as where all are scores of classifiers.
+        For an unknown column, for a learner that has no metric, or if no feature is left, as where
+        all are scores of classifiers.
 
     Examples
     --------
@@ -105,6 +116,11 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
     words = learner.problem_.traits.words
     if words in (GRAPHS, IMAGES):
         raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
+    if not isinstance(learner.model_, Metric):
+        raise SettingsError(
+            f"a {type(learner).__name__} looks at all columns at once: learn it again without "
+            f"{some_of([columns] if isinstance(columns, str) else list(columns))}"
+        )
     known, lost = column_names(learner), dict[str, None]()
     for pattern in [columns] if isinstance(columns, str) else columns:
         same = {pattern, f"{pattern}{SPREAD}"}
@@ -113,18 +129,18 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
             raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
         lost |= dict.fromkeys(these)
     found: Any = copy(learner)
-    found.metric_ = metric_without(learner, lost, learner.metric_)
-    if not found.metric_.factor.any():
+    found.model_ = metric_without(learner, lost, learner.model_)
+    if not found.model_.factor.any():
         raise SettingsError(
             f"no feature is left without {some_of(list(lost))}: scores and components are made of "
             "all columns; learn without these columns, or from the columns themselves"
         )
-    found.baselines_ = {
-        name: metric_without(learner, lost, one)
-        for name, one in learner.baselines_.items()
-        if isinstance(one, Metric)
-    }
-    found.inputs_ = replace(learner.inputs_, namer=None)
+    found.baselines_ = {}
+    for name, one in learner.baselines_.items():
+        if isinstance(one.model_, Metric):
+            found.baselines_[name] = copy(one)
+            found.baselines_[name].model_ = metric_without(learner, lost, one.model_)
+    found.inputs_ = replace(learner.inputs_, scores=None)
     found.classes_, found.lost_ = None, list(lost)
     found.__dict__.pop("margin_rates_", None)
     return found
@@ -148,7 +164,10 @@ def dead_columns(
     learner: Fitted, samples: Sequence[Sample]
 ) -> list[tuple[tuple[str, ...], list[int], float]]:
     """Columns that the metric relies on, constant as never before; where, and what they weigh."""
-    whole = np.sum(learner.metric_.factor**2)
+    metric = learner.model_
+    if not isinstance(metric, Metric):
+        return []
+    whole = np.sum(metric.factor**2)
     if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
         return []  # or so small that their squares vanish
     # Whatever is constant stays so where it is standardised.
@@ -163,7 +182,7 @@ def dead_columns(
             where[tuple(dead)].append(i)
     found = []
     for lost, places in where.items():
-        left = np.sum(metric_without(learner, lost, learner.metric_).factor ** 2) / whole
+        left = np.sum(metric_without(learner, lost, metric).factor ** 2) / whole
         # Of scores, each of which is made of all columns, nothing is said.
         if left <= 1 - RELIED_ON and (left or learner.inputs_.features is None):
             found.append((lost, places, 1 - left))
@@ -345,24 +364,37 @@ def warn_of_columns(
 # ---- how much each feature counts in a learned metric, against the untrained one
 
 
-def scaled_factor(learner: Fitted) -> Floats:
+def metric_of(learner: Any) -> Metric:
+    """The metric of a fitted learner; refused if what it learned is none."""
+    check_is_fitted(learner)
+    model = getattr(learner, "model_", None)
+    if not isinstance(model, Metric):
+        raise SettingsError(
+            f"a {type(learner).__name__} learns no metric, which this is about: give a "
+            "MetricLearner"
+        )
+    return model
+
+
+def scaled_factor(learner: FittedMetric) -> Floats:
     """``L^T``, (rank, P), in units of the untrained metric, where that is ``I``."""
-    start, ratio = learner.baselines_["untrained"].factor, price_ratio(learner)
+    metric, ratio = metric_of(learner), price_ratio(learner)
+    start = learner.baselines_["untrained"].metric_.factor
     scale = np.sqrt(np.einsum("pr,pr->p", start, start))
     scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
-    return np.asarray(learner.metric_.factor.T / scale * np.sqrt(1.0 if ratio is None else ratio))
+    return np.asarray(metric.factor.T / scale * np.sqrt(1.0 if ratio is None else ratio))
 
 
-def price_ratio(learner: Fitted) -> float | None:
+def price_ratio(learner: FittedMetric) -> float | None:
     """The price of the untrained metric over that of the learned one, if they are in its units."""
-    check_is_fitted(learner)
-    untrained, learned = learner.baselines_["untrained"].price, learner.metric_.price
+    learned = metric_of(learner).price
+    untrained = learner.baselines_["untrained"].metric_.price
     if not learner.problem_.traits.convex or untrained is None or learned is None:
         return None
     return float(untrained / learned)
 
 
-def heaviest_features(learner: Fitted) -> list[tuple[str, float]]:
+def heaviest_features(learner: FittedMetric) -> list[tuple[str, float]]:
     """Names and weights of the features, the heaviest first; in the untrained metric all are 1."""
     weights = np.sum(scaled_factor(learner) ** 2, axis=0)
     names = learner.metric_feature_names_

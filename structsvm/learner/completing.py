@@ -26,6 +26,7 @@ from structsvm.learner.fitting import (
     FitResult,
     Settings,
     calibrated,
+    in_closed_form_of,
     learn,
     logger,
     usable_factor,
@@ -107,6 +108,9 @@ def check_labels(data: TrainingSet) -> bool:
 def learn_partial(
     settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
 ) -> FitResult:
+    if settings.closed_form == "untrained":
+        calibration, metric = untrained_known(data)
+        return in_closed_form_of(calibration, metric, data.parts, 0.0)
     completes = how.max_rounds > 0 and settings.closed_form is None
     if completes:
         _refuse_untaken(data)
@@ -129,6 +133,17 @@ def learn_partial(
             return alone
 
 
+def untrained_known(data: TrainingSet) -> tuple[Calibration, Metric]:
+    """The untrained metric, with the price that agrees best with what is known."""
+
+    def found() -> tuple[Calibration, Metric]:
+        factor = data.problem.learning.untrained_factor(Examples(data.samples, (), data.weights))
+        calibration = calibrate_known(factor, data)
+        return calibration, calibration.metric(factor)
+
+    return data.once("untrained", found)
+
+
 def warn_of_full_alone() -> None:
     warn(
         "interrupted while labels were completed: what is learned is that of the full labels alone",
@@ -149,8 +164,7 @@ def _learn_completing(
     if safeguarded is not None and not _beats_no_change(settings, data):
         why = "on held-out stretches, the metric of the others is worse than predicting no change"
         return _without_completing(safeguarded, data, why)
-    plain = data.problem.learning.untrained_factor(Examples(data.samples, (), data.weights))
-    untrained = calibrate_known(plain, data).metric(plain)
+    untrained = untrained_known(data)[1]
     units = _units(settings, data, untrained) if alone is None else alone.units
     objective = data.problem.learning.objective(settings.metric, data.n_features)
     w = objective.weight_space().identity() if alone is None else alone.solution.w
@@ -165,7 +179,7 @@ def _learn_completing(
     known = partial(calibrate_known, factor, data)
     calibration = calibrated(known, price, units.unit, interrupts)
     metric = calibration.metric(factor)
-    return FitResult(metric, calibration, solution, units, untrained, found.labels, found)
+    return FitResult(metric, calibration, solution, units, found.labels, found)
 
 
 def complete_in_rounds(

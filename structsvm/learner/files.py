@@ -18,10 +18,12 @@ from structsvm.errors import ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings
 from structsvm.features.trees import STORED, Trees
-from structsvm.learner.baselines import MetricBaseline, estimators_in
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.learner import Learner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.stages import AsMeasured, FrameScores, Inputs
+from structsvm.learner.state_segmenter import Allowed, LearnedStates, StateSegmenter
 from structsvm.learner.structured import StructuredSVM
-from structsvm.learner.training_set import Inputs, TrainingSummary
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.plugins import (
     PROBLEMS,
@@ -32,12 +34,11 @@ from structsvm.partitions.plugins import (
 )
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem
-from structsvm.problems.state_segmenter import StateSegmenter
 from structsvm.status import History, HistoryEntry, Solution, Status, SupportLabelling
 from structsvm.support.archive import Archive
 from structsvm.support.codec import Codec, Unstorable, Unstored
 
-MODEL = Archive("model", 5, ModelFileError)
+MODEL = Archive("model", 6, ModelFileError)
 WRONG = (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError)
 """What content that no learner has ends in."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
@@ -46,11 +47,20 @@ ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regulariz
 INTERNAL: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(MetricLearner, StructuredSVM, Inputs, MetricBaseline, TrainingSummary, Standardizer),
+        *(MetricLearner, StateSegmenter, StructuredSVM, TrainingSummary, Standardizer),
+        *(AsMeasured, Inputs, FrameScores, Allowed, LearnedStates),
         *(Calibration, Solution, History, HistoryEntry, SupportLabelling, Status),
-        *(Surroundings, FrameModel, Trees, StateSegmenter),
+        *(Surroundings, FrameModel, Trees),
     )
 }
+OF_BASELINES = {
+    "blind": ("FixedTimes", "OnePart", "EqualLengths", "ProtocolTimes", "Whole"),
+    "boundary_classifier": ("Peaks",),
+    "frame_classifier": ("PricedStates",),
+    "region_classifier": ("SeenNodes", "Regions"),
+    "row_classifier": ("Classes",),
+}
+"""What else model files name, by the module of :mod:`structsvm.baselines` that has it."""
 ESTIMATORS = {
     "DecisionTreeClassifier": "sklearn.tree",
     "ExtraTreeClassifier": "sklearn.tree",
@@ -110,6 +120,9 @@ def _ours(name: str) -> type | None:
     """The class of this library of a name, if model files may name it."""
     rooms = (import_module(f"structsvm.{room}") for room in ROOMS)
     public = (getattr(room, name) for room in rooms if name in room.__all__)
+    module = next((module for module, names in OF_BASELINES.items() if name in names), None)
+    if module is not None:
+        return getattr(import_module(f"structsvm.baselines.{module}"), name, None)
     return next(public, INTERNAL.get(name))
 
 
@@ -117,7 +130,7 @@ def _full_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> None:
+def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
     """Write a fitted learner into one file, usually called ``*.structsvm``.
 
     The file holds arrays and JSON, and no pickle, so that loading an untrusted file runs no code.
@@ -130,7 +143,7 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     NotFittedError
         When the learner has not learned yet.
     SettingsError
-        If it is not a MetricLearner or StructuredSVM; derived classes are refused.
+        If it is no learner of this library, or a StructuredSVM; derived classes are refused.
     PluginError
         If the problem has no entry point by which a file can name it, or a setting that cannot be
         stored.
@@ -150,10 +163,12 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     >>> again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
     True
     """
-    if type(learner) not in (MetricLearner, StructuredSVM):
+    known = isinstance(learner, Learner | StructuredSVM)
+    if not known or _ours(type(learner).__name__) is not type(learner):
         raise SettingsError(
-            f"save takes a MetricLearner or a StructuredSVM, got {type(learner).__name__}: a model "
-            "file names no other class; joblib.dump(learner, path) keeps it"
+            "save takes a learner such as MetricLearner or StateSegmenter, or a StructuredSVM, "
+            f"got {type(learner).__name__}: a model file names no other class; "
+            "joblib.dump(learner, path) keeps it"
             + (", or give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
     check_is_fitted(learner)
@@ -184,21 +199,25 @@ def _storable(learner: Any, codec: Codec) -> Any:
             setattr(kept, name, Unstored(repr(value)))
         elif not (name in parameters or name.endswith("_") or name == "_sklearn_output_config"):
             delattr(kept, name)
-    kept.alternated_ = None
+    if hasattr(kept, "alternated_"):
+        kept.alternated_ = None
     if isinstance(kept, StructuredSVM):  # a labelling may be of any type
         kept.solution_ = replace(kept.solution_, support=None)
         return kept
-    kept.inputs_ = replace(kept.inputs_, namer=None)  # one of the baselines, found again
-    kept.baselines_ = dict(kept.baselines_)
-    for name, baseline in estimators_in(learner.baselines_).items():
-        if why := codec.lost(baseline, type(baseline).__name__):
-            del kept.baselines_[name]
+    if getattr(kept.inputs_, "scores", None) is not None:
+        kept.inputs_ = replace(kept.inputs_, scores=None)  # those of a baseline, found again
+    kept.baselines_ = {}
+    for name, baseline in learner.baselines_.items():
+        own = _storable(baseline, codec)
+        if why := codec.lost(own, type(baseline).__name__):
             warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}")
+        else:
+            kept.baselines_[name] = own
     return kept
 
 
 def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
-    """Read a fitted :class:`MetricLearner` or :class:`StructuredSVM` that :func:`save` wrote.
+    """Read a fitted learner or :class:`StructuredSVM` that :func:`save` wrote.
 
     Parameters
     ----------
@@ -228,8 +247,8 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     try:
         learner = model_codec(arrays).unpack(header["learner"])
         called = type(learner).__name__
-        assert isinstance(learner, MetricLearner | StructuredSVM), f"it holds a {called}"
-        if isinstance(learner, MetricLearner):
+        assert isinstance(learner, Learner | StructuredSVM), f"it holds a {called}"
+        if isinstance(learner, Learner):
             learner._compare_with({})
         return learner
     except (PluginError, SettingsError) as error:
@@ -238,11 +257,12 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
         raise ModelFileError(f"{path}: no model of format {MODEL.version}: {error!r}") from error
 
 
-def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
+def load_learner(path: str | PathLike[str]) -> Learner:
+    """A learner of partitions, which commands are about."""
     learner = load(path)
-    if not isinstance(learner, MetricLearner):
+    if not isinstance(learner, Learner):
         raise ModelFileError(
-            f"{path}: it holds a {type(learner).__name__}, and commands are about metrics of "
-            "partitions: use structsvm.load(path) in Python"
+            f"{path}: it holds a {type(learner).__name__}, and commands are about partitions: use "
+            "structsvm.load(path) in Python"
         )
     return learner

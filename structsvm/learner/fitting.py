@@ -6,31 +6,28 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import all_made_by
 from structsvm.data.samples import STANDARDIZE
-from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, refuse, warn
+from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
+from structsvm.learner.closed_forms import NAMES, SHRUNK, tuned
+from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import nth, parameter, wording
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, Objective, Traits
+from structsvm.partitions.learning import LearningUnits, Objective
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
-from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline, Risk
-from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
@@ -39,20 +36,19 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     among,
     is_number,
-    meant,
-    refuse_bad_seed,
     refuse_unless,
     refuse_unlisted,
 )
 from structsvm.support.codec import refuse_unstored
-from structsvm.support.contract import asked, raise_wrong, settings_in
+from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 from structsvm.weights import PSD
 
-CLOSED_FORM, CLOSED_FORMS = "closed-form", ("olda", "rca")
-USUAL = {"regularizer": "squared", "lam": None, "whiten": None, "solver": None, "constraints": None}
-"""Values, beside "auto", of the parameters that say nothing about a metric in closed form."""
+LEARNED = ("full", "diagonal")
+"""Kinds of metrics that a structured SVM learns."""
+IDLE = {"regularizer": "squared", "lam": None, "solver": "auto", "constraints": None}
+"""Values of the parameters that say nothing about a metric in closed form."""
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
@@ -65,7 +61,7 @@ class Settings:
     metric: str
     """The cone of the metric: "full" or "diagonal"."""
     closed_form: str | None
-    """The name of the metric in :mod:`structsvm.baselines.metrics`, if nothing is learned."""
+    """The name of the metric in :mod:`structsvm.learner.closed_forms`, if nothing is learned."""
     regularizer: Regularizer
     """The regularizer before it is weighted by ``lam``."""
     lam: float
@@ -82,10 +78,12 @@ class Settings:
         refuse_unstored(parameters)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric, features = problem.traits, parameters["metric"], parameters["features"]
-        refuse_unlisted("metric", metric, ("full", "diagonal", CLOSED_FORM))
+        own = [name for name in problem.traits.baselines if name not in NAMES]
+        refuse_unlisted("metric", metric, (*LEARNED, *NAMES, *own))
         closed_form = None
-        if metric == CLOSED_FORM:
-            closed_form, metric = closed_form_of(problem, parameters), "full"
+        if metric not in LEARNED:
+            refuse_idle(metric, parameters)
+            closed_form, metric = metric, "full"
         standardize = parameters["standardize"]
         wanted = (
             "a transformer of structsvm.features or None (Rows(...) takes those of scikit-learn)"
@@ -132,41 +130,16 @@ class Settings:
         return settings
 
 
-def closed_form_of(problem: PartitionProblem, parameters: Mapping[str, Any]) -> str:
-    """The name of the closed form for a problem: OLDA for segments, RCA for clusters."""
-    known = [name for name in CLOSED_FORMS if name in problem.traits.baselines]
-    idle = [k for k, usual in USUAL.items() if parameters[k] not in ("auto", usual)]
-    refuse(
-        SettingsError,
-        (
-            not known,
-            parameter("metric", CLOSED_FORM)
-            + f" is for complete recordings and tables: learn a metric of {problem!r}",
-        ),
-        (
-            idle,
-            parameter("metric", CLOSED_FORM)
-            + f" minimises no objective, so that {', '.join(idle)} does nothing: leave it out",
-        ),
-    )
-    return known[0]
-
-
-def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
-    problem = named_problem(problem)
-    if not isinstance(problem, PartitionProblem):
+def refuse_idle(metric: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters of learning for a metric in closed form."""
+    idle = [name for name, usual in IDLE.items() if parameters[name] != usual]
+    if metric not in SHRUNK and parameters["whiten"] not in ("auto", None):
+        idle.append("whiten")
+    if idle:
         raise SettingsError(
-            f"problem must be a PartitionProblem such as ChangePoint(), got {problem!r}"
-            + (f": make an instance, {problem.__name__}()" if isinstance(problem, type) else "")
+            parameter("metric", metric)
+            + f" minimises no objective, so that {', '.join(idle)} does nothing: leave it out"
         )
-    traits: object = problem.traits
-    if not isinstance(traits, Traits):
-        raise_wrong(problem, "traits", traits, "an instance of Traits")
-    if random_state is not None:
-        refuse_bad_seed(random_state)
-    if random_state is None or "random_state" not in settings_in(problem):
-        return problem
-    return replace(problem, random_state=int(random_state))  # type: ignore[type-var]
 
 
 def regularizer_from(name: str | Regularizer) -> Regularizer:
@@ -175,80 +148,6 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
     wanted = f"one of {sorted(REGULARIZERS)} or a Regularizer"
     refuse_unless(among(name, REGULARIZERS), "regularizer", wanted, name)
     return REGULARIZERS[name]
-
-
-class ProblemParameters(BaseEstimator):  # type: ignore[misc]
-    """An estimator with a parameter ``problem``, a frozen dataclass whose settings are searched."""
-
-    problem: Any
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        found: dict[str, Any] = super().get_params(deep=deep)
-        with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
-            found |= _settings(named_problem(self.problem), "problem") if deep else {}
-        return found
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, settings of the problem among them, as in scikit-learn.
-
-        Raises
-        ------
-        SettingsError
-            When the problem has no such setting, or does not take the value.
-        """
-        mark = "problem__"
-        own = {name.removeprefix(mark): v for name, v in params.items() if name.startswith(mark)}
-        super().set_params(**{name: v for name, v in params.items() if not name.startswith(mark)})
-        if own:
-            self.problem = _with(named_problem(self.problem), own)
-        return self
-
-
-def named_problem(problem: Any) -> Any:
-    """The problem of a name, with its usual settings; that of change points by default."""
-    if not isinstance(problem, str):
-        return ChangePoint() if problem is None else problem
-    names = problem_names()
-    if problem not in names:
-        raise SettingsError(
-            f"problem must be a PartitionProblem such as ChangePoint(), or one of "
-            f"{', '.join(names)}, got {problem!r}{meant(problem, names)}"
-        )
-    try:
-        return problem_class(problem)()
-    except TypeError as error:
-        raise SettingsError(
-            f"problem {problem!r} needs settings, make an instance: {error}"
-        ) from error
-
-
-def _settings(value: Any, name: str) -> dict[str, Any]:
-    """The settings of a dataclass by name, those of dataclasses inside of it as well."""
-    found: dict[str, Any] = {}
-    for setting, inner in settings_in(value).items():
-        path = f"{name}__{setting}"
-        found |= {path: inner, **_settings(inner, path)}
-    return found
-
-
-def _with(value: Any, given: Mapping[str, Any]) -> Any:
-    """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
-    known, inside = settings_in(value), dict[str, dict[str, Any]]()
-    changed: dict[str, Any] = {}
-    for path, setting in given.items():
-        name, _, rest = path.partition("__")
-        if name not in known:
-            has = ", ".join(known) or "none"
-            raise SettingsError(
-                f"problem: {type(value).__name__} has no setting {name!r}, it has {has}"
-            )
-        if rest:
-            inside.setdefault(name, {})[rest] = setting
-        else:
-            changed[name] = setting
-    for name, settings in inside.items():
-        changed[name] = _with(changed.get(name, known[name]), settings)
-    return replace(value, **changed)
 
 
 # ---- learning from full labels
@@ -282,7 +181,6 @@ class FitResult:
     calibration: Calibration
     solution: Solution
     units: LearningUnits
-    untrained: Metric
     truths: Sequence[EquivalenceMatrix]
     """What was learned from: the labels, completed where they were partial."""
     alternated: Any = None
@@ -300,7 +198,6 @@ class FitState:
 
     data: TrainingSet
     objective: Objective
-    untrained: Metric
     units: LearningUnits
     risk: Risk
 
@@ -310,22 +207,15 @@ class FitState:
         problem, given = data.problem, data.examples
         if settings.closed_form is not None:
             raise SettingsError("a metric in closed form minimises no objective: learn another one")
-        gaps = [i for i, sample in enumerate(data.samples) if sample.has_gaps]
-        if settings.metric == "full" and gaps:
-            raise DataError(
-                problem.traits.words.numbered(gaps[0])
-                + " has missing values, and a full metric mixes features: masked values take "
-                + parameter("metric", "diagonal")
-                + ", a full metric interpolated ones"
-            )
+        refuse_gaps(settings, data)
         if untrained is None:
-            untrained = problem.learning.untrained(given)
+            untrained = untrained_of(data)[1]
         units = problem.learning.units(given, untrained, settings.shrinkage)
         objective = problem.learning.objective(settings.metric, data.n_features)
         omega = objective.regularizer(settings.regularizer, settings.lam)
         scaled = replace(given, samples=all_made_by(data.samples, units))
         risk = objective.risk(scaled, omega, settings.constraints)
-        return cls(data, objective, untrained, units, risk)
+        return cls(data, objective, units, risk)
 
     def result(
         self, settings: Settings, solution: Solution, interrupts: Interrupts | None = None
@@ -335,7 +225,7 @@ class FitState:
         task = partial(data.problem.learning.calibrate, factor, data.examples)
         price = self.objective.split(solution.w)[1]
         found = calibrated(task, price, units.unit, interrupts)
-        return FitResult(found.metric(factor), found, solution, units, self.untrained, data.truths)
+        return FitResult(found.metric(factor), found, solution, units, data.truths)
 
 
 def learn(
@@ -345,7 +235,7 @@ def learn(
     callback: Callback | None = None,
 ) -> FitResult:
     if settings.closed_form is not None:
-        return in_closed_form(settings.closed_form, data)
+        return in_closed_form(settings, data)
     with Interrupts() as interrupts:
         with interrupts.released(), share("the untrained metric", 0.0, BEGUN):
             state = FitState.of(settings, data)
@@ -360,19 +250,34 @@ def learn(
         return result
 
 
-def in_closed_form(name: str, data: TrainingSet) -> FitResult:
-    begun, problem = time.perf_counter(), data.problem
-    factor = tuned_metrics.closed_form(name, problem, data.examples)
-    if not factor.any():
-        words = problem.traits.words
-        raise LearningError(
-            f"the labelled {words.part}s have the same means, so that the metric is zero: check "
-            f"the labels, or use features in which the {words.part}s differ",
-            Status.CLOSED_FORM,
+def refuse_gaps(settings: Settings, data: TrainingSet) -> None:
+    """Refuse missing values for a metric that mixes features."""
+    gaps = [i for i, sample in enumerate(data.samples) if sample.has_gaps]
+    if gaps and settings.metric == "full" and settings.closed_form != "untrained":
+        raise DataError(
+            data.problem.traits.words.numbered(gaps[0])
+            + " has missing values, and a full metric mixes features: masked values take "
+            + parameter("metric", "diagonal")
+            + ", a full metric interpolated ones"
         )
-    calibration = problem.learning.calibrate(factor, data.examples)
+
+
+def in_closed_form(settings: Settings, data: TrainingSet) -> FitResult:
+    refuse_gaps(settings, data)
+    begun, name = time.perf_counter(), str(settings.closed_form)
+    if name == "untrained":
+        calibration, metric = untrained_of(data)
+    else:
+        factor, calibration = tuned(name, data.problem, data.examples, settings.shrinkage)
+        metric = calibration.metric(factor)
+    return in_closed_form_of(calibration, metric, data, time.perf_counter() - begun)
+
+
+def in_closed_form_of(
+    calibration: Calibration, metric: Metric, data: TrainingSet, seconds: float
+) -> FitResult:
     solution = Solution(
-        w=PSD(factor.shape[0]).from_metric(factor @ factor.T),
+        w=PSD(metric.factor.shape[0]).from_metric(metric.matrix),
         lower=-math.inf,
         upper=math.inf,
         certified_upper=math.inf,
@@ -380,12 +285,20 @@ def in_closed_form(name: str, data: TrainingSet) -> FitResult:
         status=Status.CLOSED_FORM,
         n_iter=0,
         oracle_calls=0,
-        seconds=time.perf_counter() - begun,
+        seconds=seconds,
         bound="nothing",
     )
-    untrained = problem.learning.untrained(data.examples)
-    metric, units = calibration.metric(factor), LearningUnits(None)
-    return FitResult(metric, calibration, solution, units, untrained, data.truths)
+    return FitResult(metric, calibration, solution, LearningUnits(None), data.truths)
+
+
+def untrained_of(data: TrainingSet) -> tuple[Calibration, Metric]:
+    """The untrained metric of standardised samples, with the price that suits their labels."""
+
+    def found() -> tuple[Calibration, Metric]:
+        factor, calibration = tuned("untrained", data.problem, data.examples)
+        return calibration, calibration.metric(factor)
+
+    return data.once("untrained", found)
 
 
 def _check_inference(data: TrainingSet, metric: Metric) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,9 +30,6 @@ from structsvm.partial_labels import PartialLabels, is_single
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows
-
-Arguments = ParamSpec("Arguments")
-Owner = TypeVar("Owner")
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,18 +206,3 @@ class Form:
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
         return found[0] if self.single else found
-
-
-def same_form(
-    method: Callable[Concatenate[Owner, Any, Arguments], list[Any]],
-) -> Callable[Concatenate[Owner, Any, Arguments], Any]:
-    """A method that answers for a list of samples, answering in the form in which they come."""
-
-    @wraps(method)
-    def answered(self: Owner, X: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
-        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
-        if "known" in kwargs:
-            kwargs["known"] = form.labels(kwargs["known"], known=True)
-        return form.answer(method(self, form.samples, *args, **kwargs))
-
-    return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

@@ -1,70 +1,79 @@
-"""The estimator: learn a metric from labelled samples, partition new ones with it."""
+"""The face of every method that partitions samples: it learns a model, and asks it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self, Unpack
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, check_weights
-from structsvm.errors import DataError, SettingsError, refuse
-from structsvm.features import RecordingTransformer
+from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, namer_in, tune, which_baselines
-from structsvm.learner.columns import (
-    heaviest_features,
-)
-from structsvm.learner.completing import Alternation, check_labels, learn_partial
-from structsvm.learner.fitting import (
-    NOT_RESUMED,
-    Callback,
-    FitResult,
-    ProblemParameters,
-    Settings,
-    learn,
-)
-from structsvm.learner.form import Form, same_form
+from structsvm.learner.form import Form
+from structsvm.learner.methods import menu_of, which_baselines
+from structsvm.learner.parameters import ProblemParameters, problem_from
+from structsvm.learner.stages import Stage
 from structsvm.learner.steps import (
     Rules,
-    decode_with,
-    encode,
+    encode_prepared,
     labels_of,
     margin_tables,
-    names_of_items,
+    named_as_seen,
     partition_all,
-    prepare,
+    prepared,
     segment_table,
+    workers_of,
 )
-from structsvm.learner.training_set import Inputs, TrainingSet, TrainingSummary
+from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_summary import TrainingSummary
 from structsvm.messages import parameter
-from structsvm.parallel import Backend, working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.regularizers import Regularizer
-from structsvm.solvers.base import Solver
-from structsvm.status import Solution
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import counted, refuse_unlisted
+from structsvm.status import HistoryEntry, Solution
+from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
-from structsvm.support.tables import ShortTable, data_frame
 
-SHOWN = 10
-"""Features that are printed."""
-SCORED = 0.8
-"""What part of the time goes into features that are learned, such as scores, about."""
-FEWEST_TO_SCALE = 3
-"""Rows from which on a mean and a deviation of their own say something: of two each is one away."""
-OPTIONAL = ("columns_", "lost_", "margin_rates_", "steps_")
+OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have."""
+
+
+@dataclass(frozen=True, eq=False)
+class How:
+    """How to learn, beside what is set, as far as a method can."""
+
+    alternation: Any = None
+    """How partial labels are completed."""
+    resume: str | PathLike[str] | None = None
+    callback: Callable[[HistoryEntry], None] | None = None
+    part: float = 1.0
+    """What part of the time it takes, about; baselines are fitted in the rest."""
+
+
+class Learned(NamedTuple):
+    """What is made of samples, what partitions them then, and labels that were completed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.learner import AsMeasured, Learned
+    >>> from structsvm.partitions import Metric
+    >>> print(Learned(AsMeasured(), Metric(np.eye(2), 1.0)).model)
+    metric of 2 features, rank 2, price 1
+    """
+
+    inputs: Stage
+    model: Model
+    truths: Sequence[EquivalenceMatrix] | None = None
 
 
 def recording_tags(tags: Tags) -> Tags:
@@ -75,128 +84,108 @@ def recording_tags(tags: Tags) -> Tags:
     return tags
 
 
-@dataclass(eq=False, repr=False)
-class MetricLearner(ProblemParameters):
-    r"""Learn a Mahalanobis metric in which a partitioning algorithm finds the labelled partitions.
+class Learner(ProblemParameters, ABC):
+    """What partitions samples, whatever the method.
 
-    Minimises over ``B`` (and over the price of a segment)
+    It reads samples and labels in any form once, as a
+    :class:`~structsvm.learner.TrainingSet`; from these a method learns a model, a small value, by
+    :meth:`_learn`, the one thing that differs. All questions about new samples go to the model.
 
-    .. math:: \frac{\lambda}{P} \Omega(B) + \frac{1}{N \bar\ell} \sum_{i=1}^N L_i(B)
-
-    with the structured hinge losses ``L_i`` of Lajugie et al. (eq. objective). ``B`` is in units in
-    which ``B = I`` is the untrained metric with its best penalty, P is the number of features
-    (``P (P + 1) / 2`` for a diagonal metric), and ``\bar\ell`` is the mean loss of predicting no
-    change at all, so that ``lam`` has no unit and one value suits most data sets. Some problems,
-    such as :class:`~structsvm.problems.NormalizedCut`, have another objective.
-
-    Parameters
-    ----------
-    problem : PartitionProblem or str, default ``ChangePoint()``
-        The kind of samples and partitions, see :mod:`structsvm.problems`. Its settings are
-        parameters, too: ``set_params(problem__min_length=5)``.
-    metric : {"full", "diagonal", "closed-form"}
-        A full matrix (features and their combinations), a diagonal one (a weight per feature), or a
-        full one in closed form without learning, of recordings that of OLDA, of tables that of RCA
-        (:func:`structsvm.baselines.metrics.fit`): it takes a tenth of a second, nothing about it is
-        certified, and partial labels are not completed.
-    regularizer : {"squared", "trace"} or Regularizer
-        The squared Frobenius norm, the trace, which favours low rank (few features for a diagonal
-        metric), or one of :mod:`structsvm.regularizers`.
-    lam : float, optional
-        Strength of the regularizer, > 0; usually between 0.04 and 1. None: that of the problem.
-    features : RecordingTransformer, optional
-        Features to compute from each recording first, see :mod:`structsvm.features`.
-    standardize : {"auto", "recording", "training", None}
-        Standardise features within each recording, over the training set, or not at all. "auto" is
-        the default of the problem, and None for features whose scale matters
-        (:attr:`structsvm.features.RecordingTransformer.scaled`).
-    whiten : "auto", float in [0, 1] or None
-        Whiten the features within the true clusters before a full metric is learned, their
-        covariance shrunk by this share towards a multiple of the identity. "auto" is 0.5 for
-        clustering and else None. ``metric_`` includes the whitening; regularizer and constraints
-        apply to the metric of the whitened features.
-    solver : str or Solver
-        A name, "auto", or a solver of :mod:`structsvm.solvers` such as
-        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
-    constraints : callable, optional
-        Takes the metric ``B`` as a cvxpy expression and returns a list of convex constraints, whose
-        dual values are in ``solution_.duals``.
-    n_jobs : int or None
-        Number of workers, -1 for one per core, None for none. The result does not depend on it.
-    backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
-        Kind of workers (docs/scaling.md). "auto" chooses by the cost of the oracles, and "dask"
-        uses the workers of the current ``distributed.Client``.
-    random_state : int or None
-        Seed of randomised oracles, in place of the seed of the problem. Exact oracles have none.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.learner import AsMeasured, Learned, Learner
+    >>> from structsvm.partitions import EquivalenceMatrix, Found, Model
+    >>> class Halves(Model):
+    ...     def partition(self, problem, sample, n_clusters, constraint):
+    ...         T = sample.n_samples
+    ...         return Found(EquivalenceMatrix.from_breakpoints([T // 2, T]))
+    >>> class InHalves(Learner):
+    ...     problem = "change-point"
+    ...
+    ...     def _learn(self, data, how):
+    ...         return Learned(AsMeasured(), Halves())
+    >>> X = np.zeros((6, 1))
+    >>> InHalves().fit([X, X + 1], [[2, 6]] * 2).predict_breakpoints(X)
+    [3, 6]
 
     Attributes
     ----------
-    metric_ : Metric
-        ``factor``, L of shape (P, rank) with ``B = L L^T``; ``matrix``, B; and ``price``, that of a
-        segment or cluster, calibrated on the training labels.
-    solution_ : Solution
-        Weight, certified bounds (``certified_upper`` is that of the relaxation if the oracle is a
-        heuristic), status and history; the wrong labellings that define the metric, with their
-        multipliers (``support``), and the dual values of the constraints (``duals``).
-    calibration_ : Calibration
-        Training loss against the price.
-    baselines_ : dict
-        Methods to compare with, tuned on the same labels: "untrained" (the identity with its best
-        price) and those that ``fit(..., baselines=)`` asked for. Each has ``predict(Xs,
-        n_clusters=None)``; a metric is a :class:`~structsvm.partitions.Metric`, too.
-    alternated_ : Alternated or None
-        With partial labels, the completed labels and the rounds of completion; not stored.
-    whitening_ : array of shape (P, P), or None
-        The matrix by which the standardised features were multiplied before learning.
+    model_ : structsvm.partitions.Model
+        What was learned; the metric of a :class:`~structsvm.MetricLearner`.
+    inputs_ : Stage
+        What is made of samples before the model sees them.
+    solution_ : Solution or None
+        Of the optimisation problem that was solved, with its certificate; None where there is none.
+    classes_ : array of shape (C,), or None
+        The names of the states that the method knows.
+    baselines_ : dict of Learner by name
+        Methods to compare with, learned from the same samples and labels: "untrained", a metric
+        with its best price, and those that ``fit(..., baselines=)`` asked for.
     question_ : {"rows", "clusters", "tables"} or None
         For tables, what the settings were chosen for: further rows of known clusters (the default),
         new clusters, or further tables.
     interrupted_ : bool
-        Whether Ctrl-C ended learning, or the calibration of the price.
-    classes_ : array of shape (C,), or None
-        The names of the states that the features have learned.
-    metric_feature_names_ : list of str
-        The names of the features that the metric sees; ``x0``, ``x1``, ... where they have none.
-    problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
-    n_features_in_, n_iter_, converged_, feature_names_in_
-        The last one only if the recordings named their features.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> [labels.shape for labels in learner.predict(Xs[:2])]
-    [(200,), (200,)]
-    >>> segments = learner.predict_segments(Xs)[0]
-    >>> [segment["end"] for segment in segments] == learner.predict_breakpoints(Xs)[0]
-    True
+        Whether Ctrl-C ended learning with the best model so far.
+    problem_, training_data_ : PartitionProblem, TrainingSummary
+    n_features_in_, feature_names_in_
+        The last one only if the samples named their features.
     """
 
-    problem: PartitionProblem | str | None = None
-    metric: str = "full"
-    regularizer: str | Regularizer = "squared"
-    lam: float | None = None
-    _: KW_ONLY
-    features: RecordingTransformer | None = None
-    standardize: str | None = "auto"
-    whiten: str | float | None = "auto"
-    solver: str | Solver = "auto"
-    constraints: Callable[[Any], list[Any]] | None = None
-    n_jobs: int | None = None
-    backend: str | Backend = "auto"
-    random_state: int | None = None
+    baselines_: dict[str, Learner]
+    inputs_: Stage
+    model_: Model
+    n_features_in_: int
+    problem_: PartitionProblem
+    question_: str | None
+    training_data_: TrainingSummary
 
-    baselines_: dict[str, Any] = field(init=False)
-    classes_: NDArray[Any] | None = field(init=False)
-    inputs_: Inputs = field(init=False)
-    interrupted_: bool = field(init=False)
-    metric_: Metric = field(init=False)
-    problem_: PartitionProblem = field(init=False)
-    training_data_: TrainingSummary = field(init=False)
+    # What only some methods have.
+    classes_: NDArray[Any] | None = None
+    interrupted_: bool = False
+    solution_: Solution | None = None
+
+    # ---- what differs
+
+    @abstractmethod
+    def _learn(self, data: TrainingSet, how: How) -> Learned:
+        """Learn from checked samples.
+
+        Attributes that say more about what was learned are set here, ``classes_`` among them.
+        """
+
+    @hook
+    def _check(self, how: How) -> None:
+        """Refuse, before samples are read, what no samples suit."""
+        asked = {"alternation": how.alternation, "resume": how.resume, "callback": how.callback}
+        given = [name for name, value in asked.items() if value is not None]
+        if given:
+            raise SettingsError(
+                f"{given[0]} is of learning a metric, and {type(self).__name__} learns otherwise: "
+                "leave it out"
+            )
+
+    @property
+    @hook
+    def sees(self) -> Hashable | None:
+        """What tells metrics apart that see other features; None for what is no metric."""
+        return None
+
+    @property
+    @hook
+    def is_learned(self) -> bool:
+        """Whether a structured SVM learns the model."""
+        return False
+
+    @property
+    @hook
+    def called(self) -> str:
+        """What sentences call the method."""
+        return f"the {type(self).__name__}"
+
+    @hook
+    def _named_by(self, baselines: Mapping[str, Learner]) -> None:
+        """Take the names of states from a baseline, where the method has none of its own."""
 
     # ---- learning
 
@@ -210,15 +199,15 @@ class MetricLearner(ProblemParameters):
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
         baselines: str | Sequence[str] | None = None,
-        alternation: Alternation | None = None,
+        alternation: Any = None,
         resume: str | PathLike[str] | None = None,
-        callback: Callback | None = None,
+        callback: Callable[[HistoryEntry], None] | None = None,
         when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
         Ctrl-C ends learning with the best certified metric so far, and a calibration with the price
-        that was learned; a warning says so.
+        that was learned; a warning says so. Classifiers have nothing to keep.
 
         Parameters
         ----------
@@ -227,8 +216,8 @@ class MetricLearner(ProblemParameters):
             predictions have the same form. :class:`~structsvm.io.Recording` s carry their labels. A
             :class:`~structsvm.learner.TrainingSet` holds labels and weights.
         y : list of label vectors (T_i,), breakpoint lists or :class:`~structsvm.PartialLabels`
-            Breakpoints are sorted ends of segments, the last being T_i. The number -1 in a
-            vector marks samples without a label; missing labels (None, NaN, NaT, NA, blank text)
+            Breakpoints are sorted ends of segments, the last being T_i. -1 in a vector of numbers
+            or names marks samples without a label; missing labels (None, NaN, NaT, NA, blank text)
             are refused. A pandas series is aligned with its frame by index, unless an index only
             counts the rows.
         sample_weight : array of shape (N,), optional
@@ -237,20 +226,21 @@ class MetricLearner(ProblemParameters):
         feature_names : sequence of str, optional
             Names of the features; by default those of data frames.
         groups : sequence of length N, optional
-            Group of each recording (person, machine, ...), for features that learn from labels: the
-            features of a recording come from a model that has not seen its group.
+            Group of each recording (person, machine, ...), for what learns from labels: recordings
+            are scored by a classifier that has not seen their group.
         baselines : {"quick", "all"}, list of str or None
             Methods to tune for comparison, on the same samples and labels: "quick" those that apply
             and take little time, "all" those with gradient boosting, too, or some by name, such as
             "rca" or "frame-logistic". One that cannot learn from the labels is left out with a
             warning, unless it was named.
         alternation : Alternation, optional
-            How partial labels are completed (docs/weak-labels.md).
+            How partial labels are completed, for a metric (docs/weak-labels.md).
         resume : path, optional
-            Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
-            from it and gives the same result. Not for partial labels.
+            Checkpoint file of a metric. The state is saved to it while learning; if it exists,
+            learning resumes from it and gives the same result. Not for partial labels.
         callback : callable, optional
-            Called with a :class:`~structsvm.status.HistoryEntry` after each iteration.
+            Called with a :class:`~structsvm.status.HistoryEntry` after each iteration of learning a
+            metric.
         when_learned : callable, optional
             Called with the learner, for example to save it, before baselines are tuned.
 
@@ -261,118 +251,130 @@ class MetricLearner(ProblemParameters):
         CheckpointError
             If ``resume`` was written with other data or settings.
         LearningError
-            If the best metric is zero, because the regularizer outweighs the labels.
+            If nothing could be learned, such as a metric that is zero because the regularizer
+            outweighs the labels.
         KeyboardInterrupt
-            On Ctrl-C before there is a metric.
+            On Ctrl-C before there is a model.
         """
-        settings = Settings.of(self.get_params(deep=False))
         which = which_baselines(baselines)
-        with working_on(settings.backend):
+        how = How(alternation, resume, callback, 1.0 if which is None else 0.5)
+        self._check(how)
+        with workers_of(self):
+            problem = problem_from(self.problem, getattr(self, "random_state", None))
             given = X, y, feature_names, sample_weight, groups
-            read = TrainingSet.of(settings.problem, *given).counted()
-            partial = check_labels(read)
-            in_rounds = partial or settings.closed_form is not None
-            refuse(SettingsError, (in_rounds and resume is not None, NOT_RESUMED))
-            made = SCORED if getattr(settings.features, "learns", False) else 0.0
-            learned = 1.0 if which is None else (1.0 + made) / 2
-            with share("features", 0.0, made):
-                inputs, data = Inputs.fit(settings.features, settings.standardize, read)
+            data = TrainingSet.of(problem, *given).counted()
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
-                with share("learning", made, learned):
-                    if partial:
-                        how = alternation or Alternation()
-                        result = learn_partial(settings, data, how, callback)
-                    else:
-                        result = learn(settings, data, resume, callback)
-                self._keep(read, inputs, result)
+                learned = self._learn(data, how)
+                self._keep(data, learned)
+                with share("the untrained metric", how.part, how.part):
+                    self._introduce(data, learned.truths)
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
-                with share("tuning baselines", learned, 1.0):
-                    tuned = tune(which, read, data, settings.features, inputs, self.standardize)
-                    self._compare_with(tuned)
+                with share("tuning baselines", how.part, 1.0):
+                    self._compare_with(menu_of(data, self).fitted(which))
         return self
+
+    def learn(self, data: TrainingSet, how: How | None = None) -> Self:
+        """Learn from samples that were read, as :meth:`fit` does, and compare with nothing."""
+        return self._keep(data, self._learn(data, how or How()))
+
+    def _keep(self, data: TrainingSet, learned: Learned) -> Self:
+        for name in OPTIONAL:
+            self.__dict__.pop(name, None)
+        self.inputs_, self.model_ = learned.inputs, learned.model
+        self.problem_, self.question_ = data.problem, data.asks
+        self.n_features_in_, self.baselines_ = data.n_features, {}
+        if data.steps:
+            self.steps_ = dict(data.steps)
+        if data.names is not None:
+            self.feature_names_in_ = np.asarray(data.names, dtype=object)
+        return self
+
+    def _introduce(
+        self, data: TrainingSet, truths: Sequence[EquivalenceMatrix] | None = None
+    ) -> None:
+        """Note what was learned from, and how well the untrained metric does."""
+        named = self.classes_ is not None
+        self.training_data_ = TrainingSummary.of(data, truths, named=named)
+        self._compare_with(menu_of(data, self).reference())
 
     # ---- prediction
 
-    @same_form
-    def predict(
-        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[NDArray[Any]]:
+    def predict(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
-        A DataWarning names features that the metric relies on and that are constant in a sample,
-        and numbers that seem to stand for missing values.
+        A DataWarning names features that a metric relies on and that are constant in a sample, and
+        numbers that seem to stand for missing values.
 
         Parameters
         ----------
         n_clusters : int, or one int per sample, or None
-            The exact number of clusters or segments, none of them empty. With None the learned
-            price decides.
+            The exact number of clusters or segments, none of them empty. With None the method
+            decides, such as by the learned price.
         **rules
             Constraints on the partitions; the best partition that satisfies them is returned.
             ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
             nothing is known, or None. ``min_length``, ``max_length`` : of segments, in samples.
 
+        Returns
+        -------
+        list of arrays
+            In the form of ``X``.
+
         Raises
         ------
         DataError, SettingsError
-            If two rules contradict each other, or one does not apply to this problem.
+            If two rules contradict each other, or one does not apply to this problem or method.
         OracleError
             If no partition of a sample satisfies the rules.
         """
-        check_is_fitted(self)
-        partitions, samples = partition_all(self, self.metric_, X, n_clusters, rules)
-        return labels_of(self.problem_, partitions, samples)
+        form, found, samples = self._found(X, n_clusters, rules)
+        return form.answer(labels_of(self.problem_, [one.partition for one in found], samples))
 
-    @same_form
-    def predict_states(
-        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[NDArray[Any]]:
+    def predict_states(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
-        The state of a segment (or cluster) is the most probable one on average over its items,
-        according to :class:`~structsvm.features.StateScores` among the features, or else to the
-        first of the baselines that knows names.
+        For each pixel, (H, W), where a method names pixels.
+
+        A method that knows states names what it finds. In a metric, the state of a segment (or
+        cluster) is the most probable one on average over its items, according to
+        :class:`~structsvm.features.StateScores` among the features, or else to the first of the
+        baselines that knows names.
 
         Raises
         ------
         SettingsError
-            If the learner has neither.
+            If the learner knows no names.
         """
-        samples, states = prepare(self, X), self.classes_
-        if states is None:
+        check_is_fitted(self)
+        if self.classes_ is None:
             raise SettingsError(
-                "this learner has not learned names of states: fit it with labels that are names, "
-                "and with "
+                "this learner has not learned names of states: learn a StateSegmenter from labels "
+                "that are names, or a metric with "
                 + parameter("baselines", ["frame-lda"])
                 + ", or with StateScores among the features"
             )
-        partitions = self.predict_partitions(samples, n_clusters, **rules)
-        pairs = zip(partitions, samples, strict=True)
-        return [names_of_items(M, sample, states) for M, sample in pairs]
+        form, found, samples = self._found(X, n_clusters, rules, named=True)
+        pairs = zip(found, samples, strict=True)
+        return form.answer([named_as_seen(one, x, self.classes_) for one, x in pairs])
 
-    @same_form
-    def predict_breakpoints(
-        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[list[int]]:
+    def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(X, n_clusters, **rules)]
+        form, found, _ = self._found(X, n_clusters, rules)
+        return form.answer([one.partition.breakpoints for one in found])
 
-    @same_form
-    def predict_partitions(
-        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[EquivalenceMatrix]:
+    def predict_partitions(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
-        check_is_fitted(self)
-        return decode_with(self, self.metric_, X, n_clusters, **rules)
+        form, found, _ = self._found(X, n_clusters, rules)
+        return form.answer([one.partition for one in found])
 
     def predict_segments(
         self,
         X: Any,
         n_clusters: Counts = None,
         *,
-        margins: bool = True,
+        margins: bool | None = None,
         tolerance: int | None = None,
         **rules: Unpack[Rules],
     ) -> Any:
@@ -381,8 +383,9 @@ class MetricLearner(ProblemParameters):
         Parameters
         ----------
         n_clusters, rules : as for :meth:`predict`
-        margins : bool
-            Whether to say how certain each change is, for which the oracle is asked once for each.
+        margins : bool, optional
+            Whether to say how certain each change is, for which the search is done once for each;
+            by default where the method can.
         tolerance : int, optional
             The margin of a change compares with the best segmentation that has no change within so
             many samples of it. The default is that of ``margin_rates_``, or 5.
@@ -392,37 +395,36 @@ class MetricLearner(ProblemParameters):
         list of lists of dict
             In the form of ``X``; ``pandas.DataFrame`` accepts a table. Each segment has ``start``
             and ``end`` (samples ``start, ..., end - 1``); ``time``, that of its start, if known;
-            ``state`` and its mean ``probability``, if the features score named states; ``margin``
-            of the change at its start, by how much the best segmentation without a change near it
-            is worse, in units of the price of a change (infinite if the rules force it, None for
-            the first segment); and ``rate``, the share of changes with such a margin that were
-            right in held-out recordings, if :func:`structsvm.margin_rates` counted them.
+            ``state`` and its mean ``probability``, if states are known by name; ``margin`` of the
+            change at its start, by how much the best segmentation without a change near it is
+            worse, in units of the price of a change in a metric, and of the training loss for a
+            :class:`~structsvm.StateSegmenter` (infinite if the rules force it, None for the first
+            segment); and ``rate``, the share of changes with such a margin that were right in
+            held-out recordings, if :func:`structsvm.margin_rates` counted them.
 
         Raises
         ------
         SettingsError, DataError
-            If partitions are not segmentations, or margins are wanted and the oracle is not exact.
+            If partitions are not segmentations, or margins are wanted and the search is not exact.
         """
         check_is_fitted(self)
-        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
         words = self.problem_.traits.words
         if not self.problem_.traits.contiguous:
             raise SettingsError(
                 f"{type(self.problem_).__name__} gives {words.part}s, not segments: "
                 f"predict_states names each {words.item}"
             )
-        if "known" in rules:
-            rules["known"] = form.labels(rules["known"], known=True)
-        samples = prepare(self, form.samples)
-        if margins:
+        form = self._form(X, rules)
+        samples = prepared(self, form.samples)
+        if self.model_.has_margins if margins is None else margins:
             tables = margin_tables(self, samples, n_clusters, rules, tolerance)
         else:
-            found = decode_with(self, self.metric_, samples, n_clusters, **rules)
-            tables = [(M, None, None) for M in found]
+            found, _ = partition_all(self, samples, n_clusters, rules)
+            tables = [(one, None, None) for one in found]
         rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
         states = self.classes_
         return form.answer(
-            [segment_table(M, x, states, times, *sure) for (M, *sure), x, times in rows]
+            [segment_table(one, x, states, times, *sure) for (one, *sure), x, times in rows]
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -432,73 +434,19 @@ class MetricLearner(ProblemParameters):
         as the adjusted Rand index (1 is perfect). The number of clusters is that of the labels if
         the problem takes it for known.
         """
+        check_is_fitted(self)
         form = Form.given_to(self, X)
-        samples = prepare(self, form.samples)
-        truths = encode(self, samples, form.labels(y))
+        samples = prepared(self, form.samples)
+        truths = encode_prepared(self, samples, form.labels(y))
         traits = self.problem_.traits
         sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(truths), traits.words)
         counts = [t.n_clusters for t in truths] if traits.given_k else None
-        pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
-        agreements = [self.problem_.comparison.agreement(t, g) for t, g in pairs]
+        found, _ = partition_all(self, samples, counts, {})
+        agreement = self.problem_.comparison.agreement
+        pairs = zip(truths, found, strict=True)
+        agreements = [agreement(truth, one.partition) for truth, one in pairs]
         return float(np.average(agreements, weights=weights))
-
-    # ---- what was learned, at a glance
-
-    def summary(self) -> str:
-        """Return a short table of the metric as text, as ``print`` shows it."""
-        return str(self._short_table(SHOWN))
-
-    def to_frame(self, container: str = "pandas") -> Any:
-        """Return the weights of the features as a data frame, largest first; 1 is untrained.
-
-        Parameters
-        ----------
-        container : {"pandas", "polars"}
-        """
-        return self._short_table(None).to_frame(container)
-
-    def __str__(self) -> str:
-        """The short table once it is fitted, the parameters before."""
-        return self.summary() if hasattr(self, "metric_") else repr(self)
-
-    # ---- the metric elsewhere
-
-    def transform(self, X: Any) -> Any:
-        """Map samples to a space in which Euclidean distances are those of ``B``, (T_i, rank).
-
-        The result has the form of ``X``, and :meth:`set_output` chooses arrays or data frames.
-
-        Raises
-        ------
-        DataError
-            For samples of too few rows to standardise them by themselves.
-        """
-        check_is_fitted(self)
-        form = Form.given_to(self, X)
-        samples = prepare(self, form.samples)
-        few = [i for i, sample in enumerate(samples) if sample.n_samples < FEWEST_TO_SCALE]
-        if few and self.inputs_.standardizer.kind == "recording":
-            words = self.problem_.traits.words
-            raise DataError(
-                words.numbered(few[0])
-                + f" has {words.items(samples[few[0]].n_samples)}, too few to standardise it by "
-                "itself, as this learner does: give them all at once, or learn with "
-                + parameter("standardize", "training")
-                + ", which takes the scale of the training samples"
-            )
-        transformed = [self.metric_.transform(sample.X) for sample in samples]
-        own = getattr(self, "_sklearn_output_config", {})
-        kind = str(own.get("transform", get_config()["transform_output"]))
-        if kind != "default":
-            names = list(self.get_feature_names_out())
-            pairs = zip(transformed, form.indices(len(transformed)), strict=True)
-            transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
-        return form.answer(transformed)
-
-    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
-        """Learn from labelled samples as :meth:`fit`, and transform them as :meth:`transform`."""
-        return self.fit(X, y, **given).transform(X)
 
     def fit_predict(self, X: Any, y: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
         """Learn from labelled samples as :meth:`fit`, and partition them as :meth:`predict` does.
@@ -507,105 +455,47 @@ class MetricLearner(ProblemParameters):
         """
         return self.fit(X, y, **given).predict(X, n_clusters)
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what :meth:`transform` returns: "default", "pandas" or "polars".
+    # ---- what was learned, at a glance
 
-        Raises
-        ------
-        SettingsError
-            For any other container.
-        """
-        if transform is not None:
-            refuse_unlisted("transform", transform, ("default", "pandas", "polars"))
-            # The attribute that sklearn.clone takes along.
-            self._sklearn_output_config = {"transform": transform}
-        return self
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the columns of :meth:`transform`, (rank,); the argument is ignored.
-
-        A column that is a multiple of one feature has the name of this feature.
-        """
+    @hook
+    def summary(self) -> str:
+        """Return what was learned as a short text, as ``print`` shows it."""
         check_is_fitted(self)
-        inputs = self.metric_feature_names_
-        names = []
-        for number, direction in enumerate(self.metric_.factor.T):
-            inside = np.flatnonzero(direction)
-            names.append(inputs[inside[0]] if inside.size == 1 else f"metric{number}")
-        return np.asarray(names, dtype=object)
+        words, states = self.problem_.traits.words, self.classes_
+        named = "" if states is None else f" of {len(states)} {words.named}s"
+        learned = f"{type(self).__name__}{named}, learned from "
+        learned += words.wholes(len(self.training_data_))
+        return learned if self.solution_ is None else f"{learned}\n{self.solution_.summary()}"
 
-    def get_mahalanobis_matrix(self) -> Floats:
-        """Return a copy of ``B``, (P, P), for standardised features; the untrained one is I."""
-        check_is_fitted(self)
-        return self.metric_.matrix
-
-    def pair_distance(self, pairs: Any) -> Floats:
-        """Return ``sqrt((u - v)^T B (u - v))`` of n pairs of points, (n,).
-
-        ``pairs``, of shape (n, 2, P), are points in the features of the metric, such as rows of
-        ``interop.prepare(learner, X)[i].X``.
-
-        Raises
-        ------
-        DataError
-            If they have another shape.
-        """
-        check_is_fitted(self)
-        points = np.asarray(pairs, dtype=np.float64)
-        P = self.metric_.factor.shape[0]
-        if points.ndim != 3 or points.shape[1:] != (2, P):
-            raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")
-        difference = (points[:, 1] - points[:, 0]) @ self.metric_.factor
-        return np.asarray(np.linalg.norm(difference, axis=1))
+    def __str__(self) -> str:
+        """The summary once it is fitted, the parameters before."""
+        return self.summary() if hasattr(self, "model_") else repr(self)
 
     # ---- inside
 
-    def _html_repr(self) -> str:
-        diagram: str = super()._html_repr()
-        return diagram + (self._short_table(SHOWN).as_html if hasattr(self, "metric_") else "")
-
-    def _short_table(self, n: int | None) -> ShortTable:
-        check_is_fitted(self)
-        weights, price = heaviest_features(self), self.metric_.price
-        words = self.problem_.traits.words
-        title = (
-            f"{self.metric} metric of {counted(len(weights), 'feature')}, learned from "
-            f"{words.wholes(len(self.training_data_))}"
-            + ("" if price is None else f", price of a {words.part} {price:.4g}")
-        )
-        notes = [self.solution_.summary()]
-        if n is not None and len(weights) > n:
-            notes.insert(0, f"and {counted(len(weights) - n, 'more feature')}")
-        return ShortTable(title, ("feature", "weight"), tuple(weights[:n]), tuple(notes))
-
+    @hook
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
 
-    def _compare_with(self, tuned: Mapping[str, Any]) -> None:
-        """Take baselines, of which the first that names states names segments of the metric too."""
-        self.baselines_ = {**self.baselines_, **tuned}  # a copy of this learner keeps its own
-        if self.inputs_.namer is not None or self.inputs_.states is None:
-            self.inputs_ = replace(self.inputs_, namer=namer_in(self.baselines_))
-        self.classes_ = self.inputs_.states
+    def _form(self, X: Any, rules: Rules) -> Form:
+        """Samples taken apart; what is known of them is put in their order."""
+        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
+        if "known" in rules:
+            rules["known"] = form.labels(rules["known"], known=True)
+        return form
 
-    def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
-        solution = result.solution
-        self.metric_ = result.metric
-        self.calibration_: Calibration = result.calibration
-        self.solution_: Solution = solution
-        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
-        self.interrupted_ = result.is_interrupted
-        self.alternated_, self.whitening_ = result.alternated, result.units.whitening
-        self.problem_, self.inputs_, self.question_ = read.problem, inputs, read.asks
-        self.baselines_ = {"untrained": MetricBaseline.of(result.untrained, read.problem, inputs)}
-        self.classes_ = inputs.states
-        named = self.classes_ is not None
-        self.training_data_ = TrainingSummary.of(read, result.truths, named=named)
-        self.metric_feature_names_: list[str] = list(inputs.made) or read.columns
-        self.n_features_in_ = read.n_features
-        for name in ("feature_names_in_", *OPTIONAL):
-            self.__dict__.pop(name, None)
-        if read.steps:
-            self.steps_ = dict(read.steps)
-        if read.names is not None:
-            self.feature_names_in_ = np.asarray(read.names, dtype=object)
+    def _found(
+        self, X: Any, n_clusters: Counts, rules: Rules, *, named: bool = False
+    ) -> tuple[Form, list[Found], Sequence[Sample]]:
+        """What the model finds in samples of any form, and the samples that it saw."""
+        check_is_fitted(self)
+        form = self._form(X, rules)
+        samples = prepared(self, form.samples) if named else form.samples
+        return form, *partition_all(self, samples, n_clusters, rules)
+
+    def _compare_with(self, fitted: Mapping[str, Learner]) -> None:
+        """Take baselines, which may name the parts that the method finds."""
+        for baseline in fitted.values():
+            baseline.training_data_ = self.training_data_
+        self.baselines_ = {**self.baselines_, **fitted}  # a copy of this learner keeps its own
+        self._named_by(self.baselines_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
@@ -19,22 +20,18 @@ from structsvm.learner.columns import (
     partition_of,
     warn_of_new,
 )
-from structsvm.learner.fitting import problem_from
 from structsvm.learner.form import Form
+from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
 from structsvm.parallel import backend_from, spread, working_on
 from structsvm.partial_labels import PartialLabels, as_partial, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
+from structsvm.partitions.margins import MarginRates
+from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
-from structsvm.partitions.problem import (
-    MarginRates,
-    PartitionProblem,
-    boundary_margins,
-    read_samples,
-)
-from structsvm.support.arrays import Floats, Ints
+from structsvm.partitions.problem import PartitionProblem, read_samples
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.codec import Unstored
 from structsvm.support.contract import asked, settings_in
@@ -59,41 +56,46 @@ class Rules(TypedDict, total=False):
 
 
 def workers_of(learner: Any) -> AbstractContextManager[None]:
-    """A block whose work is done by the workers of a learner."""
-    learner = getattr(learner, "best_learner_", learner)  # of a search
-    lost = isinstance(learner.backend, Unstored)  # in a model file; any workers find the same
-    return working_on(backend_from("auto" if lost else learner.backend, learner.n_jobs))
+    """A block whose work is done by the workers of a learner, if it has any."""
+    backend = getattr(learner, "backend", "auto")
+    lost = isinstance(backend, Unstored)  # in a model file; any workers find the same
+    n_jobs = getattr(learner, "n_jobs", None)
+    return working_on(backend_from("auto" if lost else backend, n_jobs))
 
 
 def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
     """Check samples and labels once, as a training set that ``fit`` and others accept."""
-    problem = problem_from(learner.problem, learner.random_state)
+    problem = problem_from(learner.problem, getattr(learner, "random_state", None))
     with workers_of(learner):
         return TrainingSet.of(problem, X, y, **given)
 
 
 def as_measured(learner: Fitted, X: Any) -> list[Sample]:
     check_is_fitted(learner)
+    return measured(learner, Form.given_to(learner, X).samples)
+
+
+def measured(learner: Fitted, Xs: Any) -> list[Sample]:
+    """Samples that were taken apart already, checked."""
     names = getattr(learner, "feature_names_in_", None)
-    samples = Form.given_to(learner, X).samples
     with workers_of(learner):
-        return read_samples(learner.problem_, samples, names, learner.n_features_in_)[0]
+        return read_samples(learner.problem_, Xs, names, learner.n_features_in_)[0]
 
 
 def prepare(learner: Fitted, X: Any) -> list[Sample]:
-    """Check samples and compute the features that the metric of a fitted learner sees.
+    """Check samples and compute the features that the model of a fitted learner sees.
 
     The result can be given in place of ``X`` to partition the same samples more than once.
 
     Parameters
     ----------
-    learner : MetricLearner
+    learner : MetricLearner or another learner
     X : samples, as for :meth:`structsvm.MetricLearner.predict`
 
     Returns
     -------
     list of samples
-        The features of each are its ``X``, an array (T_i, P), standardised.
+        The features of each are its ``X``, an array (T_i, P); of a metric, standardised.
 
     Raises
     ------
@@ -109,19 +111,29 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
     >>> prepare(MetricLearner().fit(Xs, [[50, 100]] * 2), Xs)[0].X.shape
     (100, 1)
     """
-    if is_prepared(X):
-        return X
-    measured = as_measured(learner, X)
+    check_is_fitted(learner)
+    return X if is_prepared(X) else prepared(learner, Form.given_to(learner, X).samples)
+
+
+def prepared(learner: Fitted, Xs: Any) -> list[Sample]:
+    """Samples that were taken apart already, as the model sees them."""
+    if is_prepared(Xs):
+        return list(Xs)
+    samples = measured(learner, Xs)
     with workers_of(learner):
-        warn_of_new(learner, measured)
-        prepared: list[Sample] = learner.inputs_(measured)
-        return prepared
+        warn_of_new(learner, samples)
+        found: list[Sample] = learner.inputs_(samples)
+        return found
 
 
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
     form = Form.given_to(learner, X)
-    samples = prepare(learner, form.samples)
-    given = labels_of_each(form.labels(y), samples, learner.problem_.traits.words)
+    return encode_prepared(learner, prepared(learner, form.samples), form.labels(y))
+
+
+def encode_prepared(learner: Fitted, samples: Sequence[Sample], y: Any) -> list[EquivalenceMatrix]:
+    """The true partitions of prepared samples, which labels give in full."""
+    given = labels_of_each(y, samples, learner.problem_.traits.words)
     labels = read_labels(learner.problem_, samples, given)
     return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples)), given).truths
 
@@ -130,47 +142,53 @@ def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
 
 
 def decode_with(
-    learner: Fitted, metric: Metric, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+    learner: Fitted, model: Model, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
 ) -> list[EquivalenceMatrix]:
-    """Partition samples with the metric of a learner or another one of the same features."""
-    return partition_all(learner, metric, X, n_clusters, rules)[0]
+    """Partition samples with the model of a learner, or another one that sees the same."""
+    check_is_fitted(learner)
+    own = copy(learner)
+    own.model_ = model
+    samples = X if is_prepared(X) else Form.given_to(learner, X).samples
+    return [one.partition for one in partition_all(own, samples, n_clusters, rules)[0]]
 
 
 def partition_all(
-    learner: Fitted, metric: Metric, X: Any, n_clusters: Counts, rules: Rules
-) -> tuple[list[EquivalenceMatrix], Sequence[Sample]]:
-    """Partitions of samples, and the samples with the features they were made of."""
-    check_is_fitted(learner)
-    samples: Sequence[Sample] = X
+    learner: Fitted, Xs: Any, n_clusters: Counts, rules: Rules
+) -> tuple[list[Found], Sequence[Sample]]:
+    """What is found in samples that were taken apart, and these as they were partitioned."""
+    model, samples = learner.model_, Xs
     step: Step | None = None
+    if rules and not model.keeps_rules:
+        raise SettingsError(
+            f"{type(learner).__name__} keeps no rules ({', '.join(sorted(rules))}): leave them "
+            "out, or learn a metric, which keeps them"
+        )
     with workers_of(learner):
-        if not is_prepared(X):
-            samples = as_measured(learner, X)
-            if metric is learner.metric_:
-                warn_of_new(learner, samples)
-            samples = learner.inputs_.with_features(samples)
-            step = learner.inputs_.standardizer
+        if not is_prepared(Xs):
+            samples = measured(learner, Xs)
+            warn_of_new(learner, samples)
+            samples, step = learner.inputs_.with_features(samples), learner.inputs_.step
         problem, constraints = read_rules(learner.problem_, samples, rules)
-        if n_clusters is None and metric.price is None:
-            n_clusters = metric.n_clusters
+        if n_clusters is None:
+            n_clusters = model.n_parts
         counts = counts_within(problem, samples, constraints, n_clusters)
         ranges = batches_of([sample.n_samples for sample in samples], DECODED)
         parts = [(a, samples[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
-        found = spread("partitioning", _decode_part, parts, (problem, metric, step))
-    return [M for part in found for M in part], samples
+        found = spread("partitioning", _decode_part, parts, (problem, model, step))
+    return [one for part in found for one in part], samples
 
 
 def _decode_part(
     part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
-    how: tuple[PartitionProblem, Metric, Step | None],
-) -> list[EquivalenceMatrix]:
+    how: tuple[PartitionProblem, Model, Step | None],
+) -> list[Found]:
     """Partition neighbouring samples, wherever that is done."""
-    (first, samples, counts, constraints), (problem, metric, step) = part, how
+    (first, samples, counts, constraints), (problem, model, step) = part, how
     samples = samples if step is None else all_made_by(samples, step)
     found = []
     for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
         with asked(problem, "partition", problem.traits.words.numbered(i)):
-            found.append(problem.partition(sample, metric, K, rule))
+            found.append(model.partition(problem, sample, K, rule))
     return found
 
 
@@ -190,21 +208,23 @@ def margin_tables(
     n_clusters: Counts,
     rules: Rules,
     tolerance: int | None,
-) -> list[tuple[EquivalenceMatrix, Sure, Sure]]:
+) -> list[tuple[Found, Sure, Sure]]:
     """Segments of prepared samples, margins of the changes between them, and rates if known."""
     problem, constraints = read_rules(learner.problem_, samples, rules)
+    if n_clusters is None:
+        n_clusters = learner.model_.n_parts
     counts = counts_within(problem, samples, constraints, n_clusters)
     rates: MarginRates | None = getattr(learner, "margin_rates_", None)
     if tolerance is None:
         tolerance = 5 if rates is None else rates.tolerance
     refuse_below(0, "tolerance", tolerance)
     known = rates if rates is not None and rates.tolerance == tolerance else None
-    tables: list[tuple[EquivalenceMatrix, Sure, Sure]] = []
+    tables: list[tuple[Found, Sure, Sure]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, rule) in enumerate(tasks):
         with about(problem.traits.words.numbered(i)):
-            M, sure = boundary_margins(problem, sample, learner.metric_, K, rule, tolerance)
-        tables.append((M, sure.tolist(), None if known is None else known(sure).tolist()))
+            found, sure = learner.model_.margins(problem, sample, K, rule, tolerance)
+        tables.append((found, sure.tolist(), None if known is None else known(sure).tolist()))
     return tables
 
 
@@ -270,22 +290,33 @@ def counts_within(
 # ---- names of what was found: a part has the state that is most probable over its items
 
 
-def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+def names_of_items(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part."""
-    return np.asarray(states[_states_of_parts(M, sample)[0][M.labels]])
+    of_parts = states_of_parts(found, sample)
+    return np.asarray(states[of_parts[found.partition.labels]])
+
+
+def named_as_seen(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+    """The same; of pixels where these are named, (H, W)."""
+    names = names_of_items(found, sample, states)
+    regions = getattr(sample.side, "regions", None)
+    if regions is not None and names.size == regions.size != sample.n_samples:
+        return np.asarray(names.reshape(regions.shape))
+    return names
 
 
 def names_in(
-    partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample], states: NDArray[Any] | None
+    found: Sequence[Found], samples: Sequence[Sample], states: NDArray[Any] | None
 ) -> list[NDArray[Any]] | None:
     """The names of the items of each sample; None where states are not known."""
-    if states is None or any(sample.states is None for sample in samples):
+    pairs = list(zip(found, samples, strict=True))
+    if states is None or any(one.states is None and x.states is None for one, x in pairs):
         return None
-    return [names_of_items(M, x, states) for M, x in zip(partitions, samples, strict=True)]
+    return [names_of_items(one, x, states) for one, x in pairs]
 
 
 def segment_table(
-    M: EquivalenceMatrix,
+    found: Found,
     sample: Sample,
     states: NDArray[Any] | None,
     times: Any = None,
@@ -293,29 +324,32 @@ def segment_table(
     rates: Sequence[float] | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each segment: start, end, and time, state, probability, margin, rate if known."""
+    M = found.partition
     starts, ends = M.boundaries[:-1].tolist(), M.boundaries[1:].tolist()
     columns: dict[str, list[Any]] = {"start": starts, "end": ends}
     if times is not None:
         columns["time"] = [times[start] for start in starts]
-    if states is not None and sample.states is not None:
-        best, probability = _states_of_parts(M, sample)
-        columns["state"] = states[best[M.labels[starts]]].tolist()
-        columns["probability"] = probability[M.labels[starts]].tolist()
+    p = sample.states
+    if states is not None and p is not None:
+        of_segments = states_of_parts(found, sample)[M.labels[starts]]
+        bounds = zip(starts, ends, of_segments.tolist(), strict=True)
+        columns["state"] = states[of_segments].tolist()
+        columns["probability"] = [float(p[a:b, c].mean()) for a, b, c in bounds]
     for name, values in (("margin", margins), ("rate", rates)):
         if values is not None:
             columns[name] = [None, *values]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats]:
-    """Number of the most probable state of each part, and its mean probability, (K,) both."""
-    p, labels = sample.states, M.labels
+def states_of_parts(found: Found, sample: Sample) -> Ints:
+    """The number of the state of each part, (K,): the most probable one, if none was found."""
+    if found.states is not None:
+        return found.states
+    p, M = sample.states, found.partition
     if p is None:
         raise SettingsError(
             "these samples were not prepared by a learner that knows states: give the recordings, "
             "or what structsvm.interop.prepare makes of them"
         )
-    counted = [np.bincount(labels, column, M.n_clusters) for column in p.T]
-    sums = np.array(counted, dtype=np.float64).T
-    best = sums.argmax(axis=1)
-    return best, sums[np.arange(M.n_clusters), best] / M.sizes
+    counted = [np.bincount(M.labels, column, M.n_clusters) for column in p.T]
+    return np.asarray(np.array(counted, dtype=np.float64).argmax(axis=0))

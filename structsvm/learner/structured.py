@@ -22,14 +22,14 @@ from structsvm.learner.fitting import (
     NOT_RESUMED,
     Callback,
     FitState,
-    ProblemParameters,
     Settings,
     is_missed,
     regularizer_from,
 )
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.parameters import ProblemParameters
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import Inputs
 from structsvm.messages import nth, parameter
 from structsvm.parallel import Backend, backend_from
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk

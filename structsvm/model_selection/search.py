@@ -6,56 +6,46 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial, wraps
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.blind import blind_baselines
-from structsvm.baselines.metrics import NAMES
+from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError, SettingsError, VerdictWarning, warn
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.splits import SPLITS, Split, split_samples
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import (
-    ChosenBaseline,
-    MetricBaseline,
-    candidates_of,
-    chosen_baselines,
-    fit_baselines,
-    which_baselines,
-)
-from structsvm.learner.fitting import ProblemParameters, Settings, problem_from
-from structsvm.learner.learner import MetricLearner, recording_tags
-from structsvm.learner.training_set import ROWS, Inputs, TrainingSet
+from structsvm.learner.closed_forms import NAMES
+from structsvm.learner.fitting import LEARNED as KINDS
+from structsvm.learner.fitting import Settings
+from structsvm.learner.learner import Learner, recording_tags
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import Method, fit_methods, menu_of, which_baselines
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.parameters import ProblemParameters, problem_from
+from structsvm.learner.training_set import ROWS, TrainingSet
 from structsvm.model_selection.trials import (
     FEWEST_INNER,
-    SEEING,
     Clock,
     Fold,
     SavedTrials,
     Trial,
-    candidate_metric,
     cross_fitted,
     in_folds,
     tasks_of,
     trials_of,
-    try_baseline,
+    try_method,
 )
 from structsvm.partitions.plugins import problem_name
-from structsvm.partitions.problem import (
-    LEARNED_METRICS,
-    Baseline,
-    Candidate,
-    PartitionProblem,
-    named_candidate,
-)
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
 from structsvm.support.arrays import Floats, Ints
@@ -77,30 +67,39 @@ def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def answered(self: MetricLearnerCV, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._best, method.__name__)(*args, **kwargs)
+        best = self._best
+        if not hasattr(best, method.__name__):
+            raise SettingsError(
+                f"{self.best_candidate_} was chosen, and a {type(best).__name__} has no "
+                f"{method.__name__}: name metrics alone as candidates"
+            )
+        return getattr(best, method.__name__)(*args, **kwargs)
 
     return answered
 
 
 @dataclass(eq=False, repr=False)
 class MetricLearnerCV(ProblemParameters):
-    """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
+    """A learner whose method, and its strength ``lam``, are chosen on held-out recordings.
 
-    Each candidate is fitted on all folds but one, including its penalty, and segments the remaining
-    recordings. The first candidate is the default, and the best one is taken in its place if it is
-    better beyond chance. The choice is fitted again on all recordings, and ``verdict_`` says
-    whether learning pays.
+    Candidates are metrics, learned or in closed form, and all other methods that suit the labels,
+    such as :class:`~structsvm.StateSegmenter`; whoever wants a metric names metrics. Each is fitted
+    on all folds but one, including its penalty, and segments the remaining recordings. The first
+    candidate is the default, and the best one is taken in its place if it is better beyond chance.
+    The choice is fitted again on all recordings, and ``verdict_`` says whether learning pays.
 
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
-    candidates : sequence of str or Candidate, optional
-        "untrained", other baselines such as "rca", and at least one learned metric, such as
-        "diagonal" or "full", in the order of preference; a
-        :class:`~structsvm.partitions.Candidate` has settings of its own. None takes the candidates
-        of the problem.
+    candidates : sequence of str or Method, or mapping of names to learners, optional
+        "untrained", which the others have to beat, and at least another one, in the order of
+        preference: metrics such as "rca", "diagonal" or "full", methods of the problem such as
+        "states", or learners by name that are not fitted,
+        ``{"olda": MetricLearner(metric="olda"), "states": StateSegmenter()}``, to which "untrained"
+        is added; a :class:`~structsvm.learner.Method` is one with a name and a cost. None takes the
+        candidates of the problem.
     lams : sequence of float, optional
-        Strengths of the regularizer of the learned candidates. None takes those of the problem.
+        Strengths of the regularizer of learned metrics without one; None: those of the problem.
     cv : int or splitter, optional
         Number of folds, or a scikit-learn splitter that holds every sample out once. None is 5, or
         3 if clusters are held out.
@@ -108,36 +107,30 @@ class MetricLearnerCV(ProblemParameters):
         What is held out: whole samples; groups of rows of the known clusters of tables, or all rows
         of some clusters, for which one table is enough; or whole recordings while one of their
         named states is unlabelled in the others.
-    choose_from : {"metrics", "all"}
-        Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
-        may be the untrained metric or a classifier.
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
     max_seconds : float, optional
         About how long ``fit`` may take. Candidates are tried in the order of what they cost, and
         those for which there is no time are left out, as are such baselines: ``untried_``.
     regularizer, features, standardize, whiten, solver, constraints, random_state
-        As for :class:`MetricLearner`. ``whiten`` applies to full metrics, and ``random_state`` also
-        shuffles samples into folds.
+        As for :class:`MetricLearner`, for candidates by name. ``whiten`` applies to full metrics,
+        and ``random_state`` also shuffles samples into folds.
 
     Attributes
     ----------
-    best_estimator_ : MetricLearner
-        The best learned candidate, fitted on all recordings, which can be given to
-        :func:`structsvm.save`; with ``choose_from="all"``, the best candidate of all, which has
-        ``predict`` and its relatives at least.
-    best_learner_ : MetricLearner
-        The best learned candidate, whatever ``choose_from`` is.
-    best_candidate_, best_learned_ : str
-        The names of the best candidate of all, such as "untrained", and of the best learned one.
-    best_lam_ : float
-        ``lam`` of the best learned candidate.
+    best_estimator_ : Learner
+        The best candidate, fitted on all recordings, whatever method it is;
+        :func:`structsvm.save`, :func:`structsvm.evaluate` and all other functions take it.
+    best_candidate_ : str
+        Its name.
+    best_lam_ : float or None
+        Its ``lam``, if it is a learned metric.
     verdict_ : Verdict
         The gain of learning on held-out recordings, including the choice; ``print`` it.
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``. "mean_accuracy" is
         the share of samples that are named right, NaN for what names no states.
-    candidates_ : list of Candidate
+    candidates_ : list of Method
     losses_, criterion_ : arrays of shape (N, n_candidates)
         Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
         candidate failed. N counts what is held out: samples of which items are labelled, and which
@@ -171,12 +164,11 @@ class MetricLearnerCV(ProblemParameters):
     """
 
     problem: PartitionProblem | None = None
-    candidates: Sequence[str | Candidate] | None = None
+    candidates: Sequence[str | Method] | Mapping[str, Learner] | None = None
     lams: Sequence[float] | None = None
     _: KW_ONLY
     cv: Any = None
     split: str | None = None
-    choose_from: str = "metrics"
     n_jobs: int | None = None
     max_seconds: float | None = None
     regularizer: str | Regularizer = "squared"
@@ -186,6 +178,16 @@ class MetricLearnerCV(ProblemParameters):
     solver: str | Solver = "auto"
     constraints: Callable[[Any], list[Any]] | None = None
     random_state: int | None = None
+
+    def __new__(cls, *_: Any, **kwargs: Any) -> Self:
+        """Say where the kind of metric goes."""
+        if "metric" in kwargs:
+            raise SettingsError(
+                "the kind of metric is what is chosen: name it among the candidates, "
+                f"candidates=['untrained', {kwargs['metric']!r}]"
+            )
+        made: Self = super().__new__(cls)
+        return made
 
     @learning_once()
     def fit(
@@ -198,7 +200,7 @@ class MetricLearnerCV(ProblemParameters):
         feature_names: Sequence[str] | None = None,
         baselines: str | Sequence[str] | None = None,
         resume: str | PathLike[str] | None = None,
-        when_learned: Callable[[MetricLearner], object] | None = None,
+        when_learned: Callable[[Learner], object] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, evaluate the choice, and fit it on all samples.
 
@@ -218,7 +220,7 @@ class MetricLearnerCV(ProblemParameters):
         DataError, SettingsError
             If there are too few samples to hold any out, and as for :meth:`MetricLearner.fit`.
         LearningError
-            If no learned candidate gives a metric on every fold.
+            If no candidate but the untrained metric gives a model on every fold.
         CheckpointError
             If ``resume`` is of other data or settings.
         KeyboardInterrupt
@@ -230,43 +232,49 @@ class MetricLearnerCV(ProblemParameters):
         which = which_baselines(baselines)
         clock = self._clock()
         with share("choosing", 0.0, 1.0):
-            learner = self._choose(data, clock, resume)
+            best = self._choose(data, clock, resume)
         with share("learning", clock.told, 1.0):
-            self._learn(learner, data, which, when_learned, clock.end)
+            self._learn(best, data, which, when_learned, clock.end)
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
 
     @learning_once()
-    def choose(self, X: Any, y: Any = None, **given: Any) -> MetricLearner:
+    def choose(self, X: Any, y: Any = None, **given: Any) -> Learner:
         """Choose and evaluate only, and return the chosen learner, which is not fitted yet.
 
         Parameters (but for ``baselines``) and errors are those of :meth:`fit`.
         """
-        return self._choose(self._training_set(X, y, **given), self._clock(), None)
+        best = self._choose(self._training_set(X, y, **given), self._clock(), None)
+        learner: Learner = copy(best.learner)
+        return learner
 
     def _choose(
         self, data: TrainingSet, clock: Clock, resume: str | PathLike[str] | None
-    ) -> MetricLearner:
-        refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
-        candidates = self._menu(data)
-        for candidate in (Candidate("full"), *candidates):
-            self._settings(candidate)  # refuses bad settings before any work
+    ) -> Method:
+        Settings.of(self._base(data.problem).get_params(deep=False))
+        candidates = self._methods(data)
+        # Bad settings are refused before any work.
+        settings = {c: self._settings(c) for c in candidates if c.is_metric}
         split = split_samples(self.split, data, self.cv, self.random_state)
         saved = None
         if resume is not None:
             about = (problem_name(data.problem), data.item_labels, split.fold)
             saved = SavedTrials(resume, fingerprint((*about, [x.data for x in data.samples])))
-        metrics = [c for c in candidates if c.estimator is None]
-        settings = {c: self._settings(c, self.split == ROWS) for c in metrics}
         found = HeldOut.of(split, candidates, settings, clock, saved)
-        learned = found.best_learned
+        best = found.best
         trials = [(c.name, trial) for c, of_each in found.tried.items() for trial in of_each]
-        failed = {name: trial.failure for name, trial in reversed(trials) if trial.refused}
+        usable = {
+            c.name for j, c in enumerate(found.tried) if not np.isnan(found.criterion[:, j]).any()
+        }
+        failed = {
+            name: trial.failure
+            for name, trial in reversed(trials)
+            if trial.refused or (trial.failure and name not in usable)
+        }
         for name, why in failed.items():
             warn(f"{name} is not compared: {why}")
-        self.verdict_, self.best_candidate_ = found.verdict, found.best.name
-        self.best_learned_, self.best_lam_ = learned.name, learned.lam
+        self.verdict_, self.best_candidate_, self.best_lam_ = found.verdict, best.name, best.lam
         self.candidates_, self.fold_ = [*found.tried], split.fold
         self.untried_: dict[str, float] = {}
         for candidate, seconds in found.untried.items():
@@ -274,15 +282,15 @@ class MetricLearnerCV(ProblemParameters):
         self.losses_, self.criterion_ = found.losses, found.criterion
         self.cv_results_, self._models = found.table(), found.models
         self.__dict__.pop("best_estimator_", None)  # of another choice
-        return MetricLearner(**self._parameters(learned))
+        return best
 
-    predict = _of_best(MetricLearner.predict)
-    predict_breakpoints = _of_best(MetricLearner.predict_breakpoints)
-    predict_partitions = _of_best(MetricLearner.predict_partitions)
-    predict_states = _of_best(MetricLearner.predict_states)
-    predict_segments = _of_best(MetricLearner.predict_segments)
+    predict = _of_best(Learner.predict)
+    predict_breakpoints = _of_best(Learner.predict_breakpoints)
+    predict_partitions = _of_best(Learner.predict_partitions)
+    predict_states = _of_best(Learner.predict_states)
+    predict_segments = _of_best(Learner.predict_segments)
     transform = _of_best(MetricLearner.transform)
-    score = _of_best(MetricLearner.score)
+    score = _of_best(Learner.score)
 
     @property
     def n_features_in_(self) -> int:
@@ -308,12 +316,20 @@ class MetricLearnerCV(ProblemParameters):
         refuse_unless(seconds >= 0, "max_seconds", "a number >= 0", seconds)
         return Clock(time.monotonic() + seconds, self.n_jobs)
 
-    def _menu(self, data: TrainingSet) -> list[Candidate]:
-        known = candidates_of(data, self.features, self.standardize)
+    def _base(self, problem: PartitionProblem) -> MetricLearner:
+        """A metric with the settings that are shared by candidates."""
+        shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        given = {name: getattr(self, name) for name in shared - {"n_jobs"}}
+        return MetricLearner(**given | {"problem": problem})
+
+    def _methods(self, data: TrainingSet) -> list[Method]:
+        """The candidates in the order of preference, learned metrics once for each strength."""
+        menu: Menu = menu_of(data, self._base(data.problem))
+        known = list(menu.candidates)
         if self.lams is not None:
-            known = [replace(candidate, lams=()) for candidate in known]
+            known = [replace(method, lams=()) for method in known]
         lams = data.problem.traits.lams if self.lams is None else self.lams
-        return menu(known if self.candidates is None else self.candidates, lams, known)
+        return candidates_among(known if self.candidates is None else self.candidates, lams, menu)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
@@ -321,77 +337,63 @@ class MetricLearnerCV(ProblemParameters):
         problem = problem_from(self.problem, self.random_state)
         return replace(TrainingSet.of(problem, X, y, **given), question=self.split or WHOLE)
 
-    def _parameters(self, candidate: Candidate) -> dict[str, Any]:
-        """The parameters of the learner of a candidate."""
-        shared = MetricLearner().get_params(deep=False).keys() & self.get_params(deep=False).keys()
-        parameters = {name: getattr(self, name) for name in shared - {"n_jobs"}}
-        is_tuned = candidate.tuned is not None  # then the other settings are of the baseline
-        own = {k: v for k, v in candidate.settings.items() if k in SEEING or not is_tuned}
-        return parameters | own | {"lam": candidate.lam}
-
-    def _settings(self, candidate: Candidate, of_rows: bool = False) -> Settings:
-        """The settings of the learner of a candidate."""
-        learner = MetricLearner(**self._parameters(candidate))  # refuses what it does not have
-        settings = Settings.of(learner.get_params(deep=False))
-        if of_rows and settings.standardize == "recording":
+    def _settings(self, method: Method) -> Settings:
+        """The settings of a metric; of rows that are held out, scaled like the others."""
+        settings = Settings.of(method.learner.get_params(deep=False))
+        if self.split == ROWS and settings.standardize == "recording":
             return replace(settings, standardize="training")
         return settings
 
     def _learn(
         self,
-        learner: MetricLearner,
+        best: Method,
         data: TrainingSet,
         which: str | Sequence[str] | None,
-        when_learned: Callable[[MetricLearner], object] | None,
+        when_learned: Callable[[Learner], object] | None,
         end: float,
     ) -> None:
-        """Learn the choice from all samples, and tune the baselines for which there is time."""
-        plain = [c.tuned for c in self.candidates_ if c.tuned and not c.settings]
-        metrics, others = chosen_baselines(which or (), data, learner.features, self.standardize)
-        tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
-        chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
-        asked = {b.name: b for b in others if b.name not in self.untried_} | chosen
-        asked = {name: one for name, one in asked.items() if name not in self._models}
-        learned = 0.5 if asked else 1.0
+        """Learn the choice from all samples, and the baselines for which there is time."""
+        menu: Menu = menu_of(data, best.learner)
+        closed = [c for c in self.candidates_ if c.is_metric and not c.has_path]
+        plain = [c.name for c in closed if c.learner.metric == c.name]
+        asked = {m.name: m for m in menu.named(which or ()) if m.name not in self.untried_}
+        metrics = [m.name for m in menu.named([*plain, *asked]) if m.is_metric]
+        others = {c.name: c for c in self.candidates_ if not c.is_metric}
+        rivals = {m.name: m for m in asked.values() if not m.is_metric} | others
+        rivals.pop(best.name, None)
+        models = {name: model for name, model in self._models.items() if name in rivals}
+        learned = 0.5 if rivals.keys() - models else 1.0
         fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole samples
+        fewest = REUSED_FROM if best.is_metric else FEWEST_INNER + 1
 
-        def keep(learner: MetricLearner) -> None:
-            self.best_estimator_ = self.best_learner_ = learner
+        def keep(learner: Learner) -> None:
+            self.best_estimator_ = learner
             if when_learned is not None:
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            fit = partial(learner.fit, baselines=tuned, when_learned=keep)
-            cross_fitted(fit, in_folds(data, fold, REUSED_FROM), data)
+            if best.name in self._models:  # from all samples, while it was tried
+                learner = self._models[best.name]
+                with share("the untrained metric", 1.0, 1.0):
+                    learner._introduce(data.counted())
+                keep(learner)
+                learner._compare_with(menu_of(data.counted(), learner).fitted(metrics))
+            else:
+                learner = copy(best.learner)
+                fit = partial(learner.fit, baselines=metrics, when_learned=keep)
+                cross_fitted(fit, in_folds(data, fold, fewest), data)
         if learner.interrupted_:
             raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
-        learner._compare_with(self._models)
+        named = which is not None and not isinstance(which, str)
+        learner._compare_with(models)
         folded = in_folds(data, fold, FEWEST_INNER + 1).counted()
-        named = not isinstance(which, str)
         with share("baselines", learned, 1.0):
-            for one in stage("classifiers", sorted(asked.values(), key=lambda one: one.cost)):
-                limit = math.inf if one.name in chosen else end  # time was kept for what was tried
+            left = [method for name, method in rivals.items() if name not in models]
+            for method in stage("classifiers", sorted(left, key=lambda method: method.cost)):
+                tried = method.name in others
+                limit = math.inf if tried else end  # time was kept for what was tried
                 with suppress(OutOfTimeError), until(limit):
-                    found = fit_baselines([one], folded, named or one.name in chosen)
-                    learner._compare_with(found)
-        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
-        if best.tuned == "untrained" and best.settings.get("features") is learner.features:
-            learner.baselines_[best.name] = learner.baselines_["untrained"]
-        if self.choose_from == "all" and not best.is_learned:
-            self.best_estimator_ = self._as_estimator(best, learner, data)
-
-    def _as_estimator(self, best: Candidate, learner: MetricLearner, data: TrainingSet) -> Any:
-        """The best candidate if it is not learned."""
-        metric = None
-        if best.tuned is not None:
-            settings = self._settings(best)
-            if not best.settings and settings.features is learner.features:
-                metric = learner.baselines_[best.tuned]
-            else:
-                inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
-                found = candidate_metric(best, seen.parts)
-                metric = MetricBaseline.of(found, learner.problem_, inputs)
-        return ChosenBaseline(learner, best.name, metric)
+                    learner._compare_with(fit_methods([method], folded, named or tried))
 
 
 # ---- how every candidate did on the recordings it was not tuned on
@@ -402,7 +404,7 @@ class HeldOut:
     """Losses of all candidates on all recordings, each held out once."""
 
     split: Split
-    tried: Mapping[Candidate, Sequence[Trial]]
+    tried: Mapping[Method, Sequence[Trial]]
     """A trial in each fold of each candidate, in the order of preference."""
     losses: Floats
     """Losses that the verdict compares, (N, n_candidates); NaN where a candidate failed."""
@@ -412,7 +414,7 @@ class HeldOut:
     """The share of items that are named right, (N, n_candidates); NaN where none is named."""
     blind: Mapping[str, Floats]
     """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
-    untried: Mapping[Candidate, float]
+    untried: Mapping[Method, float]
     """Candidates for which there was no time, and the seconds that each would take."""
     models: Mapping[str, Any]
     """Estimators that were learned from all samples meanwhile, by the name of the candidate."""
@@ -421,8 +423,8 @@ class HeldOut:
     def of(
         cls,
         split: Split,
-        candidates: Sequence[Candidate],
-        settings: Mapping[Candidate, Settings],
+        candidates: Sequence[Method],
+        settings: Mapping[Method, Settings],
         clock: Clock,
         saved: SavedTrials | None,
     ) -> HeldOut:
@@ -440,24 +442,17 @@ class HeldOut:
         N, traits = len(split.held_out), split.held_out.problem.traits
         both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
         judged = int(traits.given_k)
-        blind = blind_baselines(traits.contiguous)
-        of_blind = {name: np.empty(N) for name in blind}
+        blind = blind_methods(traits.contiguous)
+        of_blind = {method.name: np.empty(N) for method in blind}
         for k, fold in enumerate(folds):
             test = split.test(k)
             for j, trials in enumerate(tried.values()):
                 both[test, j], accuracy[test, j] = trials[k].losses, trials[k].accuracy
-            for name, one in blind.items():
-                (trial,) = try_baseline(Baseline(name, one), fold)
-                of_blind[name][test] = trial.losses[:, judged]
+            for method in blind:
+                (trial,) = try_method(method, fold)
+                of_blind[method.name][test] = trial.losses[:, judged]
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
         return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried, models)
-
-    @property
-    def _learned_criterion(self) -> Floats:
-        """The criterion, NaN for candidates that are not learned or failed in a fold."""
-        learned = np.array([c.is_learned for c in self.tried])
-        usable = ~np.isnan(self.criterion).any(axis=0)
-        return np.where(learned & usable, self.criterion, np.nan)
 
     def _chosen(self, losses: Floats, which: Ints) -> int:
         """The candidate to take, by the losses of some recordings."""
@@ -467,33 +462,32 @@ class HeldOut:
         return chosen(losses[which], units, names, weights, self.split.draws_among(which))
 
     @property
-    def best(self) -> Candidate:
+    def best(self) -> Method:
         """The candidate that is chosen."""
-        return [*self.tried][self._chosen(self.criterion, np.arange(len(self.losses)))]
-
-    @property
-    def best_learned(self) -> Candidate:
-        """The candidate that is chosen from the learned ones."""
-        eligible = self._learned_criterion
-        if np.isnan(eligible).any(axis=0).all():
+        failed = [bool(np.isnan(column).any()) for column in self.criterion.T]
+        if all(fails or c.name == "untrained" for c, fails in zip(self.tried, failed, strict=True)):
             failures = [t.failure for trials in self.tried.values() for t in trials if t.failure]
             raise LearningError(
-                f"no learned candidate gave a metric in each of the {len(self.split)} folds; the "
-                f"last one: {failures[-1]}"
+                f"no candidate gave a model in each of the {len(self.split)} folds; the last one: "
+                f"{failures[-1]}"
             )
-        return [*self.tried][self._chosen(eligible, np.arange(len(eligible)))]
+        return [*self.tried][self._chosen(self.criterion, np.arange(len(self.losses)))]
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on the candidate that the other folds choose for each recording."""
-        eligible, split, data = self._learned_criterion, self.split, self.split.held_out
-        honest, named = np.empty(len(eligible)), np.empty(len(eligible))
+        split, data, best = self.split, self.split.held_out, self.best
+        honest, named = np.empty(len(self.losses)), np.empty(len(self.losses))
         for k in range(len(split)):
             held_out = split.test(k)
-            j = self._chosen(eligible, split.train(k))
+            j = self._chosen(self.criterion, split.train(k))
             honest[held_out] = self.losses[held_out, j]
             named[held_out] = self.accuracy[held_out, j]
-        others = [(j, c) for j, c in enumerate(self.tried) if not c.is_learned]
+        others = [
+            (j, c)
+            for j, c in enumerate(self.tried)
+            if c.name == "untrained" or not (c.learner.is_learned or c.name == best.name)
+        ]
         comparison = data.problem.comparison
         truths: list[Any] = [known.scored for known in data.labels]
         return Verdict.of(
@@ -503,15 +497,16 @@ class HeldOut:
             weights=data.weights,
             draws=split.draws,
             inflation=self._inflation,
-            accuracies=self._accuracies(named) if data.problem.traits.contiguous else None,
+            accuracies=self._accuracies(named, others) if data.problem.traits.contiguous else None,
             evidence=Evidence(
                 split.words,
                 comparison.measure(truths[0]),
                 grouped=data.groups is not None,
                 cross_validated=True,
+                method=best.learner.called,
             ),
             remarks=Remarks(comparison.limit(truths), split.question),
-            best=self.best.name,
+            best=best.name,
         )
 
     @property
@@ -527,12 +522,11 @@ class HeldOut:
         p = split.draws * float(np.mean(held_out)) / n_units
         return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
 
-    def _accuracies(self, of_learned: Floats) -> dict[str, float | None]:
+    def _accuracies(
+        self, of_learned: Floats, others: Sequence[tuple[int, Method]]
+    ) -> dict[str, float | None]:
         """The share of items that each method names right; None for what does not name all."""
-        columns = {LEARNED: of_learned}
-        for j, c in enumerate(self.tried):
-            if not c.is_learned:
-                columns[c.name] = self.accuracy[:, j]
+        columns = {LEARNED: of_learned} | {c.name: self.accuracy[:, j] for j, c in others}
         has_names = ~np.isnan(self.accuracy).all(axis=1)
         weights = self.split.held_out.weights[has_names]
         shares = {name: _means(one[has_names, None], weights)[0] for name, one in columns.items()}
@@ -579,34 +573,35 @@ def _means(losses: Floats, weights: Floats) -> list[float]:
 # ---- the candidates to choose from, in the order of preference
 
 
-def menu(
-    candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
-) -> list[Candidate]:
-    """The candidates in the order of preference, learned ones once for each strength."""
-    by_name = {name: named_candidate(name) for name in (*LEARNED_METRICS, *NAMES)}
-    by_name |= {candidate.name: candidate for candidate in known}
+def candidates_among(
+    candidates: Sequence[str | Method] | Mapping[str, Learner], lams: Any, menu: Menu
+) -> list[Method]:
+    """The candidates in the order of preference, learned metrics once for each strength."""
+    if isinstance(candidates, Mapping):
+        asked: list[Any] = [Method(name, learner) for name, learner in candidates.items()]
+        candidates = asked if "untrained" in candidates else [*asked, "untrained"]
+    known = {name: menu.of_metric(name, name) for name in (*KINDS, *NAMES)}
+    known |= {method.name: method for method in menu.candidates}
     names: list[str] = []
-    order: list[Candidate] = []
+    order: list[Method] = []
     for c in dict.fromkeys(candidates):
-        candidate = by_name.get(c) if isinstance(c, str) else c
-        if candidate is None:
+        method = known.get(c) if isinstance(c, str) else c
+        if not isinstance(method, Method) or not isinstance(method.learner, Learner):
             raise SettingsError(
-                f"there is no candidate {c!r} for these data; there are {', '.join(by_name)}"
+                f"there is no candidate {c!r} for these data; there are {', '.join(known)}, and "
+                "learners by name, candidates={'mine': MetricLearner(...)}"
             )
-        if candidate.name in names:
+        if method.name in names:
             raise SettingsError(
-                f"two candidates are called {candidate.name!r}: give each its own name"
+                f"two candidates are called {method.name!r}: give each its own name"
             )
-        names.append(candidate.name)
-        # Its own strength, or each of its own path or of that of the search.
-        path = sorted({float(lam) for lam in candidate.lams or lams}, reverse=True)
-        if candidate.is_learned and candidate.lam is None:
-            order += [replace(candidate, lam=lam, lams=()) for lam in path]
-        else:
-            order.append(candidate)
-    if "untrained" not in names or not any(candidate.is_learned for candidate in order):
+        names.append(method.name)
+        learner = copy(method.learner)
+        learner.problem = menu.problem
+        order += replace(method, learner=learner).along(lams)
+    if "untrained" not in names or len(order) < 2:
         raise SettingsError(
-            "candidates must name 'untrained', which the others have to beat, and at least one "
-            f"that is learned, such as 'diagonal' or 'full', with lams, got {tuple(names)!r}"
+            "candidates must name 'untrained', which the others have to beat, and another one, "
+            f"such as 'diagonal' or 'full', with lams, got {tuple(names)!r}"
         )
     return order

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -31,19 +32,16 @@ from structsvm.errors import (
 from structsvm.evaluation.scores import share_right
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features.frames import read_names
-from structsvm.learner.baselines import (
-    fit_baseline,
-    fit_cross_predict,
-    labels_by,
-    partitions_of,
-    tuned_metric,
-)
+from structsvm.learner.closed_forms import tuned
 from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.methods import Method
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import names_in
-from structsvm.learner.training_set import STATES, Inputs, TrainingSet
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.learner.training_set import STATES, TrainingSet
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import Baseline, Candidate, count_of_truth, names_states
+from structsvm.partitions.model import Found, Model
+from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.partitions.problem import count_of_truth
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.support.archive import Archive
@@ -63,7 +61,7 @@ USUAL_RATE = 1.0
 LESS = 4.0
 """How much less time than its cost says a task may take."""
 
-TRIALS = Archive("search", 1, CheckpointError)
+TRIALS = Archive("search", 2, CheckpointError)
 
 Learned = TypeVar("Learned")
 
@@ -74,11 +72,8 @@ Tried = tuple[list[list["Trial"]], Any]
 """Trials of the candidates of a task in each of some folds, and what was learned from all, if it
 was."""
 
-FeaturesAndStates = tuple[Sequence[Sample], NDArray[Any] | None]
-"""Held-out samples with the features of a metric, and the states that these tell of."""
-
-SEEING = ("features", "standardize")
-"""Settings of a candidate that say what its metric sees."""
+SamplesAndStates = tuple[Sequence[Sample], NDArray[Any] | None]
+"""Held-out samples as a model sees them, and the names of the states that it knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,46 +130,52 @@ class Fold:
     def names(self) -> Sequence[NDArray[Any]] | None:
         """The true name of each item; None where there are none, or one is hidden from learning."""
         test = self.test
-        if test.question == STATES:
+        if test.question == STATES or test.asks is not None:  # rows of a cluster have no names
             return None
         sizes = [sample.n_samples for sample in test.samples]
         return read_names(test.item_labels, sizes, test.problem.traits.words.whole)
 
     def trial(
         self,
-        guesses: Sequence[Sequence[EquivalenceMatrix]],
+        found: Sequence[Sequence[Found]],
         named: Sequence[NDArray[Any]] | None,
         seconds: float,
         **about: Any,
     ) -> Trial:
-        """Score partitions found without and with K given, and names, on what is labelled."""
+        """Score what was found without and with K given, and names, on what is labelled."""
         compared = self.test.problem.comparison
         truths: list[Any] = [known.scored for known in self.test.labels]
-        losses = np.empty((len(truths), len(guesses)))
-        for j, found in enumerate(guesses):
-            for i, (known, M) in enumerate(zip(self.test.labels, found, strict=True)):
-                losses[i, j] = compared.disagreement(truths[i], known.of_scored(M))
+        losses = np.empty((len(truths), len(found)))
+        for j, guesses in enumerate(found):
+            for i, (known, one) in enumerate(zip(self.test.labels, guesses, strict=True)):
+                guess = known.of_scored(one.partition)
+                losses[i, j] = compared.disagreement(truths[i], guess)
         accuracy: Floats | float = np.nan
         if named is not None and self.names is not None:
             accuracy = np.array(list(map(share_right, self.names, truths, named)))
         return Trial(losses, seconds, accuracy=accuracy, **about)
 
     def trial_of(
-        self, metric: Metric, seen: FeaturesAndStates, seconds: float, **about: Any
+        self,
+        models: Model | Sequence[Model],
+        seen: SamplesAndStates,
+        seconds: float,
+        **about: Any,
     ) -> Trial:
-        """The trial of a metric on the held-out samples as it sees them."""
+        """The trial of a model, or of one for each, on the held-out samples as it sees them."""
         problem, (samples, states) = self.test.problem, seen
         counts: Sequence[int | None] = self.counts or [None] * len(samples)
-        counted = [problem.partition(x, metric, K) for x, K in zip(samples, counts, strict=True)]
+        each = [models] * len(samples) if isinstance(models, Model) else models
+        counted = [
+            model.partition(problem, x, K, UNCONSTRAINED)
+            for model, x, K in zip(each, samples, counts, strict=True)
+        ]
         priced = counted
-        if metric.price is not None and not problem.traits.given_k:
-            priced = [problem.partition(x, metric, None) for x in samples]
+        decides = all(getattr(model, "price", 0.0) is not None for model in each)
+        if decides and not (isinstance(models, Metric) and problem.traits.given_k):
+            pairs = zip(each, samples, strict=True)
+            priced = [model.partition(problem, x, None, UNCONSTRAINED) for model, x in pairs]
         return self.trial([priced, counted], names_in(priced, samples, states), seconds, **about)
-
-    def trial_by(self, model: Any, labels: Sequence[Any], seconds: float) -> Trial:
-        """The trial of an estimator that gives these labels, without and with K given."""
-        guesses = [partitions_of(y, self.test.problem) for y in labels]
-        return self.trial(guesses, labels[0] if names_states(model) else None, seconds)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
@@ -209,17 +210,17 @@ def cross_fitted(
 class Task:
     """Candidates that are tried together: tuned metrics that see the same, a path, a classifier."""
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[Method]
     work: Callable[..., Any]
     """Trials in a fold, or in all folds, and what was learned from all."""
     cost: float = 1.0
-    """As of a :class:`structsvm.partitions.Baseline`; that of metrics is about one."""
+    """As of a :class:`structsvm.learner.Method`; that of metrics is about one."""
     at_once: bool = False
     """Whether all folds are tried at once, by an estimator that holds recordings out itself."""
 
     @property
     def is_learned_again(self) -> bool:
-        return self.candidates[0].estimator is not None and not self.at_once
+        return not (self.candidates[0].is_metric or self.at_once)
 
     def tried_in(self, folds: Sequence[Fold], end: float) -> tuple[Tried | None, float]:
         """What was found in these folds, None if it did not end in time, and seconds."""
@@ -235,26 +236,26 @@ class Task:
 
 
 def tasks_of(
-    asked: Mapping[Candidate, Settings],
-    candidates: Sequence[Candidate],
+    asked: Mapping[Method, Settings],
+    candidates: Sequence[Method],
     whole: Whole | None,
 ) -> list[Task]:
     """The tasks in order: what others have to beat, then by cost. ``asked`` are all metrics'."""
-    alike: dict[Any, dict[Candidate, Settings]] = {}
+    alike: dict[Any, dict[Method, Settings]] = {}
     for c, settings in asked.items():
-        kind = c.name if c.is_learned else ""
+        kind = c.name if c.has_path else ""
         alike.setdefault((id(settings.features), settings.standardize, kind), {})[c] = settings
     tasks = [
         Task(list(some), partial(_try_metrics, some), max(c.cost for c in some))
         for some in alike.values()
     ]
     for c in candidates:
-        if (own := c.estimator) is None:
+        if c in asked:
             continue
-        if whole is not None and hasattr(own.estimator, "fit_cross_predict"):
-            tasks.append(Task([c], partial(_try_at_once, own, whole), own.cost, at_once=True))
+        if whole is not None and hasattr(c.learner, "learn_held_out"):
+            tasks.append(Task([c], partial(_try_at_once, c, whole), c.cost, at_once=True))
         else:
-            tasks.append(Task([c], partial(try_baseline, own), own.cost))
+            tasks.append(Task([c], partial(try_method, c), c.cost))
     names = {task: [c.name for c in task.candidates] for task in tasks}
     n_folds = 1 if whole is None else len(whole[1])
     in_all = {task: task.cost * (1 if task.at_once else n_folds) for task in tasks}
@@ -274,7 +275,7 @@ class Clock:
     def kept(self) -> float:
         """Seconds in which the choice and classifiers are learned from all recordings, about."""
         tried = [s for task, s in self.seconds.items() if task.is_learned_again]
-        metrics = [s for task, s in self.seconds.items() if task.candidates[0].is_learned]
+        metrics = [s for task, s in self.seconds.items() if task.candidates[0].has_path]
         return AGAIN * (sum(tried) + max(metrics, default=0.0))
 
     @property
@@ -320,7 +321,7 @@ def trials_of(
     folds: Sequence[Fold],
     clock: Clock,
     saved: SavedTrials | None = None,
-) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float], dict[str, Any]]:
+) -> tuple[dict[Method, list[Trial]], dict[Method, float], dict[str, Any]]:
     """Trials in each fold of what there is time for, what others would take, and models of all."""
     found: dict[tuple[Task, int], list[Trial]] = {}
     models: dict[str, Any] = {}
@@ -332,7 +333,7 @@ def trials_of(
         clock.seconds[task] = sum(trial.seconds for trial in trials)
     parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
     asked = [(task, part) for task, part in parts if (task, part[0].number) not in found]
-    learned = [task for task in tasks if task.candidates[0].is_learned]
+    learned = [task for task in tasks if task.candidates[0].has_path]
     needed = {*tasks[:1], *learned[:1]}  # whatever time they take
     begun: list[tuple[Task, Sequence[Fold]]] = []
     late: set[Task] = set()
@@ -367,7 +368,7 @@ def trials_of(
 
 def _tried_and_untried(
     tasks: Sequence[Task], found: Mapping[tuple[Task, int], list[Trial]], clock: Clock, n: int
-) -> tuple[dict[Candidate, list[Trial]], dict[Candidate, float]]:
+) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
     tried, untried = {}, {}
     for task in tasks:
         of_folds = [found[task, k] for k in range(n) if (task, k) in found]
@@ -403,14 +404,14 @@ class SavedTrials:
         TRIALS.write(self.path, {"identity": self.identity, "trials": self.trials}, {})
 
     def _key(self, task: Task, fold: int) -> str:
-        asked = [(c.name, c.lam, c.settings, c.estimator) for c in task.candidates]
+        asked = [(c.name, c.lam, c.learner) for c in task.candidates]
         return f"{fingerprint(asked)} {fold}"
 
 
 # ---- how a task is done in a fold
 
 
-def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
+def _try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
     """Metrics that see the same: those that are only tuned, or a learned one along its path."""
     start, settings = time.perf_counter(), next(iter(asked.values()))
     try:
@@ -427,13 +428,14 @@ def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]
         return [fold.failed(error, start) for _ in asked]
     sees = id(settings.features), settings.standardize
     if sees not in fold.untrained:
-        fold.untrained[sees] = tuned_metric("untrained", train)
+        fold.untrained[sees] = _closed_form("untrained", train)
     untrained, found = fold.untrained[sees], []
     for c in asked:
-        if c.is_learned:
+        if c.has_path:
             return _try_path([*asked.values()], train, untrained, seen, fold)
         start = time.perf_counter()
-        metric = untrained if c.tuned == "untrained" else candidate_metric(c, train)
+        name, shrinkage = str(asked[c].closed_form), asked[c].shrinkage
+        metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
         found.append(fold.trial_of(metric, seen, time.perf_counter() - start))
     return found
 
@@ -442,7 +444,7 @@ def _try_path(
     path: Sequence[Settings],
     train: TrainingSet,
     untrained: Metric,
-    seen: FeaturesAndStates,
+    seen: SamplesAndStates,
     fold: Fold,
 ) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
@@ -472,45 +474,43 @@ def _try_path(
     return trials
 
 
-def candidate_metric(candidate: Candidate, data: TrainingSet) -> Metric:
-    """A candidate that is tuned only, on samples as its metric sees them."""
-    options = {k: v for k, v in candidate.settings.items() if k not in SEEING}
-    return tuned_metric(str(candidate.tuned), data, **options)
+def _closed_form(name: str, data: TrainingSet, shrinkage: float | None = None) -> Metric:
+    """A metric that minimises nothing, of samples as it sees them."""
+    factor, calibration = tuned(name, data.problem, data.examples, shrinkage)
+    return calibration.metric(factor)
 
 
-def try_baseline(baseline: Baseline, fold: Fold) -> list[Trial]:
-    """A candidate that is no metric: fitted to the samples as they were measured."""
+def try_method(method: Method, fold: Fold) -> list[Trial]:
+    """A candidate that is no metric: learned from the samples as they were measured."""
     start = time.perf_counter()
-    problem, samples = fold.test.problem, fold.test.samples
     try:
         with without_warnings(DataWarning):
-            model = cross_fitted(partial(fit_baseline, baseline), fold.folded, fold.train)
+            learner = cross_fitted(method.learned_from, fold.folded, fold.train)
         seconds = time.perf_counter() - start
-        labels = [
-            labels_by(model, baseline.name, problem, samples, asked)
-            for asked in (None, fold.counts)
-        ]
+        seen = learner.inputs_(fold.test.samples), learner.classes_
+        return [fold.trial_of(learner.model_, seen, seconds)]
     except (DataError, LearningError) as error:
         return [fold.failed(error, start)]
-    return [fold.trial_by(model, labels, seconds)]
 
 
-def _try_at_once(baseline: Baseline, whole: Whole, folds: Sequence[Fold]) -> Tried:
-    """An estimator that is fitted once, and labels recordings by what it learned from others."""
+def _try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
+    """A learner that is fitted once, and partitions samples by what it learned from others."""
     start, (data, held_out) = time.perf_counter(), whole
     fold_of = np.full(len(data), -1)
     for k, which in enumerate(held_out):
         fold_of[which] = k
-    if baseline.estimator.n_folds is not None:
+    learner = copy(method.learner)
+    if learner.n_folds is not None:
         data = in_folds(data, fold_of, FEWEST_INNER + 1)
     try:
-        with without_warnings(DataWarning):
-            model, found = fit_cross_predict(baseline, data)
+        with without_warnings(DataWarning, ConvergenceWarning):
+            samples, models = learner.learn_held_out(data)
     except (DataError, LearningError) as error:
         return [[fold.failed(error, start)] for fold in folds], None
     trials = []
     for fold, which in zip(folds, held_out, strict=True):
-        labels = [[one[i] for i in which.tolist()] for one in found]
+        seen = [samples[i] for i in which.tolist()], learner.classes_
+        own = [models[i] for i in which.tolist()]
         seconds = (time.perf_counter() - start) / len(folds)
-        trials.append([fold.trial_by(model, labels, seconds)])
-    return trials, model
+        trials.append([fold.trial_of(own, seen, seconds)])
+    return trials, learner

@@ -1,5 +1,6 @@
 from structsvm.data.sample import Sample as Sample
 from structsvm.data.sample import Words as Words
+from structsvm.partitions.comparison import Comparison as Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.equivalence import adjusted_rand_index as adjusted_rand_index
 from structsvm.partitions.equivalence import chi_square as chi_square
@@ -14,17 +15,15 @@ from structsvm.partitions.learning import Learning as Learning
 from structsvm.partitions.learning import MetricObjective as MetricObjective
 from structsvm.partitions.learning import SearchedSample as SearchedSample
 from structsvm.partitions.learning import Traits as Traits
+from structsvm.partitions.margins import MarginRates as MarginRates
 from structsvm.partitions.metric import Metric as Metric
+from structsvm.partitions.model import Found as Found
+from structsvm.partitions.model import Model as Model
 from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED
 from structsvm.partitions.oracle import Argmax as Argmax
 from structsvm.partitions.oracle import Constraint as Constraint
 from structsvm.partitions.oracle import Oracle as Oracle
 from structsvm.partitions.oracle import Region as Region
 from structsvm.partitions.oracle import TraceObjective as TraceObjective
-from structsvm.partitions.problem import Baseline as Baseline
-from structsvm.partitions.problem import Candidate as Candidate
-from structsvm.partitions.problem import Comparison as Comparison
-from structsvm.partitions.problem import ComparisonData as ComparisonData
-from structsvm.partitions.problem import MarginRates as MarginRates
 from structsvm.partitions.problem import PartitionProblem as PartitionProblem
 from structsvm.status import Quality as Quality

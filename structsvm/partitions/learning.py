@@ -236,6 +236,9 @@ class Traits:
     """The metrics that model selection chooses from by default; a larger menu measured worse."""
     baselines: tuple[str, ...] = ("pca", "rca")
     """The metrics that a learned one is compared with, apart from the untrained one."""
+    menu: str = "structsvm.learner.menu:Menu"
+    """Where the methods are listed that these partitions are compared with and chosen from: the
+    module and the name of a :class:`structsvm.learner.menu.Menu`, loaded when it is asked for."""
 
     def __post_init__(self) -> None:
         """Refuse what no learner can do with; multiply in double precision."""
@@ -566,6 +569,11 @@ class Learning(Contract):
     def untrained_factor(self, data: Examples) -> Floats:
         """The metric without learning, ``L`` (P, r), of samples alone; by default the identity."""
         return np.eye(data.samples[0].n_features)
+
+    @hook
+    def closed_form(self, name: str, data: Examples) -> Floats | None:
+        """A metric of this problem's own that needs no learning, ``L`` by name; None for none."""
+        return None
 
     def untrained(self, data: Examples) -> Metric:
         """The metric without learning, with the price that suits the labels."""

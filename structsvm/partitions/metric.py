@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from structsvm.data.sample import (
 from structsvm.messages import nth
 from structsvm.parallel import single_threaded, spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.model import Found, Model
+from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted
 from structsvm.support.contract import asked
@@ -34,7 +35,7 @@ SMOOTHING = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Metric:
+class Metric(Model):
     """A Mahalanobis metric ``B = L L^T`` and the price of a cluster in its units.
 
     Examples
@@ -57,6 +58,32 @@ class Metric:
     which on there is another cluster. None where the number of clusters is always given."""
     n_clusters: int | None = None
     """The number of clusters to decode into when there is no price, if there is a usual one."""
+
+    keeps_rules: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = True
+
+    @property
+    def n_parts(self) -> int | None:
+        """The usual number of clusters, where there is no price of one."""
+        return self.n_clusters if self.price is None else None
+
+    def partition(
+        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """The best partition in the metric."""
+        return Found(problem.partition(sample, self, n_clusters, constraint))
+
+    def margins(
+        self,
+        problem: Any,
+        sample: Sample,
+        n_clusters: int | None,
+        constraint: Constraint,
+        tolerance: int,
+    ) -> tuple[Found, Floats]:
+        """The best segmentation, and the margins of its changes in units of the price of one."""
+        M, margins = problem.margins(sample, self, n_clusters, constraint, tolerance)
+        return Found(M), margins
 
     @property
     def matrix(self) -> Floats:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import WeightStability
 from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.metric_learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words
 from structsvm.status import Solution
@@ -324,6 +324,7 @@ def plot_gaps(solutions: Any, *, figure: Figure | None = None) -> NDArray[Any]:
     if figure is None:
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
         figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
+    solutions = _solutions_of(solutions)
     pair: NDArray[Any] = figure.subplots(1, 2, sharey=True)
     for against, ax in zip(("seconds", "oracle_calls"), pair, strict=True):
         if (legend := plot_gap(solutions, against=against, ax=ax).get_legend()) is not None:
@@ -337,7 +338,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss of every candidate against the strength of its regularizer.
 
     Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
-    learned candidate that was taken is ringed.
+    choice is ringed, if it has one.
 
     Parameters
     ----------
@@ -373,9 +374,10 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         lams, losses, errors = (np.array(column, dtype=float) for column in zip(*mine, strict=True))
         bars = np.where(np.isfinite(errors), errors, 0.0)
         ax.errorbar(lams, losses, yerr=bars, label=label, capsize=3, **styles[name])
-    taken = [row for row in rows if row[:2] == (search.best_learned_, search.best_lam_)]
+    taken = [row for row in rows if row[:2] == (search.best_candidate_, search.best_lam_)]
     ring: dict[str, Any] = {"markersize": 13, "fillstyle": "none", "color": style.text_color()}
-    ax.plot(taken[0][1], taken[0][2], "o", **ring)
+    if search.best_lam_ is not None:
+        ax.plot(taken[0][1], taken[0][2], "o", **ring)
     ax.set(xscale="log", xlabel="lam (ringed: taken)", ylabel="mean held-out loss")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)  # lines are everywhere
     return ax

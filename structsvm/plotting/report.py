@@ -23,7 +23,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.evaluation.evaluate import evaluate
+from structsvm.evaluation.evaluate import evaluate, fitted_learner
 from structsvm.evaluation.scores import SCORES, Evaluation, meanings_in_words, score_titles
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
@@ -32,7 +32,7 @@ from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import as_list, is_picture, pixels_of
 from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.learner import Learner
 from structsvm.plotting import words
 from structsvm.plotting.samples import as_file, clusters_in_directions, overlay, traces
 from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
@@ -54,7 +54,7 @@ MARGINS = 3_000_000
 class HeldOut:
     """All that a page shows, before it is made plain."""
 
-    learner: MetricLearner
+    learner: Learner
     evaluation: Evaluation
     images: Sequence[NDArray[Any]]
     """The image of each sample; empty unless all samples are images that are at hand."""
@@ -75,7 +75,7 @@ class HeldOut:
     @classmethod
     def of(
         cls,
-        learner: MetricLearner,
+        learner: Learner,
         Xs: Any,
         ys: Any,
         *,
@@ -90,7 +90,8 @@ class HeldOut:
         changes: list[list[dict[str, Any]]] = []
         samples, guesses = found.prepared, found.guesses["learned"]
         work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, guesses, strict=True))
-        if learner.problem_.traits.contiguous and work <= MARGINS:
+        sure = learner.problem_.traits.contiguous and learner.model_.has_margins
+        if sure and work <= MARGINS:
             K = asked_counts(given.get("n_clusters"), found.truths)
             # Warnings were given when they were partitioned; margins are of exact oracles alone.
             with without_warnings(DataWarning), suppress(DataError):
@@ -130,7 +131,7 @@ LOCAL = (
 
 
 def report_page(
-    learner: MetricLearner,
+    learner: Learner,
     Xs: Any,
     ys: Any,
     *,
@@ -142,7 +143,7 @@ def report_page(
     unseen_states: str = "refuse",
     groups: Any = None,
 ) -> str:
-    """Return an HTML page that evaluates a metric on held-out samples, as text.
+    """Return an HTML page that evaluates a learner on held-out samples, as text.
 
     Verdict, scores, every sample with its partitions, what the metric looks at, certificate; the
     page needs no network and no other file. Recordings are drawn with their segments, the long ones
@@ -151,7 +152,7 @@ def report_page(
 
     Parameters
     ----------
-    learner : MetricLearner
+    learner : MetricLearner, StateSegmenter or another learner
         Fitted; ``fit(..., baselines=)`` adds baselines to the comparison.
     Xs, ys, n_clusters, tolerance, unseen_states, groups
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
@@ -183,6 +184,7 @@ def report_page(
     >>> "<title>Four features</title>" in page
     True
     """
+    learner = fitted_learner(learner, "report_page")
     about: dict[str, Any] = {"names": names, "times": times, "groups": groups}
     about |= {"n_clusters": n_clusters, "tolerance": tolerance, "unseen_states": unseen_states}
     return page_of(HeldOut.of(learner, Xs, ys, **about), title)
@@ -193,6 +195,8 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
     learner, evaluation = held_out.learner, held_out.evaluation
     verdict, whole = verdict or evaluation.verdict, held_out.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
+    if learner.solution_ is None:
+        sure, bounds = "What was learned", ""
     state = "yes" if verdict.pays else "no" if verdict.harms else "open"
     data = json.dumps(content(held_out), separators=(",", ":"), allow_nan=False)
     for markup, code in {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"}.items():
@@ -202,6 +206,7 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
         "answer": verdict.answer,
         "found": f"{verdict.found} {verdict.remarks.question}".strip(),
         "measure": verdict.evidence.measure.capitalize(),
+        "method": evaluation.verdict.evidence.method,
         "gains": _gains(evaluation.verdict),
         "singular": whole,
         "plural": f"{whole}s",
@@ -255,7 +260,8 @@ def content(held_out: HeldOut) -> dict[str, Any]:
     learner, evaluation, terms = held_out.learner, held_out.evaluation, held_out.words
     pictures = pictures_of(held_out)
     each = pictures.pop("each")
-    titles, entries = score_titles(evaluation), learner.solution_.history.entries
+    titles, solution = score_titles(evaluation), learner.solution_
+    entries = [] if solution is None else solution.history.entries
     plain: dict[str, Any] = finite(
         {
             **pictures,
@@ -272,7 +278,7 @@ def content(held_out: HeldOut) -> dict[str, Any]:
                 name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
                 for name, of in evaluation.confusion.items()
             },
-            "metric": _metric(learner),
+            "metric": _metric(learner) if learner.sees is not None else None,
             "facts": [*words.facts(learner, terms.whole).items()],
             "support": support_of(learner),
             "history": [{"lower": e.lower, "upper": e.upper} for e in entries],
@@ -293,21 +299,21 @@ def content(held_out: HeldOut) -> dict[str, Any]:
 
 def notes(held_out: HeldOut) -> list[str]:
     learner, found = held_out.learner, []
-    if seen := held_out.evaluation.verdict.evidence.seen:
+    evidence = held_out.evaluation.verdict.evidence
+    if evidence.seen:
         found.append(
-            f"The metric was learned from {seen} of these: the figures are better than on new ones."
+            f"{evidence.method.capitalize()} was learned from {evidence.seen} of these: "
+            "the figures are better than on new ones."
         )
     if learner.question_ in words.QUESTIONS:
-        found.append(f"The metric was {words.QUESTIONS[learner.question_]}.")
+        found.append(f"It was {words.QUESTIONS[learner.question_]}.")
     baselines = learner.problem_.traits.baselines
     if missing := [baseline_in_words(k) for k in baselines if k not in learner.baselines_]:
-        found.append(
-            f"Not tuned when this metric was learned, and so not compared: {', '.join(missing)}."
-        )
+        found.append(f"Not tuned when this was learned, and so not compared: {', '.join(missing)}.")
     return found
 
 
-def _metric(learner: MetricLearner) -> dict[str, Any]:
+def _metric(learner: Any) -> dict[str, Any]:
     B, names = words.scaled_metric(learner), learner.metric_feature_names_
     weights, one_by_one = np.diag(B), words.is_diagonal(B)
     order = np.argsort(-weights, kind="stable")
@@ -331,9 +337,10 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
 SHOWN = 3  # wrong labellings, of those that weigh most
 
 
-def support_of(learner: MetricLearner) -> dict[str, Any] | None:
+def support_of(learner: Learner) -> dict[str, Any] | None:
     """The wrong labellings that weigh most, each with the true one; None where none is known."""
-    support = learner.solution_.support or ()
+    solution = learner.solution_
+    support = () if solution is None else solution.support or ()
     known = [found for found in support if found.labelling is not None][:SHOWN]
     if not known:
         return None

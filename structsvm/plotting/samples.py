@@ -19,8 +19,8 @@ from structsvm.errors import DataError, DataWarning, SettingsError, without_warn
 from structsvm.features.frames import read_names
 from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
 from structsvm.learner.columns import column_names, partition_of, words_of
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured, decode_with, encode, names_in
+from structsvm.learner.learner import Learner
+from structsvm.learner.steps import as_measured, encode, names_in, partition_all
 from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
 from structsvm.plotting import style
 from structsvm.plotting.style import OKABE_ITO, new_axes
@@ -56,7 +56,7 @@ class _Strip:
 
 
 def plot_segmentation(
-    learner: MetricLearner,
+    learner: Learner,
     X: Any,
     y: Any = None,
     *,
@@ -75,7 +75,7 @@ def plot_segmentation(
 
     Parameters
     ----------
-    learner : fitted MetricLearner
+    learner : MetricLearner or another fitted learner
     X : array or data frame of shape (T, P)
     y : labels (T,) or breakpoints, optional
         The truth; its changes are the dashed lines.
@@ -108,7 +108,7 @@ def plot_segmentation(
     refuse_below(1, "n_traces", n_traces)
     measured, sample, truth, K = _drawable(learner, X, y, n_clusters, in_order=True)
     names, values = traces(learner, measured, sample, n_traces)
-    strips, marks = _strips(learner, sample, truth, y, K), style.state_marks(learner)
+    strips, marks = _strips(learner, measured, sample, truth, y, K), style.state_marks(learner)
     if times is None:
         times = rows_in_time(X, "the recording").axis
     axis = None if times is None else time_axis(times, sample.n_samples)
@@ -143,7 +143,12 @@ def plot_segmentation(
 
 
 def _strips(
-    learner: MetricLearner, sample: Sample, truth: EquivalenceMatrix | None, y: Any, K: Counts
+    learner: Learner,
+    measured: Sample,
+    sample: Sample,
+    truth: EquivalenceMatrix | None,
+    y: Any,
+    K: Counts,
 ) -> list[_Strip]:
     """The true, the learned and the untrained segments, with their states if these are known."""
     strips, classes = [], learner.classes_
@@ -158,13 +163,15 @@ def _strips(
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
         own = labels if labels.size == truth.n_samples else None
         add("true", truth, style.text_color(), named, own)
-    untrained = learner.baselines_["untrained"]
-    for name, metric, color in (
-        ("learned", learner.metric_, style.LEARNED),
-        ("untrained", untrained, style.UNTRAINED),
-    ):
-        found = decode_with(learner, metric, [sample], K)
-        add(name, found[0], color, names_in(found, [sample], classes))
+    found, _ = partition_all(learner, [sample], K, {})
+    add("learned", found[0].partition, style.LEARNED, names_in(found, [sample], classes))
+    untrained = learner.baselines_.get("untrained")
+    if untrained is not None:
+        same = untrained.inputs_ is learner.inputs_ or learner.sees is not None
+        seen = [sample] if same else untrained.inputs_([measured])
+        found, _ = partition_all(untrained, seen, K, {})
+        named = names_in(found, [sample], classes) if learner.sees is not None else None
+        add("untrained", found[0].partition, style.UNTRAINED, named)
     return strips
 
 
@@ -294,7 +301,7 @@ NAME_IN_LEGEND = 26  # letters of a name in it
 
 
 def plot_clusters(
-    learner: MetricLearner,
+    learner: Learner,
     X: Any,
     y: Any = None,
     *,
@@ -308,7 +315,7 @@ def plot_clusters(
 
     Parameters
     ----------
-    learner : fitted MetricLearner
+    learner : MetricLearner or another fitted learner
     X : array or data frame of shape (T, P), or whatever the problem reads, such as a graph
     y : labels (T,), optional
         The truth: items that are in another cluster there are ringed, clusters being matched so
@@ -378,7 +385,7 @@ def _listed(titles: Sequence[str], matched: Ints) -> list[int]:
 
 
 def clusters_in_directions(
-    learner: MetricLearner, sample: Sample, found: EquivalenceMatrix, truth: Any, y: Any
+    learner: Learner, sample: Sample, found: EquivalenceMatrix, truth: Any, y: Any
 ) -> tuple[list[str], Floats, Ints, list[str]]:
     """Directions, each item's place in two (T, 2) and true cluster's match (T,), and names."""
     sides, directions = heaviest_directions(learner, 2)
@@ -397,7 +404,7 @@ def clusters_in_directions(
 
 
 def traces(
-    learner: MetricLearner, measured: Sample, prepared: Sample, n: int
+    learner: Learner, measured: Sample, prepared: Sample, n: int
 ) -> tuple[list[str], list[Floats]]:
     """Names and values of columns as measured, and of directions, unless these are columns."""
     columns, top = column_names(learner), heaviest_columns(learner, n)
@@ -411,7 +418,7 @@ def traces(
 
 
 def _drawable(
-    learner: MetricLearner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
+    learner: Learner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
 ) -> tuple[Sample, Sample, EquivalenceMatrix | None, Counts]:
     """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
     (sample,) = as_measured(learner, [X])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.learner import Learner
 from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ NO_STATE = StateMark("#8C8C8C", "", "#000000")
 """Of items without a name, and of states that the model has not learned."""
 
 
-def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
+def state_marks(learner: Learner) -> dict[Any, StateMark]:
     """The mark of each state that a learner knows, by name; empty if it knows none."""
     own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.baselines_.values())]
     known = next((classes for classes in own if classes is not None), None)

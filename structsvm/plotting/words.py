@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, IMAGES, Words
 from structsvm.errors import PluginError
-from structsvm.learner.columns import column_names, heaviest_features, price_ratio, scaled_factor
-from structsvm.learner.learner import MetricLearner
+from structsvm.learner.columns import (
+    column_names,
+    heaviest_features,
+    metric_of,
+    price_ratio,
+    scaled_factor,
+)
+from structsvm.learner.learner import Learner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.plugins import problem_name
-from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, finite, some_of
 from structsvm.support.contract import flat, settings_in
@@ -90,10 +97,12 @@ def eigenvalues(learner: MetricLearner) -> Floats:
     return np.pad(found, (0, len(learner.metric_.factor) - found.size))
 
 
-def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
+def heaviest_directions(learner: Any, n: int) -> tuple[list[str], Floats]:
     """Names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the rank."""
-    check_is_fitted(learner)
-    directions, names = learner.metric_.factor.T, learner.metric_feature_names_
+    if learner.sees is None:  # no metric, but the columns
+        names = column_names(learner)
+        return names[:n], np.eye(len(names))[:n]
+    directions, names = metric_of(learner).factor.T, learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
     titles = []
     for number, direction in enumerate(directions[top], 1):
@@ -104,9 +113,11 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     return titles, directions[top]
 
 
-def heaviest_columns(learner: MetricLearner, n: int) -> list[int]:
+def heaviest_columns(learner: Any, n: int) -> list[int]:
     """Numbers of the columns whose features, those made of them included, weigh most."""
     numbers = {name: j for j, name in enumerate(column_names(learner))}
+    if learner.sees is None:
+        return list(range(min(n, len(numbers))))
     weights = np.zeros(len(numbers))
     for name, weight in zip(learner.metric_feature_names_, feature_weights(learner), strict=True):
         starts = accumulate(re.split(r"(?= )", name))
@@ -115,9 +126,9 @@ def heaviest_columns(learner: MetricLearner, n: int) -> list[int]:
     return [int(j) for j in np.argsort(-weights, kind="stable")[:n]]
 
 
-def made_in_words(learner: MetricLearner) -> str:
+def made_in_words(learner: Any) -> str:
     """Say what the names of features mean that are made of the columns; "" where none are."""
-    if learner.inputs_.features is None:
+    if getattr(learner.inputs_, "features", None) is None:
         return ""
     names = learner.metric_feature_names_
     said = [words for made, words in MADE.items() if any(re.search(made, name) for name in names)]
@@ -145,7 +156,7 @@ SCALED = {
 }
 
 
-def words_of_training(learner: MetricLearner) -> Words:
+def words_of_training(learner: Learner) -> Words:
     """Nouns for what is partitioned, as in the files that were learned from."""
     words, window = learner.problem_.traits.words, getattr(learner, "columns_", {}).get("window", 1)
     if words in (GRAPHS, IMAGES):
@@ -153,31 +164,23 @@ def words_of_training(learner: MetricLearner) -> Words:
     return words if window == 1 else replace(words, item="window")
 
 
-def described(learner: MetricLearner) -> dict[str, Any]:
-    """A learner in plain values; the features by decreasing weight."""
-    data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
-    words, calibration, solution = problem.traits.words, learner.calibration_, learner.solution_
-    spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
-    name, learned = type(problem).__name__, solution.status is not Status.CLOSED_FORM
+def described(learner: Learner) -> dict[str, Any]:
+    """A learner in plain values; the features of a metric by decreasing weight."""
+    data, problem, solution = learner.training_data_, learner.problem_, learner.solution_
+    words, name = problem.traits.words, type(problem).__name__
     with suppress(PluginError):  # a problem without an entry point
         name = problem_name(problem)
-    priced = learner.metric_.price is not None and not calibration.missing
-    lam = float(problem.traits.lam if learner.lam is None else learner.lam)
     known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
+    of_solution = None
+    if solution is not None:
+        numbers = {of: getattr(solution, of) for of in known}
+        of_solution = {"status": solution.status.name, **finite(numbers)}
     return {
+        "method": type(learner).__name__,
         "problem": {"name": name, "settings": finite(flat(settings_in(problem)))},
-        "features": None if inputs.features is None else " ".join(repr(inputs.features).split()),
-        "metric": learner.metric,
-        "regularizer": str(learner.regularizer) if learned else None,
-        "lam": lam if learned else None,
-        "standardize": inputs.standardizer.kind,
-        "n_features": learner.n_features_in_,
-        "n_metric_features": len(learner.metric_.factor),
-        "weights": [{"feature": name, "weight": w} for name, w in heaviest_features(learner)],
-        "eigenvalues": spectrum.tolist(),
+        **(_of_metric(learner) if isinstance(learner.model_, Metric) else {}),
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
-        "penalty": learner.metric_.price,
-        "training_loss": float(calibration.loss) if priced else None,
+        "n_features": learner.n_features_in_,
         "baselines": list(learner.baselines_),
         "training_data": {
             f"n_{words.whole}s": len(data),
@@ -185,44 +188,72 @@ def described(learner: MetricLearner) -> dict[str, Any]:
             f"n_{words.part}s": list(data.n_clusters),
         },
         "question": learner.question_,
-        "solution": {
-            "status": solution.status.name,
-            **finite({of: getattr(solution, of) for of in known}),
-        },
+        "solution": of_solution,
     }
 
 
-def facts(learner: MetricLearner, whole: str | None = None) -> dict[str, str]:
+def _of_metric(learner: Any) -> dict[str, Any]:
+    inputs, calibration = learner.inputs_, learner.calibration_
+    learned, own = learner.is_learned, learner.lam
+    priced = learner.metric_.price is not None and not calibration.missing
+    lam = float(learner.problem_.traits.lam if own is None else own)
+    spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
+    return {
+        "features": None if inputs.features is None else " ".join(repr(inputs.features).split()),
+        "metric": learner.metric,
+        "regularizer": str(learner.regularizer) if learned else None,
+        "lam": lam if learned else None,
+        "standardize": inputs.standardizer.kind,
+        "n_metric_features": len(learner.metric_.factor),
+        "weights": [{"feature": name, "weight": w} for name, w in heaviest_features(learner)],
+        "eigenvalues": spectrum.tolist(),
+        "penalty": learner.metric_.price,
+        "training_loss": float(calibration.loss) if priced else None,
+    }
+
+
+def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
     """Settings of a learner and what it has learned, a line for each, by name."""
     words, plain = words_of_training(learner), described(learner)
     words = replace(words, whole=whole or words.whole)
-    size, columns = plain["n_metric_features"], plain["n_features"]
-    made = "" if size == columns else f" of {counted(columns, 'channel')}"
-    scaled = SCALED[plain["standardize"]].format(words.whole)
-    metric, solver = [learner.metric, counted(size, "feature") + made, scaled], ""
-    if plain["lam"] is not None:
-        own = learner.solver
-        solver = own if isinstance(own, str) else type(own).__name__
-        metric += [f"regularizer {plain['regularizer']}", f"lam {plain['lam']:g}"]
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
-    price = learner.metric_.price
+    is_metric = isinstance(learner.model_, Metric)
+    solution = learner.solution_
     found = {
+        "method": "" if is_metric else " ".join(repr(learner).split()),
         "problem": f"{plain['problem']['name']} ({settings})",
-        "features": plain["features"],
-        "metric": ", ".join(metric),
-        "spectrum": spectrum_in_words(learner),
+        **(_facts_of_metric(learner, plain, words) if is_metric else {}),
         "states": some_of(plain.get("states", ()), LISTED),
-        f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
         "learned on": training_in_words(learner, words),
         "baselines": ", ".join(learner.baselines_),
         "question": QUESTIONS.get(learner.question_, ""),
-        "solver": solver,
-        "solution": learner.solution_.summary(),
+        "solver": _solver_of(learner) if is_metric and plain["lam"] is not None else "",
+        "solution": "" if solution is None else solution.summary(),
     }
     return {called: fact for called, fact in found.items() if fact}
 
 
-def training_in_words(learner: MetricLearner, words: Words | None = None) -> str:
+def _facts_of_metric(learner: Any, plain: Mapping[str, Any], words: Words) -> dict[str, str]:
+    size, columns = plain["n_metric_features"], plain["n_features"]
+    made = "" if size == columns else f" of {counted(columns, 'channel')}"
+    scaled = SCALED[plain["standardize"]].format(words.whole)
+    metric = [learner.metric, counted(size, "feature") + made, scaled]
+    if plain["lam"] is not None:
+        metric += [f"regularizer {plain['regularizer']}", f"lam {plain['lam']:g}"]
+    price = learner.metric_.price
+    return {
+        "features": plain["features"],
+        "metric": ", ".join(metric),
+        "spectrum": spectrum_in_words(learner),
+        f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
+    }
+
+
+def _solver_of(learner: Any) -> str:
+    return learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
+
+
+def training_in_words(learner: Learner, words: Words | None = None) -> str:
     """Describe the training data: recordings with segments, or tables with clusters."""
     data, words = learner.training_data_, words or words_of_training(learner)
 

@@ -158,7 +158,7 @@ class Codec:
         state = {key: self.unpack(value) for key, value in packed.items()}
         if issubclass(cls, Enum):
             return cls[state["name"]]
-        missing = [part for part in _always_there(cls) if part not in state]
+        missing = [part for part in _always_there(cls, state) if part not in state]
         if missing:
             raise ValueError(f"{name} lacks {', '.join(missing)}")
         if _is_value(cls):
@@ -183,14 +183,18 @@ class Codec:
         return {"array": name}
 
 
-def _always_there(cls: type) -> list[str]:
+def _always_there(cls: type, state: Mapping[str, Any]) -> list[str]:
     """The settings of a class, and what an estimator says that it has once it has learned."""
     found = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else []
-    for base in cls.__mro__ if hasattr(cls, "get_params") else ():
-        names = vars(base).get("__annotations__", {})
-        learned = [name for name in names if name.strip("_") and name.endswith("_")]
+    has_learned = hasattr(cls, "get_params") and any(map(_is_learned, state))
+    for base in cls.__mro__ if has_learned else ():
+        learned = filter(_is_learned, vars(base).get("__annotations__", {}))
         found += [name for name in learned if not hasattr(cls, name)]
     return found
+
+
+def _is_learned(name: str) -> bool:
+    return bool(name.strip("_")) and name.endswith("_")
 
 
 def _is_value(cls: type) -> bool:

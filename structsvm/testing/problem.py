@@ -13,9 +13,10 @@ import numpy as np
 
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.errors import DataError, DataWarning, OracleError, StructSVMError, without_warnings
-from structsvm.learner.fitting import FitState, Settings
-from structsvm.learner.learner import MetricLearner
-from structsvm.learner.training_set import Inputs, TrainingSet
+from structsvm.learner.fitting import FitState, Settings, untrained_of
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.stages import Inputs
+from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Examples, SearchedSample
@@ -198,7 +199,7 @@ def _check_partition_problem(
         samples = all_made_by(data.samples, state.units)
         kit.check_training_samples(samples, data.truths)
         report = kit.check_decoders(samples, data.truths)
-    kit.check_predictions(data, state.untrained)
+    kit.check_predictions(data, untrained_of(data)[1])
     return report
 
 

@@ -70,7 +70,7 @@ def test_advice_names_options_and_helps(tmp_path, monkeypatch, capsys, case):
     monkeypatch.chdir(tmp_path)
     data = content if isinstance(content, bytes) else content.encode()
     (tmp_path / "one.csv").write_bytes(data)
-    command = f"{line} one.csv -o out --metric closed-form --baselines none"
+    command = f"{line} one.csv -o out --method olda --baselines none"
     if line.startswith("try"):
         command = f"{line} one.csv -o out"
     main(command.split())
@@ -84,7 +84,7 @@ def test_advice_names_options_and_helps(tmp_path, monkeypatch, capsys, case):
     if "--missing" in advice:  # in the place of what was typed
         command = re.sub(r" --missing \w+", "", command)
     if advice.endswith("mask"):
-        command = command.replace("closed-form", "diagonal")
+        command = command.replace("--method olda", "--metric diagonal")
     again = main([*command.split(), "--force", *advice.split()])
     then = " ".join(capsys.readouterr().err.split())
     assert again == 0, then
@@ -97,7 +97,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     for k in range(2):
         (folder / f"{k}.csv").write_text(text())
-    line = f"fit change-point {folder}/0.csv {folder}/1.csv -o {folder}/m --metric closed-form"
+    line = f"fit change-point {folder}/0.csv {folder}/1.csv -o {folder}/m --method olda"
     assert main(line.split()) == 0
     return folder / "m"
 

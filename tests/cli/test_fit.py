@@ -105,7 +105,7 @@ class TestCtrlC:
             "fit change-point train --metric diagonal --set solver.tol=1e-12 -o", tmp_path / "m"
         )
         assert code == 130
-        assert f"the best metric so far is saved in {tmp_path / 'm'}" in err
+        assert f"the best model so far is saved in {tmp_path / 'm'}" in err
         learner = load(tmp_path / "m")
         assert learner.solution_.status is Status.INTERRUPTED
         assert learner.solution_.lower <= learner.solution_.upper
@@ -125,7 +125,7 @@ class TestCtrlC:
         def interrupted(path):
             signal.raise_signal(signal.SIGINT)
 
-        monkeypatch.setattr("structsvm.cli.show.load_metric_learner", interrupted)
+        monkeypatch.setattr("structsvm.cli.show.load_learner", interrupted)
         assert run("show m.structsvm") == (130, "", "interrupted\n")
 
 

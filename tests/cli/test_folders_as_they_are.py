@@ -143,7 +143,7 @@ class TestWindowsOfTime:
         (tmp_path / "w.json").write_text(json.dumps(windows))
         line = f"fit change-point {tmp_path}/all --labels {tmp_path}/w.json -o {tmp_path}/m"
         assert "nothing about s1" in refused(line)
-        _, err = done(f"{line} --set files.outside=rest --metric closed-form --baselines none")
+        _, err = done(f"{line} --set files.outside=rest --method olda --baselines none")
         assert "3 recordings" in err
 
 
@@ -169,7 +169,7 @@ class TestSoundsThatAreShort:
         assert "sound and pictures are read in steps of 1 s" in said
         step = said.partition("--set files.step=")[2].split()[0]
         assert lasting / 6 < float(step) < lasting / 3
-        _, err = done(f"{line} --set files.step={step} --metric closed-form --baselines none")
+        _, err = done(f"{line} --set files.step={step} --method olda --baselines none")
         assert "no sample" not in err
         _, err = done(f"evaluate {tmp_path}/m {tmp_path}/sound --labels {tmp_path}/labels")
 

@@ -206,7 +206,6 @@ def test_margins_are_a_column_and_are_those_of_python(run, done, tmp_path):
 
 
 @cases(
-    ("--baseline pca --margins", "--baseline pca: margins are those of the learned metric"),
     (
         "--set problem.min_length=150 --n-clusters 3",
         "test/synthetic_00.npz: no segmentation into 3",
@@ -221,9 +220,9 @@ def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(fol
     """SIGKILL, which no handler sees."""
     code = (
         "import os, signal, sys\n"
-        "from structsvm.baselines import metrics as tuned_metrics\n"
+        "from structsvm.learner import menu\n"
         "from structsvm.cli import main\n"
-        "tuned_metrics.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "menu.fit_methods = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"
     )
     line = ["fit", "change-point", "train", "--metric", "diagonal", "-o", str(tmp_path / "m")]

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ from cases import cases
 from structsvm import MetricLearner, save
 from structsvm.features import Lags, StateScores, Union
 from structsvm.io import Recording, write_recording
-from structsvm.learner.baselines import partitions_with
+from structsvm.learner import AsMeasured, Learned
 from structsvm.learner.files import load
-from structsvm.learner.steps import as_measured, decode_with
+from structsvm.partitions import Metric
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "[red]sit": (-2.0, -2.0)}
@@ -94,11 +93,13 @@ def test_unseen_states_are_refused_with_the_option_to_count_them(done, refused, 
 
 
 def test_a_classifier_of_samples_names_what_it_finds_itself(run, done):
-    out, _ = done("predict m.structsvm test/t0.csv --baseline frame-logistic --json")
+    done("fit change-point train --method frame-logistic -o frames.structsvm --force")
+    out, _ = done("predict frames.structsvm test/t0.csv --json")
     (found,) = json.loads(out)["recordings"]
     assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
-    _, out, _ = run("predict m.structsvm test/t0.csv --baseline boundary-logistic")
-    assert "t0: rest until" in out  # a classifier of boundaries has the names of another one
+    done("fit change-point train --method boundary-logistic -o bounds.structsvm --force")
+    _, out, _ = run("predict bounds.structsvm test/t0.csv")
+    assert "rest" not in out  # a classifier of boundaries knows no names
 
 
 STATES = np.repeat(["rest", "walk", "turn", "rest"], [16, 20, 14, 10])
@@ -139,41 +140,54 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_mod
     assert plain["verdict"]["use"] in (None, "frame-logistic", "boundary-logistic")
 
 
-def test_predict_partitions_as_a_baseline_does(state_files, state_model, run):
-    test = state_files / "test" / "walk0.npz"
-    learner = load(state_model)
-    with np.load(test, allow_pickle=False) as stored:
-        X = stored["X"]
-    for name in ("frame-logistic", "boundary-logistic", "rca"):
-        out = run(f"predict {state_model} {test} --quiet --baseline {name}")[1]
-        if name == "rca":
-            (expected,) = decode_with(learner, learner.baselines_["rca"], [X])
-        else:
-            (expected,) = partitions_with(learner, name, as_measured(learner, [X]))
-        assert list(map(int, re.findall(r"\b\d+\b", out))) == expected.breakpoints
-    out = run(f"predict {state_model} {test} --quiet --baseline boundary-logistic --n-clusters 3")[
-        1
+@pytest.mark.parametrize("method", ["states", "frame-logistic", "boundary-logistic", "rca"])
+def test_every_method_is_learned_saved_and_asked(method, state_files, run, done, tmp_path):
+    model, test = tmp_path / "m", state_files / "test"
+    train = state_files / "train"
+    settings = "--set estimators=['lda']" if method == "states" else ""
+    fitted = [
+        "fit",
+        "change-point",
+        train,
+        "--method",
+        method,
+        *settings.split(),
+        "-q",
+        "-o",
+        model,
     ]
-    assert len(re.findall(r"\b\d+\b", out)) == 3
+    assert run(" ".join(map(str, fitted))) == (0, "", "")
+    learner = load(model)
+    with np.load(test / "walk0.npz", allow_pickle=False) as stored:
+        X = stored["X"]
+    _, out, _ = run(f"predict {model} {test / 'walk0.npz'} --json")
+    (found,) = json.loads(out)["recordings"]
+    assert found["breakpoints"] == learner.predict_breakpoints(X)
+    _, out, _ = run(f"predict {model} {test / 'walk0.npz'} --n-clusters 3 --json")
+    assert json.loads(out)["recordings"][0]["n_clusters"] == 3
+    out, _ = done(f"show {model}")
+    assert method in out.lower() or type(learner).__name__ in out
+    out, _ = done(f"evaluate {model} {test} -o {tmp_path / 'page.html'}")
+    assert "untrained" in out
+    assert (tmp_path / "page.html").stat().st_size > 1000
 
 
-def test_a_baseline_that_was_not_tuned_is_refused_with_those_that_were(
-    state_files, state_model, refused
-):
-    message = refused(f"predict {state_model} {state_files / 'test'} --baseline frame-boosting")
-    assert message.startswith(
-        "--baseline frame-boosting: the model has boundary-logistic, equal-seg"
-    )
-    assert "fit --baselines all" in message
+def test_options_of_a_metric_are_refused_for_other_methods(state_files, refused, tmp_path):
+    line = f"fit change-point {state_files / 'train'} -o {tmp_path / 'm'} --method states"
+    assert refused(f"{line} --metric full").startswith("--metric is of --method metric")
+    assert refused(f"{line} --lam 0.1").startswith("--lam is of --method metric")
+    assert "the method states has no such parameter" in refused(f"{line} --set whiten=0.5")
 
 
 @pytest.mark.parametrize("asked", ["none", "all"])
 def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeypatch, asked):
+    from structsvm import StateSegmenter
     from structsvm.baselines import BoundaryClassifier, FrameClassifier
-    from structsvm.problems import StateSegmenter
 
     for kind in (BoundaryClassifier, FrameClassifier, StateSegmenter):
-        monkeypatch.setattr(kind, "fit", lambda self, *_, **__: self)
+        monkeypatch.setattr(
+            kind, "_learn", lambda *_: Learned(AsMeasured(), Metric(np.eye(2), 1.0))
+        )
     line = (
         f"fit change-point {state_files / 'train'} --metric diagonal --quiet --baselines {asked} -o"
     )

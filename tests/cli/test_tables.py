@@ -95,7 +95,7 @@ def birds(tmp_path_factory):
     return folder
 
 
-FIT = "fit clustering birds.csv --label-column species --ignore ring --metric closed-form"
+FIT = "fit clustering birds.csv --label-column species --ignore ring --method rca"
 
 
 @pytest.mark.parametrize("missing", ["", "--missing impute"])

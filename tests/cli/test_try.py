@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ from structsvm.cli import main, try_out
 from structsvm.cli.try_out import _verdict
 from structsvm.errors import DataError
 from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
@@ -77,7 +75,8 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(
     assert "On 4 held-out recordings in 2 groups" in said
     assert "With 8 independent groups of recordings in all, those that are learned from" in said
     assert {"pca", "rca"} <= learner.baselines_.keys()
-    assert {"boundary-logistic", "boundary-boosting"} <= learner.baselines_.keys()
+    classifiers = {"boundary-logistic", "boundary-boosting"}
+    assert len(classifiers - learner.baselines_.keys()) <= 1  # but for what was chosen
     assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
     # What was chosen is learned from all of them; a model of another problem is refused.
     assert "add --refit" in err
@@ -88,8 +87,7 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(
     assert (tmp_path / "out" / "model.structsvm").read_bytes() == before
     whole = load(tmp_path / "out" / "all.structsvm")
     assert len(whole.training_data_) == len(learner.training_data_) + 4 == 8
-    assert (whole.metric, whole.lam) == (learner.metric, learner.lam)
-    assert repr(whole.features) == repr(learner.features)
+    assert repr(whole) == repr(learner)
     assert whole.baselines_.keys() == learner.baselines_.keys()
     assert run(f"{line} --refit")[0] != 0  # all.structsvm is there
     code, _, err = run(f"try clustering {write_iris(tmp_path)} --refit --force -o {tmp_path}/out")
@@ -118,13 +116,12 @@ def test_a_table_is_split_by_its_rows(tried):
     page = (folder / "out" / "report.html").read_text()
     assert "The verdict is that of the cross-validation" in page
     assert "Too little" not in page
-    said = report["verdict"]["sentence"]  # of choosing, which names what did best
     command = f"structsvm predict {folder}/out/model.structsvm NEW --n-clusters 3"
-    first = baseline_in_words(report["verdict"]["use"] or LEARNED)
-    assert f"Use {first}: of all methods it has the least loss in cross-validation, " in said
+    said = report["verdict"]["sentence"]
+    assert "of all methods it has the least loss in cross-validation, " in said
     assert report["verdict"]["advice"] in " ".join(err.split())
-    own = "" if report["predicted_with"] == LEARNED else f" --baseline {report['verdict']['use']}"
-    assert err.splitlines()[-1] == f"  {command}{own}"
+    other = report["verdict"]["use"]
+    assert (f"--method {other}" if other else command) in err.splitlines()[-1]
     assert "predict(" not in out + err
     assert "baselines_[" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
@@ -135,7 +132,7 @@ def test_a_table_is_split_by_its_rows(tried):
         rows[table.columns], table.loc[rows["row"]].reset_index(drop=True)
     )
     assert (rows["label_predicted"] == rows["label"]).mean() > 0.9
-    assert re.search("each cluster has the name of the class that [a-z-]+-classifier gives", err)
+    assert "gives most of its rows" in err or "lassifier" in report["chosen"]
 
 
 def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
@@ -201,7 +198,7 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
     few = judged(untrained=np.full(3, gain))
     learner = SimpleNamespace(problem_=ChangePoint())
     search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
-    verdict = _verdict(search, few, "structsvm predict m NEW --baseline", "")
+    verdict = _verdict(search, few, "structsvm fit change-point r --method", "")
     assert verdict.evidence.cross_validated
     assert verdict.answer.startswith("Learning pays")
     note = "The few held-out data point the other way: there the loss of the "
@@ -248,7 +245,7 @@ def test_the_next_command_uses_what_the_verdict_says_to_use(losses, baseline):
     search = SimpleNamespace(split=None, verdict_=crossed)
     for n in (1, 12):
         held_out = judged(untrained=np.linspace(1.0, 2.0, n), rca=np.full(n, -0.1))
-        verdict = _verdict(search, held_out, "structsvm predict m NEW --baseline", "")
+        verdict = _verdict(search, held_out, "structsvm fit change-point r --method", "")
         verdict = replace(verdict, ranking=verdict.ranking.among(losses.keys() - {"rca-plain"}))
         assert verdict.evidence.cross_validated == (n == 1)
         assert verdict.use == baseline
@@ -274,12 +271,12 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
 
     line = f"{TRY} {recordings} --groups ^p[0-9] -o {tmp_path}/out"
     with monkeypatch.context() as patched:
-        patched.setattr("structsvm.model_selection.search.fit_baselines", interrupt)
+        patched.setattr("structsvm.model_selection.search.fit_methods", interrupt)
         code, out, err = run(line)
     assert (code, out) == (130, "")
     assert f"{tmp_path}/out holds the answer so far; the same command with --resume" in err
     first = load(tmp_path / "out" / "model.structsvm")
-    assert first.metric == "closed-form"
+    assert first.metric == "olda"
     assert (tmp_path / "out" / "report.html").is_file()
     assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
 
@@ -287,7 +284,7 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
     out, err = done(f"{line} --resume --json")
     assert "first answer" not in err
     assert json.loads(out)["untried"] == {}
-    assert load(tmp_path / "out" / "model.structsvm").metric != "closed-form"
+    assert repr(load(tmp_path / "out" / "model.structsvm")) != repr(first)
 
 
 def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):

@@ -40,7 +40,7 @@ class TestHelpAndUsage:
         ("try change-point train", "the following arguments are required: -o/--output"),
         (
             "fit change-point train -o x --metric round",
-            "(choose from full, diagonal, closed-form)",
+            "(choose from full, diagonal)",
         ),
         ("fit change-point train -o x --set spam.a=1", "features.NAME=VALUE or files.NAME=VA"),
         ("try change-point train -o x --set lam=1", "problem.NAME=VALUE or files.NAME=VALUE, "),

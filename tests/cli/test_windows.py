@@ -29,7 +29,7 @@ def fine(tmp_path_factory):
         table = pd.DataFrame({"t": np.arange(y.size) / 10, "a": X[:, 0], "b": X[:, 1], "label": y})
         table.to_csv(folder / f"r{k}.csv", index=False)
     train = [str(folder / f"r{k}.csv") for k in range(4)]
-    options = ["--time-column", "t", "--metric", "closed-form", "--baselines", "none"]
+    options = ["--time-column", "t", "--method", "olda", "--baselines", "none"]
     assert main(["fit", "change-point", *train, *options, "-o", str(folder / "m.structsvm")]) == 0
     return folder
 
@@ -127,7 +127,7 @@ def test_what_counts_samples_is_not_given_windows(done, refused, fine, tmp_path)
     assert "'0'" not in refused(f"fit change-point {fine} --set files.window=0")
     for typed in ("--set files.window=1", "--set problem.min_length=20"):
         _, err = done(
-            f"fit change-point {fine} --time-column t --metric closed-form {typed} --baselines "
+            f"fit change-point {fine} --time-column t --method olda {typed} --baselines "
             f"none --force -o {tmp_path}/n.structsvm"
         )
         assert "averaged" not in err

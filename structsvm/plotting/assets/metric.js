@@ -6,6 +6,8 @@ function nameOf(name) {
 }
 
 function drawWeights() {
+  byId("of-metric").hidden = !DATA.metric;
+  if (!DATA.metric) return;
   const { weights, others, n_features, unit } = DATA.metric, rest = n_features - weights.length;
   const largest = Math.max(1.3, ...weights.map((row) => row.weight)), share = (value) => `${(100 * value / largest).toFixed(2)}%`;
   const rows = weights.map(({ name, weight }) => make("tr", {}, nameOf(name),
@@ -18,6 +20,7 @@ function drawWeights() {
 }
 
 function drawMatrix() {
+  if (!DATA.metric) return;
   const rows = DATA.metric.matrix;
   byId("matrix").parentElement.hidden = !rows;
   if (!rows) return;
@@ -40,6 +43,7 @@ function drawMatrix() {
 }
 
 function drawSpectrum() {
+  if (!DATA.metric) return;
   byId("spectrum-words").textContent = DATA.metric.words;
   const values = DATA.metric.eigenvalues;
   byId("spectrum").parentElement.hidden = !values.length;
@@ -88,6 +92,7 @@ function drawCertificate() {
   for (const [name, value] of DATA.facts) byId("facts").append(make("dt", {}, name), make("dd", {}, value));
   const history = DATA.history, width = 420, height = 200;
   const ends = history.flatMap((h) => [h.lower, h.upper]).filter((v) => v !== null);
+  byId("bounds").parentElement.hidden = !ends.length;
   if (!ends.length) return;
   const low = Math.min(...ends), high = Math.max(...ends), room = 0.05 * (high - low || 1);
   const x = scale(1, Math.max(history.length, 2), 56, width - 10), y = scale(low - room, high + room, height - 28, 8);

@@ -1,18 +1,18 @@
-"""Metrics that need no structured learning: what a learned one has to beat."""
+"""Metrics in closed form, which minimise no objective: what a learned one has to beat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from structsvm.data.sample import sum_of_each
-from structsvm.errors import SettingsError
+from structsvm.errors import LearningError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Examples, Samples, Truths, within_whitening
-from structsvm.partitions.metric import Metric, metric_factor
+from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.progress import stage
 
@@ -26,7 +26,7 @@ def fit(
     truths: Truths,
     *,
     weights: Floats | None = None,
-    **settings: Any,
+    shrinkage: float | None = None,
 ) -> Metric:
     """One of the metrics by name, tuned on labelled samples.
 
@@ -39,35 +39,45 @@ def fit(
         Standardised, as ``interop.prepare(learner, Xs)`` gives them.
     weights : array of shape (N,), optional
         A weight of 2 stands for a sample that is there twice.
-    **settings
-        Of the metric of that name: ``shrinkage`` of those in closed form.
+    shrinkage : float, optional
+        Of the covariance within clusters; by default 0.5, and 0.001 for "lda".
     """
     data = Examples(samples, truths, np.empty(0) if weights is None else weights)
-    if name == "untrained":
-        return problem.learning.untrained(data, **settings)
+    factor, calibration = tuned(name, problem, data, shrinkage)
+    return calibration.metric(factor)
+
+
+def tuned(
+    name: str, problem: PartitionProblem, data: Examples, shrinkage: float | None = None
+) -> tuple[Floats, Calibration]:
+    """The factor of a metric, (P, r), and its price."""
+    traits, learning = problem.traits, problem.learning
     if name == "pca":
         return _pca(problem, data)
-    if name in OWN:
-        factor = closed_form(name, problem, data, **settings)
-        return problem.learning.calibrate(factor, data).metric(factor)
-    found = problem.comparison.baseline(name, data)
-    if found is None:
-        raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
-    return found
-
-
-def closed_form(name: str, problem: PartitionProblem, data: Examples, **settings: Any) -> Floats:
-    """The factor of one of :data:`OWN`, (P, r), whose price is calibrated then."""
-    traits = problem.traits
     if name == "olda" and not traits.contiguous:
         raise SettingsError(
             f"olda compares neighbouring segments, and {traits.words.part}s of a "
             f"{traits.words.whole} have no neighbours: use lda"
         )
-    return OWN[name](data, **settings)
+    if name == "untrained":
+        factor: Floats | None = learning.untrained_factor(data)
+    elif name in SHRUNK:
+        factor = SHRUNK[name](data, **({} if shrinkage is None else {"shrinkage": shrinkage}))
+    else:
+        factor = learning.closed_form(name, data)
+    if factor is None:
+        raise SettingsError(f"a metric of this problem is one of {NAMES}, got {name!r}")
+    if not factor.any():
+        part = traits.words.part
+        raise LearningError(
+            f"the labelled {part}s have the same means, so that the metric is zero: check the "
+            f"labels, or use features in which the {part}s differ",
+            Status.CLOSED_FORM,
+        )
+    return factor, learning.calibrate(factor, data)
 
 
-def _pca(problem: PartitionProblem, data: Examples) -> Metric:
+def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration]:
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best."""
     scatter = sum_of_each("measuring the samples", _scatter, data.arrays, data.weights)
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
@@ -78,7 +88,7 @@ def _pca(problem: PartitionProblem, data: Examples) -> Metric:
         for rank in stage("ranks of PCA", ranks)
     ]
     calibration, rank = min(found, key=lambda pair: pair[0].merit)
-    return calibration.metric(vectors[:, :rank])
+    return vectors[:, :rank], calibration
 
 
 def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
@@ -118,6 +128,6 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
     return M.gram(X - X.mean(axis=0))
 
 
-OWN: dict[str, Callable[..., Floats]] = {"rca": within_whitening, "lda": _lda, "olda": _olda}
-"""The factor of each in closed form."""
-NAMES = ("untrained", "pca", *OWN)
+SHRUNK: dict[str, Callable[..., Floats]] = {"rca": within_whitening, "lda": _lda, "olda": _olda}
+"""Those that divide by a covariance, which is shrunk."""
+NAMES = ("untrained", "pca", *SHRUNK)

@@ -11,27 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.baselines.frame_classifier import (
-    NamedSegmenter,
+from structsvm.data.samples import units_of
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.frames import FrameRecipe, check_smoothing
+from structsvm.learner.frame_learner import (
+    FrameLearner,
     Scored,
+    StatePath,
     Stretch,
     context_of,
     read_named,
     typical_length,
 )
-from structsvm.data.samples import units_of
-from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.frames import FrameRecipe, check_smoothing
+from structsvm.learner.learner import How
 from structsvm.messages import nth
-from structsvm.oracles.semi_markov import best_states, segments_of
+from structsvm.oracles.semi_markov import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.state_sequence import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
 from structsvm.solvers.auto import solver_from
 from structsvm.status import Solution
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
 
@@ -73,12 +76,13 @@ BLOCKS_OF_A_SEGMENT = 50
 
 
 @dataclass(eq=False, repr=False)
-class StateSegmenter(NamedSegmenter):
+class StateSegmenter(FrameLearner):
     """Segments recordings and names the segments: classifiers, durations and changes, in one model.
 
     The mean of several classifiers says how probable each state is at each sample. A semi-Markov
-    decoder finds the best segments given how long each state lasts, which state follows which, and
-    the price of a segment, exactly. How much each of these counts is learned by a structured SVM
+    decoder (a hidden semi-Markov model, HSMM, trained discriminatively) finds the best segments
+    given how long each state lasts, which state follows which, and the price of a segment, exactly.
+    How much each of these counts is learned by a structured SVM
     (:class:`structsvm.problems.StateSequence`), one convex program with a certificate, on training
     recordings that are scored by classifiers that have not seen them, nor their groups. Its
     regularizer shrinks the weights to counts of the labelled changes and lengths, with three
@@ -128,7 +132,7 @@ classifiers of scikit-learn, optional
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.problems import StateSegmenter
+    >>> from structsvm import StateSegmenter
     >>> y = np.repeat(["rest", "walk", "rest"], 10)
     >>> rng = np.random.default_rng(0)
     >>> Xs = [(y == "walk")[:, None] + rng.normal(scale=0.2, size=(30, 1)) for _ in range(4)]
@@ -150,15 +154,29 @@ classifiers of scikit-learn, optional
     max_length: int | Mapping[Any, int] | None = None
     lam: float = 30.0
     random_state: int | None = 0
+    problem: PartitionProblem | str | None = None
 
-    def _scored(self, Xs: Any, ys: Any, groups: Any) -> Scored:
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "the segmenter of states"
+
+    @property
+    def is_learned(self) -> bool:
+        """A structured SVM learns the weights of the decoder."""
+        return True
+
+    def _check(self, how: How) -> None:
+        super()._check(how)
         check_smoothing(self.smoothing)
         check_lam(self.lam)
-        arrays, states, known, sequences = read_named(Xs, ys, type(self).__name__)
+
+    def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
+        states, known, sequences = read_named(Xs, ys, type(self).__name__)
         lengths = np.zeros((states.classes.size, longest_of(sequences) + 1))
-        problem = sequence_of(self, states.classes, lengths)
-        check_states(known, sequences, problem, states.classes)
-        units = units_of(groups, len(arrays))[1]
+        self.allowed_ = Allowed.of(self, states.classes)
+        check_states(known, sequences, self.allowed_.sequence(lengths), states.classes)
+        units = units_of(groups, len(Xs))[1]
         few = np.unique(units).size < FEW
         usual = ESTIMATORS if few else OF_MANY
         estimators = usual if self.estimators is None else self.estimators
@@ -175,11 +193,10 @@ classifiers of scikit-learn, optional
             features = self.features or context_of(estimator, sequences)
             about = {**folds, "estimator": estimator}
             recipe = FrameRecipe(self, features, self.standardize, **about)
-            found, fold, model = recipe.learn(arrays, states, groups)  # the same folds each time
+            found, fold, model = recipe.learn(Xs, states, groups)  # the same folds each time
             held_out.append(found)
             models += model
         self.models_, self.classes_ = models, states.classes
-        self.n_features_in_ = int(arrays[0].shape[1])
         several = len(np.unique(units[[part.recording for part in known]])) > 1
         pairs = zip(*held_out, strict=True) if several else ()
         means = [np.mean(of_one, axis=0) for of_one in pairs]
@@ -195,16 +212,20 @@ classifiers of scikit-learn, optional
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
         for unit in stage("tuning", np.unique(units[chosen]).tolist()):
             others = StateCounts.of([y for y, u in zip(ys, units, strict=True) if u != unit], C)
-            problem = sequence_of(self, self.classes_, others.lengths(longest), block)
+            problem = self.allowed_.sequence(others.lengths(longest), block)
             for g, numbers in enumerate(CHOICES):
                 w = others.weight(*numbers)
                 for i in chosen[units[chosen] == unit].tolist():
                     losses[g, i] = problem.loss(ys[i], problem.predict(w, xs[i]))
         return CHOICES, losses
 
-    def _tune(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> LearnedStates:
         """Choose where to start by the mean loss, and learn the weights of the decoder."""
-        sequences, C = scored.sequences, len(self.classes_)
+        self._learn_weights(scored, choices, losses)
+        return LearnedStates(self.allowed_, self.lengths_, self.weight_, self.smoothing)
+
+    def _learn_weights(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+        sequences, C = scored.sequences, self.allowed_.first.size
         tried, numbers = ~np.isnan(losses).any(axis=0), USUAL
         if scored.is_tunable and tried.any():
             numbers = choices[int(losses[:, tried].mean(axis=1).argmin())]
@@ -219,7 +240,7 @@ classifiers of scikit-learn, optional
         self.start_ = counted.weight(*numbers)
         n_units = np.unique(scored.units_of_known).size
         risk = RegularizedRisk(
-            problem=sequence_of(self, self.classes_, counted.lengths(longest), block),
+            problem=self.allowed_.sequence(counted.lengths(longest), block),
             xs=xs,
             ys=ys,
             regularizer=SquaredNorm(center=self.start_).scaled(self.lam / n_units),
@@ -238,16 +259,86 @@ classifiers of scikit-learn, optional
             starts = [block_starts(y, block) for y in sequences]
             ys = [in_blocks(y, begin, block) for y, begin in zip(sequences, starts, strict=True)]
             longest = TIMES_LONGEST * longest_of(ys)
-            free = np.zeros((len(self.classes_), longest + 1))
-            problem = sequence_of(self, self.classes_, free, block)
+            free = np.zeros((self.allowed_.first.size, longest + 1))
+            problem = self.allowed_.sequence(free, block)
             if all(problem.first_broken(y) is None for y in ys):
                 break
         xs = [np.add.reduceat(x, begin) for x, begin in zip(seen, starts, strict=True)]
         return xs, ys, block, longest
 
-    def _path(self, p: Floats, K: int | None) -> Ints:
-        problem = sequence_of(self, self.classes_, self.lengths_, most=len(p))
-        return best_states(problem.score(self.weight_, np.log(p + self.smoothing)), K)
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """Which states may follow a state, begin and end a recording, and how long each lasts."""
+
+    changes: Bools
+    """(C, C)."""
+    first: Bools
+    """(C,), as all that follow."""
+    last: Bools
+    shortest: Floats
+    """The least and the greatest number of samples of a segment in each state."""
+    longest: Floats
+
+    @classmethod
+    def of(cls, given: StateSegmenter, classes: NDArray[Any]) -> Allowed:
+        """What a user allows."""
+        names = classes.tolist()
+        C = len(names)
+        changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
+        last = first.copy()
+        if given.order is not None:
+            order = list(given.order)
+            if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
+                raise SettingsError(
+                    f"order is {order}: name each of the states {names} once, and give no changes"
+                )
+            places = np.array([order.index(name) for name in names])
+            changes = places[None, :] == places[:, None] + 1
+            first, last = places == 0, places == C - 1
+        elif given.changes is not None:
+            follow = {name: list(after) for name, after in given.changes.items()}
+            strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
+            if strange:
+                raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
+            changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
+        shortest = _of_each(names, given.min_length, "min_length", 1.0)
+        longest = _of_each(names, given.max_length, "max_length", inf)
+        if (shortest > longest).any():
+            raise SettingsError("min_length is above max_length: swap them")
+        return cls(changes, first, last, shortest, longest)
+
+    def sequence(self, lengths: Floats, block: int = 1, most: float = inf) -> StateSequence:
+        """The problem with these scores of lengths, (C, L), in blocks of so many samples.
+
+        A recording of ``most`` samples that is shorter than the least length may be one segment.
+        """
+        shortest, longest = self.shortest, self.longest
+        if block > 1:  # with room for where blocks begin
+            shortest, longest = np.maximum(shortest // block, 1.0), np.ceil(longest / block) + 1
+        shortest = np.minimum(shortest, most)
+        finite = longest[np.isfinite(longest)]
+        more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
+        lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
+        n = np.arange(lengths.shape[1])
+        allowed = (n >= shortest[:, None]) & (n <= longest[:, None])
+        lengths = np.where(allowed, lengths, -inf)
+        return StateSequence(lengths, self.changes, self.first, self.last)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedStates(StatePath):
+    """The best segments with states, by learned weights of scores, lengths and changes."""
+
+    allowed: Allowed
+    lengths: Floats
+    """Scores of the lengths of segments in each state, (C, L)."""
+    weight: Floats
+    smoothing: float
+
+    def score(self, problem: Any, p: Floats) -> StateScore:
+        sequence = self.allowed.sequence(self.lengths, most=len(p))
+        return sequence.score(self.weight, np.log(p + self.smoothing))
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,44 +396,6 @@ def longest_of(sequences: Sequence[Ints]) -> int:
 def _shares(counts: Floats, where: Any = True) -> Floats:
     smoothed = np.where(where, counts + COUNT_PRIOR, 0.0)
     return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
-
-
-def sequence_of(
-    given: StateSegmenter, classes: NDArray[Any], lengths: Floats, block: int = 1, most: float = inf
-) -> StateSequence:
-    """The problem of what a user allows, with these scores of lengths, (C, L), in blocks."""
-    names = classes.tolist()
-    C = len(names)
-    changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
-    last = first.copy()
-    if given.order is not None:
-        order = list(given.order)
-        if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
-            raise SettingsError(
-                f"order is {order}: name each of the states {names} once, and give no changes"
-            )
-        places = np.array([order.index(name) for name in names])
-        changes = places[None, :] == places[:, None] + 1
-        first, last = places == 0, places == C - 1
-    elif given.changes is not None:
-        follow = {name: list(after) for name, after in given.changes.items()}
-        strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
-        if strange:
-            raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
-        changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
-    shortest = _of_each(names, given.min_length, "min_length", 1.0)
-    longest = _of_each(names, given.max_length, "max_length", inf)
-    if (shortest > longest).any():
-        raise SettingsError("min_length is above max_length: swap them")
-    if block > 1:  # with room for where blocks begin
-        shortest, longest = np.maximum(shortest // block, 1.0), np.ceil(longest / block) + 1
-    shortest = np.minimum(shortest, most)  # a recording that is shorter may be one segment
-    finite = longest[np.isfinite(longest)]
-    more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
-    lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
-    n = np.arange(lengths.shape[1])
-    allowed = (n >= shortest[:, None]) & (n <= longest[:, None])
-    return StateSequence(np.where(allowed, lengths, -inf), changes, first, last)
 
 
 def check_states(

@@ -1,0 +1,155 @@
+"""A classifier of boundaries, by the difference of what is before and after, and its peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.sample import Sample
+from structsvm.data.samples import units_of
+from structsvm.features.scores import (
+    DISTANCE,
+    SPREAD,
+    LearnsBoundaries,
+    peaks_of,
+    read_boundaries,
+    sums_of,
+)
+from structsvm.learner.frame_learner import FrameLearner, Scored, losses_of, stretches_to_tune_on
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.model import Found, Model
+from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.arrays import Floats
+
+DISTANCES = (1, 2, 3, 5, 8, 12)
+"""Samples between two peaks, at least, to choose from."""
+
+USUAL = (SPREAD, 0.5, DISTANCE)
+"""Spread, threshold and distance where nothing can be held out to choose by."""
+
+SPREADS = (0, 1, 2, 3, 4, 6)
+"""Samples on either side whose probabilities are added, to choose from."""
+
+QUANTILES = np.linspace(0.5, 0.995, 34)
+"""Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
+
+
+@dataclass(eq=False, repr=False)
+class BoundaryClassifier(FrameLearner, LearnsBoundaries):
+    """A classifier of boundaries, learned from change points, whose peaks are the changes.
+
+    The classifier sees, for each sample, the means of the windows before and after it, how they
+    differ, and the samples next to it; it learns whether a segment begins within ``tolerance``
+    samples. Its probabilities are added over a few samples with falling weights; a boundary is a
+    peak of the sums above a threshold. Spread, threshold and distance between peaks are chosen on
+    held-out recordings, as the price of :class:`FrameClassifier` is.
+
+    Parameters
+    ----------
+    estimator, n_folds, standardize, random_state
+        As for :class:`structsvm.features.StateScores`.
+    widths : sequence of int
+        Of the windows, in samples.
+    tolerance : int
+        Samples on either side of a boundary that count as one in training.
+
+    Attributes
+    ----------
+    spread_ : int
+        Samples on either side whose probabilities are added.
+    threshold_ : float
+        Least sum of a boundary.
+    distance_ : int
+        Samples on either side of which none has a larger sum.
+    loss_ : float
+        Their mean loss on held-out recordings, NaN where nothing can be held out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines import BoundaryClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1, 2], 10)
+    >>> Xs = [5.0 * (y == 1)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
+    >>> baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [[10, 20, 30]] * 4)
+    >>> baseline.predict_breakpoints(Xs[:1])
+    [[10, 20, 30]]
+    """
+
+    problem: PartitionProblem | str | None = None
+
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "the boundary classifier"
+
+    def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
+        recipe = self._recipe()
+        states = read_boundaries(ys, Xs, recipe.owner)
+        known = stretches_to_tune_on(states.codes, recipe.owner)
+        held_out, fold, self.models_ = recipe.learn(Xs, states, groups, self._near(states))
+        return Scored(held_out, known, fold, states.codes, units_of(groups, len(Xs))[1])
+
+    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+        seen = [part.of(scored.probabilities)[:, 1] for part in scored.known]
+
+        @cache  # many choices pick the same peaks
+        def loss(i: int, ends: tuple[int, ...]) -> float:
+            return float(losses_of([scored.known[i].truth], [[list(ends)]])[0, 0])
+
+        choices: list[tuple[int, float, int]] = []
+        found = []
+        for spread, distance in product(SPREADS, DISTANCES):
+            sums = [sums_of(p, spread) for p in seen]
+            thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES)).tolist()
+            choices += [(spread, t, distance) for t in thresholds]
+            of_each = []
+            for i, total in enumerate(sums):
+                where, heights = peaks_of(total, distance)
+                ends = [(*where[heights > t].tolist(), total.size) for t in thresholds]
+                of_each.append([loss(i, one) for one in ends])
+            found.append(np.array(of_each).T)
+        return choices, np.vstack(found)
+
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Peaks:
+        """Choose how peaks are picked."""
+        (self.spread_, self.threshold_, self.distance_), self.loss_ = USUAL, np.nan
+        if scored.is_tunable:
+            means = losses.mean(axis=1)
+            self.spread_, self.threshold_, self.distance_ = choices[int(means.argmin())]
+            self.loss_ = float(means.min())
+        return Peaks(self.spread_, self.threshold_, self.distance_)
+
+
+@dataclass(frozen=True)
+class Peaks(Model):
+    """Boundaries where the sums of probabilities of a few samples have peaks."""
+
+    spread: int
+    threshold: float
+    distance: int
+
+    def partition(
+        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """The peaks above the threshold, or so many of the highest ones."""
+        ends = self._ends(np.asarray(sample.states)[:, 1], n_clusters)
+        return Found(EquivalenceMatrix.from_breakpoints(ends))
+
+    def _ends(self, p: Floats, K: int | None) -> list[int]:
+        sums = sums_of(p, self.spread)
+        where, heights = peaks_of(sums, self.distance)
+        if K is None:
+            return [*where[heights > self.threshold].tolist(), sums.size]
+        # The K - 1 highest peaks, and other samples where these are too few.
+        is_peak = np.zeros(sums.size, dtype=bool)
+        is_peak[where] = True
+        order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
+        chosen = [t for t in order.tolist() if t > 0][: K - 1]
+        return [*sorted(chosen), sums.size]

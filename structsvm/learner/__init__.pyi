@@ -1,0 +1,9 @@
+from structsvm.learner.learner import Learned as Learned
+from structsvm.learner.learner import Learner as Learner
+from structsvm.learner.menu import Menu as Menu
+from structsvm.learner.methods import Method as Method
+from structsvm.learner.metric_learner import MetricLearner as MetricLearner
+from structsvm.learner.stages import AsMeasured as AsMeasured
+from structsvm.learner.stages import Stage as Stage
+from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter
+from structsvm.learner.training_set import TrainingSet as TrainingSet

@@ -1,0 +1,225 @@
+"""Methods that find segments by what a classifier says of each sample of a recording."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.data.sample import Sample, filled
+from structsvm.data.samples import UNKNOWN
+from structsvm.errors import DataError
+from structsvm.features.base import RecordingTransformer, Union
+from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.frames import FrameModel, States
+from structsvm.features.scores import begins_of
+from structsvm.learner.form import Form
+from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.memory import learn_in_memory
+from structsvm.learner.stages import FrameScores
+from structsvm.learner.steps import prepared
+from structsvm.learner.training_set import TrainingSet
+from structsvm.oracles._segments.searches import path_losses
+from structsvm.oracles.semi_markov import StateScore, best_states
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
+from structsvm.partitions.model import Found, Model
+from structsvm.partitions.oracle import Constraint
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import among
+from structsvm.support.interrupts import Interrupts
+
+LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
+"""Lags, and widths of windows, that classifiers see, in typical segments."""
+
+
+class FrameLearner(Learner):
+    """Finds segments by what a classifier says of each sample, with settings tuned on labels."""
+
+    inputs_: FrameScores
+    models_: Sequence[FrameModel]
+
+    @abstractmethod
+    def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
+        """Learn from checked labels, and score the recordings by what has not seen them."""
+
+    @abstractmethod
+    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+        """Choices of settings, and the loss of each on each known stretch, (n_choices, n_known)."""
+
+    @abstractmethod
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Model:
+        """Choose the settings; usual ones where nothing is known that was held out."""
+
+    def _learn(self, data: TrainingSet, how: How) -> Learned:
+        with Interrupts() as interrupts, interrupts.released():
+            scored = learn_in_memory(data, type(self).__name__, self._scored_in)[1]
+            nothing: tuple[Any, Floats] = (), np.empty((0, len(scored.known)))
+            model = self._tuned(scored, *(self._losses(scored) if scored.is_tunable else nothing))
+        return Learned(self._stage, model)
+
+    def learn_held_out(self, data: TrainingSet) -> tuple[list[Sample], list[Model]]:
+        """Learn as ``fit`` does, and say of each recording what others taught.
+
+        That is the probabilities by a classifier of the other folds, and the settings of the search
+        for segments that are chosen on them.
+
+        Raises
+        ------
+        DataError
+            If there are no two groups to hold one out.
+        """
+        which, scored = learn_in_memory(data, type(self).__name__, self._scored_in)
+        if not scored.probabilities:
+            raise DataError(f"{type(self).__name__}: there are no two groups to hold one out")
+        choices, losses = self._losses(scored)
+        self._keep(data, Learned(self._stage, self._tuned(scored, choices, losses)))
+        recordings = [part.recording for part in scored.known]
+        without = {}
+        for k in np.unique(scored.fold).tolist():
+            others = scored.fold[recordings] != k
+            without[k] = copy(self)._tuned(scored.at(others), choices, losses[:, others])
+        pairs = zip([data.samples[i] for i in which], scored.probabilities, strict=True)
+        samples = [replace(sample, states=p) for sample, p in pairs]
+        return samples, [without[k] for k in scored.fold.tolist()]
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of ``classes_`` at each sample, not smoothed, (T_i, C) each.
+
+        Of a classifier of boundaries, that a segment begins within ``tolerance`` of it, (T_i,).
+        """
+        check_is_fitted(self)
+        form = Form.given_to(self, X)
+        found = [np.asarray(sample.states) for sample in prepared(self, form.samples)]
+        return form.answer(found if self.inputs_.named else [p[:, 1] for p in found])
+
+    @property
+    def _stage(self) -> FrameScores:
+        owner = type(self).__name__
+        if self.classes_ is None:
+            return FrameScores(self.models_, np.arange(2), owner, named=False)
+        return FrameScores(self.models_, self.classes_, owner)
+
+    def _scored_in(self, data: TrainingSet) -> Scored:
+        arrays = [filled(sample.X) for sample in data.samples]
+        return self._scored(arrays, data.item_labels, data.groups)
+
+
+def typical_length(sequences: Sequence[Ints]) -> float:
+    """The median number of samples of a segment."""
+    return float(np.median(np.concatenate([runs_of(y).sizes for y in sequences])))
+
+
+def context_of(estimator: Any, sequences: Sequence[Ints]) -> RecordingTransformer:
+    """Features of the samples around each: lags for boosting, windows for other classifiers."""
+    typical = typical_length(sequences)
+    if among(estimator, (None, "boosting", "fast-boosting")):
+        return Lags(sorted({round(part * typical) for part in LAGS}))
+    widths = sorted({max(2, round(part * typical)) for part in WINDOWS})
+    return Union(Columns(), MovingStatistics(widths, ("mean", "spread")))
+
+
+def losses_of(truths: Sequence[EquivalenceMatrix], found: Sequence[Sequence[list[int]]]) -> Floats:
+    """``|M - M_i|_F^2`` of the segment ends that each choice finds in each, (n_choices, n)."""
+    losses = np.empty((len(found), len(truths)))
+    for k, ends in enumerate(found):
+        for i, (truth, path) in enumerate(zip(truths, ends, strict=True)):
+            bounds = np.array([[0, *path]])
+            losses[k, i] = path_losses(truth.boundaries, bounds, np.array([len(path)]))[0]
+    return losses
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples of a recording, next to each other, whose segmentation is known."""
+
+    recording: int
+    start: int
+    end: int
+    truth: EquivalenceMatrix
+
+    def of(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The part of what every recording has for its samples, (end - start, ...)."""
+        return values[self.recording][self.start : self.end]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Training recordings, and what classifiers say of them that have not seen them."""
+
+    probabilities: Sequence[Floats]
+    """(T_i, C) each; none where no recording can be held out."""
+    known: Sequence[Stretch]
+    fold: Ints
+    """In which each recording was held out, (N,)."""
+    codes: Sequence[Ints]
+    """Numbers of the states of each recording, (T_i,)."""
+    units: Ints
+    """The group of each recording, or its own number, (N,)."""
+
+    def at(self, which: NDArray[np.bool_]) -> Scored:
+        """With some of the known stretches."""
+        kept = [part for part, take in zip(self.known, which.tolist(), strict=True) if take]
+        return replace(self, known=kept)
+
+    @property
+    def is_tunable(self) -> bool:
+        return bool(self.probabilities and self.known)
+
+    @property
+    def units_of_known(self) -> Ints:
+        """The group of each known stretch, (n_known,)."""
+        return self.units[[part.recording for part in self.known]]
+
+    @property
+    def sequences(self) -> list[Ints]:
+        """Numbers of the states of the known stretches."""
+        return [part.of(self.codes) for part in self.known]
+
+    def seen(self, smoothing: float) -> list[Floats]:
+        """Logarithms of the probabilities of the known stretches."""
+        return [np.log(part.of(self.probabilities) + smoothing) for part in self.known]
+
+
+def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
+    """The stretches whose segmentation is known: whole recordings, and parts of others."""
+    found = [
+        Stretch(i, *one)
+        for i, code in enumerate(begins)
+        for one in stretches_of(code != UNKNOWN, code == 1)
+    ]
+    if not found:
+        raise DataError(
+            f"{owner} is tuned on samples next to each other that have labels, and there are none: "
+            "label a stretch that has a change"
+        )
+    return found
+
+
+def read_named(
+    arrays: list[Floats], ys: Any, owner: str
+) -> tuple[States, list[Stretch], list[Ints]]:
+    """The states of recordings, the stretches with names, and the numbers of the states there."""
+    states = States.read(ys, arrays, owner)
+    known = stretches_to_tune_on([begins_of(code, code == UNKNOWN) for code in states.codes], owner)
+    return states, known, [part.of(states.codes) for part in known]
+
+
+class StatePath(Model):
+    """Segments that have states, by the best path through the probabilities at each sample."""
+
+    @abstractmethod
+    def score(self, problem: Any, p: Floats) -> StateScore:
+        """What a path earns, given the probabilities of states, (T, C)."""
+
+    def partition(
+        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """The segments of the best path."""
+        path = best_states(self.score(problem, np.asarray(sample.states)), n_clusters)
+        return Found.of(runs_of(path), path)

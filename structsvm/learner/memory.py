@@ -1,0 +1,72 @@
+"""Recordings that are read one at a time, brought together as far as they fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+import numpy as np
+
+from structsvm.data.sample import of_each
+from structsvm.data.samples import labels_of_items, missing_labels, units_of
+from structsvm.errors import DataError, LearningError, among, warn
+from structsvm.learner.training_set import TrainingSet
+from structsvm.support import archive
+from structsvm.support.arrays import Ints
+
+SEED = 0
+"""Of the recordings that are drawn where not all of them fit in memory."""
+
+Learned = TypeVar("Learned")
+
+
+def learn_in_memory(
+    data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
+) -> tuple[Ints, Learned]:
+    """Numbers of the samples that fit in memory, and what is learned from them."""
+    if not data.is_deferred:
+        return np.arange(len(data)), learn(data)
+    which = even_part(data, archive.GATHERED)
+    part = data.at(which)
+    part = part.with_features(of_each("reading", np.asarray, [x.data for x in part.samples]))
+    drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
+    if which.size < len(data):
+        amount = archive.amount(archive.GATHERED)
+        warn(
+            f"{name} is fitted on {drawn}, an even subset: at most {amount} of them are in memory "
+            "at once; to use more, give arrays",
+        )
+    try:
+        with among(which.tolist()):
+            return which, learn(part)
+    except (DataError, LearningError) as error:
+        if which.size < len(data):
+            error.add_note(f"it is fitted on {drawn}, an even subset: to use more, give arrays")
+        raise
+
+
+def even_part(data: TrainingSet, max_bytes: int) -> Ints:
+    """Numbers of samples that fit, ascending: all, or some of each group; two at least."""
+    sizes = np.array([8 * sample.n_samples * sample.n_features for sample in data.samples])
+    if sizes.sum() <= max_bytes:
+        return np.arange(len(data))
+    units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()
+    drawn = np.random.default_rng(SEED).permutation(len(data))
+    turns, taken = np.empty(len(data), dtype=np.int64), dict.fromkeys(units, 0)
+    for i in drawn.tolist():  # the first one of each group, then the second of each, ...
+        turns[i] = taken[units[i]]
+        taken[units[i]] += 1
+    drawn = drawn[np.argsort(turns[drawn], kind="stable")]
+    # Before these, the samples by which each label is in two groups.
+    shown: dict[Hashable, set[int]] = {}
+    labels, shows_more = data.item_labels, []
+    for i in drawn.tolist():
+        values = labels_of_items(labels[i], data.samples[i].n_samples)
+        names = set() if values is None else {*values[~missing_labels(values)].tolist()}
+        groups = [shown.setdefault(name, set()) for name in names]
+        shows_more.append(any(len(group) < 2 and units[i] not in group for group in groups))
+        for group in groups:
+            group.add(units[i])
+    order = drawn[np.argsort(~np.array(shows_more), kind="stable")]
+    count = int((np.cumsum(sizes[order]) <= max_bytes).sum())
+    return np.sort(order[: max(count, 2)])

@@ -1,0 +1,126 @@
+"""What a learner is compared with, and what is chosen from, whatever the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from sklearn.base import clone
+
+from structsvm.errors import DataError, DataWarning, LearningError, without_warnings
+from structsvm.learner.fitting import LEARNED
+from structsvm.learner.learner import Learner
+from structsvm.learner.methods import Method, fit_methods
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.support.contract import hook
+
+METRIC_COST = 0.25
+"""What a metric of the columns costs."""
+
+SHARED = ("features", "standardize", "n_jobs", "backend", "random_state")
+"""Parameters that metrics in closed form have, too."""
+
+
+class Menu:
+    """Methods for samples and their labels; a subclass for each family of problems.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import ChangePoint, MetricLearner
+    >>> from structsvm.learner import Menu, TrainingSet
+    >>> data = TrainingSet.of(ChangePoint(), [np.zeros((4, 2))], [[2, 4]])
+    >>> [method.name for method in Menu(data, MetricLearner()).baselines]
+    ['pca', 'rca', 'olda']
+    """
+
+    def __init__(self, data: TrainingSet, like: Learner) -> None:
+        """List what suits samples, with what the settings of a learner say about all methods."""
+        self.data, self.problem = data, data.problem
+        metric = like if like.sees is not None else MetricLearner(data.problem)
+        self.metric: dict[str, Any] = metric.get_params(deep=False) | {"problem": data.problem}
+        self.features = getattr(like, "features", None)
+        """What the learner is learned from, not fitted; None for the columns themselves."""
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """Labels of items, as features and classifiers learn from them."""
+        return self.data.item_labels
+
+    @property
+    def question(self) -> str | None:
+        """What is held out rather than samples: "rows", "clusters" or "states"; None for these."""
+        about = self.data.asks or self.data.question
+        return about if about in (ROWS, CLUSTERS, STATES) else None
+
+    # ---- what differs between problems
+
+    @property
+    @hook
+    def others(self) -> Sequence[Method]:
+        """Baselines that are no metrics, as far as they apply to these labels."""
+        return ()
+
+    @property
+    @hook
+    def candidates(self) -> Sequence[Method]:
+        """Candidates of model selection, in the order of preference, the default first."""
+        return self.named_metrics
+
+    # ---- metrics
+
+    def of_metric(self, name: str, metric: str, cost: float = METRIC_COST, **given: Any) -> Method:
+        """A metric, with the settings of the learner where no others are given."""
+        lams = given.pop("lams", ())
+        settings = {**self.metric, "metric": metric, "lam": given.pop("lam", None)}
+        if metric not in LEARNED:  # nothing is minimised, and nothing whitened but by the metric
+            settings = {k: self.metric[k] for k in ("problem", *SHARED)} | {"metric": metric}
+        elif metric == "diagonal":
+            settings["whiten"] = None
+        return Method(name, MetricLearner(**settings | given), cost, lams)
+
+    @property
+    def named_metrics(self) -> list[Method]:
+        """The metrics to choose from that the traits of the problem name."""
+        return [self.of_metric(name, name) for name in self.problem.traits.candidates]
+
+    # ---- baselines
+
+    @property
+    def baselines(self) -> list[Method]:
+        """Metrics in closed form, and other methods; classifiers find no new clusters."""
+        others = () if self.data.asks == CLUSTERS else self.others
+        return [*(self.of_metric(n, n) for n in self.problem.traits.baselines), *others]
+
+    def named(self, which: str | Sequence[str]) -> list[Method]:
+        """The quick baselines, all of them, or some by name, metrics first."""
+        known = {method.name: method for method in self.baselines}
+        if isinstance(which, str):
+            return [method for method in known.values() if method.quick or which == "all"]
+        names = [name for name in dict.fromkeys(which) if name != "untrained"]
+        found = [known.get(name) or self.of_metric(name, name) for name in names]
+        return sorted(found, key=lambda method: not method.is_metric)
+
+    def scaled(self, estimator: Any) -> Any:
+        """A classifier, or features, scaled as was asked; "auto" is as they do by themselves."""
+        standardize = self.metric["standardize"]
+        given = {} if standardize == "auto" else estimator.get_params()
+        own = [name for name in given if name.rpartition("__")[2] == "standardize"]
+        return clone(estimator).set_params(**dict.fromkeys(own, standardize)) if own else estimator
+
+    def fitted(self, which: str | Sequence[str]) -> dict[str, Learner]:
+        """The baselines, learned from the samples; none where no labelled stretch has a change."""
+        if all(truth.n_clusters == 1 for truth in self.data.parts.truths):
+            return {}
+        return fit_methods(self.named(which), self.data, named=not isinstance(which, str))
+
+    def reference(self) -> dict[str, Learner]:
+        """The untrained metric, which every learner has to beat; none if labels give no price."""
+        try:
+            with without_warnings(DataWarning):
+                untrained = self.of_metric("untrained", "untrained")
+                return {untrained.name: untrained.learned_from(self.data)}
+        except (DataError, LearningError):
+            return {}

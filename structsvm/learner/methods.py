@@ -1,0 +1,125 @@
+"""Methods by name: learners that another one is compared with, or that one is chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.errors import DataError, LearningError, SettingsError, warn, without_warnings
+from structsvm.learner.training_set import TrainingSet
+from structsvm.support.checks import among, refuse_unless
+from structsvm.support.progress import stage
+
+ACRONYMS = frozenset({"pca", "rca", "lda", "olda"})
+"""Names of metrics that people read in capitals."""
+
+BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
+"""Methods that do not look at samples: nothing pays that is not better than these."""
+
+QUICK_COST = 3.0
+"""Up to which a baseline is quick."""
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A way to partition samples, by name: a baseline, or a candidate of model selection.
+
+    Examples
+    --------
+    >>> from structsvm import StateSegmenter
+    >>> from structsvm.learner import Method
+    >>> str(Method("states", StateSegmenter()))
+    'states'
+    """
+
+    name: str
+    """Key of ``baselines_``, of tables and of JSON; sentences may call it otherwise."""
+    learner: Any
+    """A learner with its settings, which is not fitted."""
+    cost: float = 1.0
+    """What time it takes, about, in units of what a linear classifier takes."""
+    lams: tuple[float, ...] = ()
+    """Strengths to choose from in place of those of the search, for a metric without one."""
+    lam: float | None = None
+    """The one of several strengths that this candidate has."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether it takes so little time that it is fitted unless it is left out."""
+        return self.cost <= QUICK_COST
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether it is a metric, learned or in closed form."""
+        return self.learner.sees is not None
+
+    @property
+    def has_path(self) -> bool:
+        """Whether it is a metric that is learned, for some strength of the regularizer."""
+        return bool(self.is_metric and self.learner.is_learned)
+
+    def along(self, lams: Sequence[float]) -> list[Method]:
+        """The candidates of model selection: one for each strength, if it has none of its own."""
+        if not self.has_path:
+            return [self]
+        own = self.learner.lam
+        path = sorted({float(lam) for lam in self.lams or lams}, reverse=True)
+        return [self._at(lam) for lam in (path if own is None else [own])]
+
+    def _at(self, lam: float) -> Method:
+        learner = copy(self.learner)
+        learner.lam = lam
+        return replace(self, learner=learner, lams=(), lam=lam)
+
+    def __str__(self) -> str:
+        name = self.name.upper() if self.name in ACRONYMS else self.name
+        return name if self.lam is None else f"{name}, lam={self.lam:g}"
+
+    def learned_from(self, data: TrainingSet) -> Any:
+        """A learner of these samples, and of these alone."""
+        with without_warnings(ConvergenceWarning):
+            return copy(self.learner).learn(data)
+
+
+def menu_of(data: TrainingSet, like: Any) -> Any:
+    """What is compared with a learner of such samples, or chosen in its place.
+
+    The problem says where that is listed: the list knows all methods, and every method asks it.
+    """
+    module, _, name = data.problem.traits.menu.partition(":")
+    try:
+        menu = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        place = data.problem.traits.menu
+        raise SettingsError(
+            f"the traits of {type(data.problem).__name__} say menu={place!r}, which cannot be "
+            f"loaded: write 'module:Class' ({error})"
+        ) from error
+    return menu(data, like)
+
+
+def which_baselines(baselines: Any) -> str | list[str] | None:
+    """What ``fit(..., baselines=)`` was given, checked."""
+    if among(baselines, ("quick", "all", None)):
+        return baselines
+    named = isinstance(baselines, list | tuple) and all(isinstance(n, str) for n in baselines)
+    refuse_unless(named, "baselines", "'quick', 'all', a list of names or None", baselines)
+    return list(baselines) or None
+
+
+def fit_methods(methods: Sequence[Method], data: TrainingSet, named: bool) -> dict[str, Any]:
+    """Learners by name; one that cannot learn is left out with a warning, unless it was named."""
+    found: dict[str, Any] = {}
+    for method in stage("methods", methods):
+        try:
+            found[method.name] = method.learned_from(data)
+        except (DataError, LearningError) as error:
+            if named:
+                raise
+            warn(f"{method.name} is not compared with: {error}")
+    return found

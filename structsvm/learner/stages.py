@@ -1,0 +1,280 @@
+"""From samples as measured to what a model sees: features, standardisation, probabilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from structsvm.data.sample import (
+    RECORDINGS,
+    Sample,
+    Step,
+    Words,
+    all_made_by,
+    batches_of,
+    derived,
+    filled,
+    of_each,
+)
+from structsvm.data.samples import Standardizer, centred, units_of, warn_about_constant_features
+from structsvm.errors import DataError
+from structsvm.features import RecordingTransformer
+from structsvm.features.base import check_features, stages_of
+from structsvm.features.frames import FrameModel, mean_probabilities
+from structsvm.features.scores import NamedScores
+from structsvm.learner.memory import learn_in_memory
+from structsvm.learner.training_set import TrainingSet
+from structsvm.messages import parameter, wording
+from structsvm.parallel import spread
+from structsvm.support.arrays import Floats
+from structsvm.support.codec import fingerprint
+from structsvm.support.contract import hook
+
+
+class Stage(ABC):
+    """What is made of samples as they were measured before a model sees them, fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.learner import Stage
+    >>> from structsvm.partitions import Sample
+    >>> class Squares(Stage):
+    ...     def with_features(self, samples):
+    ...         return [sample.with_features(sample.X**2) for sample in samples]
+    >>> Squares()([Sample(np.full((2, 1), 3.0))])[0].X.tolist()
+    [[9.0], [9.0]]
+    """
+
+    @abstractmethod
+    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """What is made of all samples at once; :attr:`step` follows for each of them."""
+
+    @property
+    @hook
+    def step(self) -> Step | None:
+        """What is done to each sample where it is used; None for nothing."""
+        return None
+
+    @hook
+    def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Samples as the model sees them."""
+        found = self.with_features(samples)
+        return list(found if self.step is None else all_made_by(found, self.step))
+
+
+@dataclass(frozen=True)
+class AsMeasured(Stage):
+    """Nothing is made of samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.learner import AsMeasured
+    >>> from structsvm.partitions import Sample
+    >>> AsMeasured()([Sample(np.zeros((2, 1)))])[0].n_samples
+    2
+    """
+
+    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        return samples
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs(Stage):
+    """The stages in front of a metric, fitted on the training samples."""
+
+    features: RecordingTransformer | None
+    """Fitted; None where the metric sees the columns themselves."""
+    standardizer: Standardizer
+    words: Words = RECORDINGS
+    made: tuple[str, ...] = ()
+    """Names of the features that were made; none where the metric sees the columns."""
+    scores: Any = None
+    """The stage of a classifier that says how probable states are, where the features do not."""
+
+    @classmethod
+    def of(
+        cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
+    ) -> tuple[Inputs, TrainingSet]:
+        """Fit them, once for all metrics that see the same, and apply them."""
+        key = "inputs", id(features), standardize
+        # With the features, so that no others have their id.
+        made = data.once(key, lambda: (features, *cls.fit(features, standardize, data)))
+        return made[1], made[2]
+
+    @classmethod
+    def fit(
+        cls, features: RecordingTransformer | None, standardize: str | None, data: TrainingSet
+    ) -> tuple[Inputs, TrainingSet]:
+        """Fit them, and apply them to the samples."""
+        words = data.problem.traits.words
+        made: tuple[str, ...] = ()
+        warn_about_constant_features([sample.data for sample in data.samples], data.names, words)
+        if features is not None:
+            features = clone(features)
+            _check_gaps(features, data.samples, words)
+            found = _fit_transform(features, data)
+            made = tuple(str(name) for name in features.get_feature_names_out(data.columns))
+            data = data.with_features(found, made)
+        arrays = [sample.data for sample in data.samples]
+        standardizer = Standardizer.fit(standardize, arrays, data.weights)
+        inputs = cls(features, standardizer, words, made)
+        return inputs, data.made_by(standardizer).made_by(centred)
+
+    def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
+        """Samples as the metric sees them, with the probabilities of states if it knows any."""
+        found = all_made_by(self.with_features(samples), self.standardizer)
+        if self.scores is None:
+            return found
+        scored = self.scores(samples)
+        return [replace(x, states=p.states) for x, p in zip(found, scored, strict=True)]
+
+    @property
+    def step(self) -> Step:
+        return self.standardizer
+
+    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        if self.features is None:
+            return samples
+        _check_gaps(self.features, samples, self.words)
+        found, states = _transform(self.features, samples, self.words, len(self.made))
+        pairs = zip(samples, found, strict=True)
+        samples = [sample.with_features(X, self.made or None) for sample, X in pairs]
+        if states is None:
+            return samples
+        return [replace(sample, states=p) for sample, p in zip(samples, states, strict=True)]
+
+    @property
+    def states(self) -> NDArray[Any] | None:
+        """Names of the states that samples have probabilities of; None for none."""
+        stages = stages_of(self.features)
+        own = next((stage for stage in stages if isinstance(stage, NamedScores)), None)
+        if own is not None:
+            return own.classes_
+        return None if self.scores is None else self.scores.classes
+
+
+@dataclass(frozen=True, eq=False)
+class FrameScores(Stage):
+    """How probable each class is at each item, by the mean of several classifiers."""
+
+    models: Sequence[FrameModel]
+    classes: NDArray[Any]
+    """Names of the states, (C,); numbers of what has no names."""
+    owner: str
+    """Who has learned the classifiers, for messages."""
+    named: bool = True
+
+    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        if any(sample.is_deferred for sample in samples):
+            found = of_each("scores", _scored, [x.data for x in samples], [self] * len(samples))
+        else:
+            found = self.probabilities([filled(sample.X) for sample in samples])
+        return [replace(sample, states=p) for sample, p in zip(samples, found, strict=True)]
+
+    def probabilities(self, arrays: Sequence[Floats]) -> list[Floats]:
+        """Of each class at each item of each sample, (T_i, C)."""
+        return mean_probabilities(self.models, arrays, self.owner)
+
+
+def _scored(X: Floats, scores: FrameScores) -> Floats:
+    return scores.probabilities([filled(X)])[0]
+
+
+def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
+    """The features of the training samples, made by the workers where these need nothing else."""
+    if data.is_deferred:
+        first = data.samples[0].X
+        made_by = _fit_held_out(features, data, first)
+        n_features = features.transform([first])[0].shape[1]
+        steps = {id(one): _Making(one, fingerprint(one)) for one in made_by}
+        pairs = zip(data.samples, made_by, strict=True)
+        return [derived(sample.data, steps[id(one)], n_features) for sample, one in pairs]
+    words, given = data.problem.traits.words, (data.arrays, data.item_labels, data.groups)
+    if type(features).fit_transform is RecordingTransformer.fit_transform:
+        return _transform(features.fit(*given), data.samples, words)[0]
+    found, name = features.fit_transform(*given), type(features).__name__
+    return check_features(found, data.arrays, name, words, gaps=True)
+
+
+def _transform(
+    features: RecordingTransformer,
+    samples: Sequence[Sample],
+    words: Words,
+    n_features: int | None = None,
+) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+    """Features (T, P') and states of samples, of which each is transformed on its own."""
+    data = [sample.data for sample in samples]
+    if any(sample.is_deferred for sample in samples):
+        step = _Making(features, fingerprint(features))
+        made = [derived(X, step, n_features) for X in data]
+        if not any(isinstance(stage, NamedScores) for stage in stages_of(features)):
+            return made, None
+        return made, of_each("states", _states, data, [features] * len(data))
+    Xs = [sample.X for sample in samples]
+    parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
+    found = spread("features", _with_states, parts, features)
+    states = [p for _, part in found if part is not None for p in part]
+    made = [F for part, _ in found for F in part]
+    return check_features(made, Xs, type(features).__name__, words, gaps=True), states or None
+
+
+def _with_states(
+    Xs: Sequence[Floats], features: RecordingTransformer
+) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+    return features.transform_with_states(Xs)
+
+
+def _states(X: Floats, features: RecordingTransformer) -> Floats:
+    states = features.transform_with_states([X])[1]
+    assert states is not None
+    return states[0]
+
+
+def _fit_held_out(
+    features: RecordingTransformer, data: TrainingSet, first: Floats
+) -> list[RecordingTransformer]:
+    """What makes the features of each sample, and has not seen its group."""
+    if not features.learns:
+        return [features.fit([first])] * len(data)
+
+    def fit(part: TrainingSet) -> list[RecordingTransformer]:
+        return features.fit_held_out(part.arrays, part.item_labels, part.groups)
+
+    which, made_by = learn_in_memory(data, type(features).__name__, fit)
+    units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()
+    of_unit = {units[i]: one for i, one in zip(which.tolist(), made_by, strict=True)}
+    return [of_unit.get(unit, features) for unit in units]
+
+
+@dataclass(frozen=True, eq=False)
+class _Making:
+    """The features of one sample, which are looked at whenever they are made."""
+
+    transformer: RecordingTransformer = field(metadata={"fingerprint": False})
+    known_by: str
+    """The fingerprint of the transformer, of which thousands of samples have the same."""
+
+    def __call__(self, X: Floats) -> Floats:
+        found = self.transformer.transform([X])
+        return check_features(found, [X], type(self.transformer).__name__, gaps=True)[0]
+
+
+def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:
+    if features.takes_gaps:
+        return
+    missing = next((i for i, sample in enumerate(samples) if sample.has_gaps), None)
+    if missing is not None:
+        raise DataError(
+            words.numbered(missing)
+            + f" has missing values, and {type(features).__name__} makes features of none: use "
+            + wording("Lags() or no features", of_files=parameter("context", "lags") + ", or none")
+            + ", or "
+            + parameter("missing", "interpolate")
+        )

@@ -1,0 +1,142 @@
+"""What a model was learned on, in a few numbers, by which samples are known again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Self
+
+import numpy as np
+
+from structsvm.data.sample import Data, Deferred, Words, in_memory
+from structsvm.data.samples import constant_features
+from structsvm.errors import warn
+from structsvm.features.frames import read_names
+from structsvm.learner.training_set import TrainingSet, names_of_labels
+from structsvm.messages import parameter
+from structsvm.parallel import spread
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.checks import some_of
+from structsvm.support.codec import fingerprint
+
+KEPT = 4096
+"""Rows of tables, at most, by which others are known again."""
+MANY = 0.1
+"""Of the rows of a table: where more were learned from, little is held out."""
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """Sizes of the labelled samples, and enough to know them again."""
+
+    n_samples: tuple[int, ...]
+    """T of each."""
+    n_clusters: tuple[int, ...]
+    """K of each."""
+    fingerprints: tuple[str, ...]
+    """The first digits of the SHA-256 of each one's values."""
+    clusters: tuple[str, ...] = ()
+    """The labels of the clusters of tables; empty for other samples, and for partial labels."""
+    ends: tuple[tuple[int, ...], ...] = ()
+    """Segment ends of each recording; empty for other samples."""
+    commonest: str | int | float | None = None
+    """The most frequent name of the items, where features learned the names."""
+    rows: tuple[str, ...] = ()
+    """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
+    are alike, so that the same values may well be measured again."""
+    names: tuple[str, ...] = field(default=(), compare=False)
+    """What each is called, which nothing is learned from; empty where they came without names."""
+    constant: tuple[int, ...] = ()
+    """Columns that are constant in some samples."""
+
+    @classmethod
+    def of(
+        cls,
+        data: TrainingSet,
+        truths: Sequence[EquivalenceMatrix] | None = None,
+        *,
+        named: bool = False,
+    ) -> Self:
+        """Describe samples as they were measured.
+
+        ``truths`` are completed labels; ``named`` says whether names of items were learned.
+        """
+        if truths is None and data.complete.all():
+            truths = data.truths
+        counts = [known.n_changes + 1 for known in data.labels]
+        if truths is not None:
+            counts = [truth.n_clusters for truth in truths]
+        arrays, is_table = [sample.data for sample in data.samples], data.asks is not None
+        sizes, traits = [sample.n_samples for sample in data.samples], data.problem.traits
+        digests = [row for X in arrays for row in _digests(X)] if is_table else []
+        different = sorted(set(digests))
+        many_alike = len(different) < (1 - MANY) * len(digests)
+        clusters = data.given if is_table and data.complete.all() else []
+        states: Counter[Any] = Counter()
+        if named:  # an item may have none
+            for names in read_names(data.item_labels, sizes, traits.words.whole) or []:
+                states.update(name for name in names.tolist() if name is not None)
+        return cls(
+            n_samples=tuple(sizes),
+            n_clusters=tuple(counts),
+            fingerprints=tuple(spread("", _fingerprint, arrays, None)),
+            clusters=tuple(sorted({name for y in clusters for name in names_of_labels(y)})),
+            ends=tuple(tuple(M.breakpoints) for M in truths or () if traits.contiguous),
+            commonest=max(states, key=states.__getitem__, default=None),
+            rows=() if many_alike else tuple(different[:KEPT]),
+            names=tuple(data.called or ()),
+            constant=tuple(np.flatnonzero(np.any(constant_features(arrays), axis=0)).tolist()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.n_samples)
+
+    def __contains__(self, X: Data) -> bool:
+        return _fingerprint(X) in self.fingerprints
+
+    def shares_known(self, Xs: Sequence[Data]) -> list[float]:
+        """The share of the rows of each that was learned from, of those where it is large."""
+        found = [1.0 if X in self else 0.0 for X in Xs]
+        for i, X in enumerate(Xs if self.rows else ()):
+            digests = np.array(_digests(X))
+            if len(self.rows) == KEPT:  # of the others, only the smallest can be known
+                digests = digests[digests <= self.rows[-1]]
+            found[i] = max(found[i], np.isin(digests, self.rows).sum() / max(digests.size, 1))
+        return [share for share in found if share > MANY]
+
+    def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
+        """Warn if any of these was learned from, when they are to tell what learning is worth."""
+        shares = self.shares_known(Xs)
+        if shares:
+            part = f"{min(shares):.0%} of the rows of " if min(shares) < 1 else ""
+            these = f"{len(shares)} of these {words.wholes(len(Xs))}"
+            these = these if len(Xs) > 1 else f"this {words.whole}"
+            warn(
+                f"the model was learned from {part}{these}: the figures are better than on new "
+                "ones",
+            )
+        return len(shares)
+
+    def warn_of_new_clusters(self, ys: Sequence[Any], question: str | None) -> None:
+        """Warn if a table has clusters that a metric made for known ones was not learned from."""
+        if question != "rows" or not self.clusters:
+            return
+        new = sorted({name for y in ys for name in names_of_labels(y)} - set(self.clusters))
+        if not new:
+            return
+        warn(
+            "the model was made for further rows of the clusters it was learned from, and of these "
+            f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
+            "choose and evaluate with " + parameter("split", "clusters"),
+        )
+
+
+def _digests(X: Data) -> list[str]:
+    values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
+    return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
+
+
+def _fingerprint(X: Data, _: None = None) -> str:
+    return X.origin.fingerprint if isinstance(X, Deferred) else fingerprint(X)

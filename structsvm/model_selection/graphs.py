@@ -1,0 +1,57 @@
+"""What a metric of graphs or images has to beat, and is chosen from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from structsvm.data.samples import unknown_labels
+from structsvm.features.base import Union
+from structsvm.features.context import Columns
+from structsvm.features.scores import FEWEST_SCORED, RegionScores
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import QUICK_COST, Method
+from structsvm.model_selection.named import learner_named
+
+QUICK_NODES, QUICK_PIXELS = 20_000, 2_000_000
+"""Nodes of all graphs up to which a forest is learned in a few seconds, and pixels of all images up
+to which they are named as quickly."""
+
+
+class Graphs(Menu):
+    """Methods for the nodes of graphs, and the pixels of images."""
+
+    @property
+    def others(self) -> list[Method]:
+        """Classifiers of nodes and pixels, if labels are names of regions that graphs share."""
+        values = [getattr(y, "labels", y) for y in self.labels]  # of PartialLabels
+        vectors = [np.asarray(() if y is None else y) for y in values]
+        counts: Counter[object] = Counter()
+        for y in vectors:
+            counts.update({*y[~unknown_labels(y)].tolist()})
+        if sum(n > 1 for n in counts.values()) < 2:
+            return []
+        samples = self.data.samples
+        nodes = sum(sample.n_samples for sample in samples)
+        cost = QUICK_COST * nodes / QUICK_NODES
+        regions = learner_named("region-forest", self.problem)
+        found = [Method("region-forest", regions, cost)]
+        if all(sample.side.image is not None for sample in samples):
+            pixels = learner_named("pixel-forest", self.problem)
+            n_pixels = sum(sample.side.regions.size for sample in samples)
+            found.append(Method("pixel-forest", pixels, QUICK_COST * n_pixels / QUICK_PIXELS))
+        return found
+
+    @property
+    def candidates(self) -> list[Method]:
+        """Metrics; where labels are names that graphs share, also with scores, and the forest."""
+        quick = [method for method in self.others if method.quick]
+        found = [*self.named_metrics, *quick]
+        if quick and self.features is None and len(self.data) >= FEWEST_SCORED:
+            scores = self.scaled(Union(Columns(), RegionScores()))
+            found[:0] = [  # on few images the start of learning is no worse than what is learned
+                self.of_metric("scores-untrained", "untrained", features=scores),
+                self.of_metric("scores-full", "full", features=scores),
+            ]
+        return found

@@ -1,0 +1,46 @@
+"""All methods by name, whatever the labels: what can be typed, and compared with by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from structsvm.baselines.blind import EqualSegments, FixedTimes
+from structsvm.baselines.boundary_classifier import BoundaryClassifier
+from structsvm.baselines.frame_classifier import FrameClassifier
+from structsvm.baselines.region_classifier import RegionClassifier
+from structsvm.baselines.row_classifier import KINDS, RowClassifier
+from structsvm.graphs.images import GraphOfImage
+from structsvm.learner.learner import Learner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.state_segmenter import StateSegmenter
+from structsvm.partitions.problem import PartitionProblem
+
+METRICS = ("untrained", "pca", "rca", "lda", "olda", "grid")
+"""Metrics in closed form."""
+
+LEARNERS: Mapping[str, Callable[..., Learner]] = {
+    "metric": MetricLearner,
+    "states": StateSegmenter,
+    **{name: partial(MetricLearner, metric=name) for name in METRICS},
+    "frame-lda": partial(FrameClassifier, "lda"),
+    "frame-logistic": partial(FrameClassifier, "logistic"),
+    "frame-boosting": partial(FrameClassifier, "boosting"),
+    "boundary-logistic": partial(BoundaryClassifier, "logistic"),
+    "boundary-boosting": partial(BoundaryClassifier, "boosting"),
+    "equal-segments": EqualSegments,
+    "fixed-times": FixedTimes,
+    **{name: partial(RowClassifier, kind) for kind, name in KINDS.items()},
+    "region-forest": partial(RegionClassifier, "forest"),
+    "pixel-forest": partial(RegionClassifier, "forest", image=GraphOfImage(nodes="pixels")),
+}
+
+
+def learner_named(name: str, problem: PartitionProblem, **settings: Any) -> Learner:
+    """The learner of a name, with those of the settings that it has."""
+    learner = LEARNERS[name](problem=problem)
+    known = learner.get_params(deep=False)
+    given = {k: value for k, value in settings.items() if k in known and value is not None}
+    learner.set_params(**given)
+    return learner

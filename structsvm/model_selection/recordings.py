@@ -1,0 +1,158 @@
+"""What a metric of recordings has to beat, and is chosen from, by what its labels say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structsvm.data.samples import labels_of_items, unknown_labels
+from structsvm.features.base import Chain, RecordingTransformer, Union
+from structsvm.features.context import Columns, Components, HermiteMoments, Lags
+from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import QUICK_COST, Method
+from structsvm.learner.names import are_names
+from structsvm.model_selection.named import learner_named
+
+STATES = "states"
+"""Name of the segmenter of states."""
+
+CHOSEN_FROM = (
+    *(STATES, "equal-segments", "frame-lda", "frame-logistic"),
+    *("boundary-logistic", "frame-boosting", "boundary-boosting"),
+)
+"""Baselines that model selection tries."""
+
+COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
+"""Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
+
+QUICK = 1_000_000
+"""Values up to which linear classifiers are quick."""
+
+AT_LEAST, USUAL = 0.55, 600_000
+"""What boosting costs of few values, in units of what it costs of the usual number."""
+
+LONGEST = max(map(abs, Lags().lags))
+"""The lag that every recording has to exceed for candidates with context."""
+
+SCORED: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...] = (
+    (
+        "scores-boundaries",
+        {"frame-boosting", "boundary-boosting"},
+        (StateScores, BoundaryScores),
+    ),
+    ("scores", {"frame-boosting"}, (StateScores,)),
+    ("boundaries", {"boundary-boosting"}, (BoundaryScores,)),
+)
+"""Names of the candidates that see what classifiers say, beside lags: the classifiers that have to
+apply, and the features."""
+
+STRONG = (1.0, 0.2)
+"""Strengths of the regularizer of full metrics of lags, which have many parameters: smaller ones
+did worse on people held out, and took half of the time of the menu."""
+
+STRONGEST = (1.0,)
+"""That of metrics of scores: with five recordings weaker ones did worse, with 95 no better."""
+
+
+class Recordings(Menu):
+    """Methods for recordings."""
+
+    @property
+    def others(self) -> list[Method]:
+        """Segments of equal length, and the classifiers that apply to labelled recordings."""
+        samples, labels, context = self.data.samples, self.labels, _context(self.features)
+        named = are_names(samples, labels)
+        size = sum(x.n_samples * x.n_features for x in samples)
+        times = max(1.0, size / QUICK)
+        slow = times * min(1.0, AT_LEAST + size / USUAL)
+        full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
+        equal = learner_named("equal-segments", self.problem)
+        found = [Method("equal-segments", equal, 0.2)] if full else []
+        for name, cost in COSTS.items():
+            cost *= slow if name == "boosting" else times
+            if named:
+                frames = learner_named(f"frame-{name}", self.problem, features=context)
+                found.append(Method(f"frame-{name}", self.scaled(frames), cost))
+            if full and name != "lda":
+                cost = cost if name == "logistic" else cost / 2
+                boundaries = learner_named(f"boundary-{name}", self.problem)
+                found.append(Method(f"boundary-{name}", self.scaled(boundaries), cost))
+        if named:
+            segmenter = learner_named(STATES, self.problem, features=context)
+            found.append(Method(STATES, self.scaled(segmenter), 6.0 * slow))
+        return found
+
+    @property
+    def candidates(self) -> list[Method]:
+        """Metrics and classifiers in the order of preference, the default first.
+
+        That is the segmenter of states for names of states. For change points it is a metric: that
+        of boundary scores, or the first that applies. For states that nobody labelled metrics see
+        scores, if any apply. The order was measured on people held out (docs/results.md).
+        """
+        tuned = [method for method in self.named_metrics if not method.learner.is_learned]
+        learned = [method for method in self.named_metrics if method.learner.is_learned]
+        known = {method.name: method for method in self.others}
+        fitted = [known[name] for name in CHOSEN_FROM if name in known]
+        by_name = [m for m in fitted if m.name == STATES and self.question is None]
+        others = [m for m in fitted if m.name != STATES]
+        if self.features is None and min(x.n_samples for x in self.data.samples) > LONGEST:
+            few = len(self.data) < FEWEST_SCORED
+            scored = [] if by_name or few else self._with_scores(known)
+            if self.question is None or not scored:
+                scored += self._with_context([method.name for method in learned])
+            learned = scored
+        found = [*by_name, *learned, *others, *tuned]
+        if getattr(self.problem, "missing", "error") != "mask":
+            return found
+        stages = [getattr(method.learner, "features", None) for method in found]
+        return [m for m, stage in zip(found, stages, strict=True) if not stage or stage.takes_gaps]
+
+    def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
+        """Learned metrics of what classifiers say beside lags."""
+        found = []
+        for name, needs, kinds in SCORED:
+            if needs <= set(classifiers):
+                sees = self.scaled(Union(Lags(), *(kind() for kind in kinds)))
+                cost = sum(classifiers[need].cost for need in needs)
+                given: dict[str, Any] = {"features": sees, "lams": STRONGEST}
+                found.append(self.of_metric(f"{name}-diagonal", "diagonal", cost, **given))
+        return found
+
+    def _with_context(self, kinds: list[str]) -> list[Method]:
+        """Learned metrics of lags, of columns alone, and of moments."""
+        lags, found = self.scaled(Lags()), []
+        for kind in kinds:
+            given: dict[str, Any] = {"features": lags}
+            cost = 0.5
+            if kind == "full":
+                # All lags take twice as long, for about the same loss on people held out.
+                components = self.scaled(Chain(Lags(), Components()))
+                given = {"features": components, "standardize": None, "lams": STRONG}
+                cost = 0.75
+            found.append(self.of_metric(f"lags-{kind}", kind, cost, **given))
+        found += [self.of_metric(kind, kind) for kind in kinds]
+        # Changes of spread and shape, which no mean of columns or lags shows.
+        moments = self.scaled(HermiteMoments())
+        return [*found, self.of_metric("moments-diagonal", "diagonal", features=moments)]
+
+
+def _context(features: RecordingTransformer | None) -> RecordingTransformer | None:
+    """The features without scores and plain copies; None if nothing is left."""
+    if isinstance(features, StateScores | BoundaryScores):
+        return None
+    if isinstance(features, Columns) and features.which is None:
+        return None
+    if isinstance(features, Union | Chain):
+        inner = {name: _context(stage) for name, stage in features.named_stages.items()}
+        left = [(name, stage) for name, stage in inner.items() if stage is not None]
+        if len(left) < 2:
+            return left[0][1] if left else None
+        return type(features)(*left)
+    return features
+
+
+def _is_full(y: Any, T: int) -> bool:
+    vector = labels_of_items(y, T)
+    known = vector is None or not unknown_labels(vector).any()
+    return getattr(y, "labels", y) is not None and known

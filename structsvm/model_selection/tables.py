@@ -1,0 +1,100 @@
+"""What a metric of tables has to beat, and is chosen from, by what is asked about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from structsvm.baselines.row_classifier import KINDS
+from structsvm.data.samples import label_values, missing_labels, unlabelled
+from structsvm.features.context import Rows
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import Method
+from structsvm.model_selection.named import learner_named
+from structsvm.regularizers import SquaredNorm
+
+CENTRED = SquaredNorm(center=1)
+"""Shrinks to where learning starts: the features as they are, or as they are whitened."""
+
+PARTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("rca", "rca", {}),
+    ("centred", "full", {"whiten": 0.5, "lams": (100.0, 10.0, 1.0), "regularizer": CENTRED}),
+    ("untrained", "untrained", {}),
+    ("rca-plain", "rca", {"whiten": 1e-3}),
+    ("lda", "lda", {}),
+    ("diagonal", "diagonal", {"lams": (1.0, 0.1)}),
+    ("diagonal-centred", "diagonal", {"lams": (10.0,), "regularizer": CENTRED}),
+    ("full-unwhitened", "full", {"whiten": None, "lams": (0.1,)}),
+    ("full", "full", {"whiten": 0.5, "lams": (1.0, 0.1)}),
+    ("full-whitened", "full", {"whiten": 0.05, "lams": (0.1,)}),
+    ("centred-fifth", "full", {"whiten": 0.2, "lams": (1.0, 0.1), "regularizer": CENTRED}),
+    ("centred-whitened", "full", {"whiten": 0.05, "lams": (10.0, 1.0), "regularizer": CENTRED}),
+)
+"""Name, kind and settings of metrics to choose from where rows or clusters of a table are held out,
+in the order of preference. Few clusters do not tell metrics apart, and what is learned from them
+seldom beats RCA on others; of the learned ones, a metric that is shrunk to RCA is the least
+risk."""
+
+KERNELS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("kernel", {"whiten": 0.5, "lams": (1.0, 0.1)}),
+    ("kernel-fifth", {"whiten": 0.2, "lams": (0.1,)}),
+    ("kernel-centred", {"whiten": 0.5, "lams": (10.0, 1.0), "regularizer": CENTRED}),
+)
+"""Full metrics of similarities to some rows, for clusters that no metric of the columns separates.
+Their features depend on the table."""
+
+LANDMARKS = 100
+"""Rows to which similarities are measured, at most."""
+ROWS_PER_LANDMARK = 5
+"""Rows of the table for each of these, at least."""
+FEWEST_ROWS = 100
+"""Rows of the table from which on similarities are in the menu."""
+
+
+class Tables(Menu):
+    """Methods for the rows of tables."""
+
+    @property
+    def others(self) -> list[Method]:
+        """The classifiers that apply to fully labelled tables with the same clusters."""
+        classes = set()
+        for y in self.labels:
+            values = label_values(y if np.iterable(y) else ())  # of partial labels none
+            if values.ndim != 1 or (missing_labels(values) | unlabelled(values)).any():
+                return []
+            classes.add(frozenset(values.tolist()))
+        if len(classes) != 1 or len(next(iter(classes))) < 2:
+            return []
+        return [Method(name, learner_named(name, self.problem), 0.2) for name in KINDS.values()]
+
+    @property
+    def candidates(self) -> list[Method]:
+        """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
+
+        No single one is best for further rows and for new clusters alike (docs/clustering.md): the
+        default is a classifier for the former, which finds nothing new, and else RCA.
+        """
+        if self.question is None:
+            return self.named_metrics
+        metrics = [self.of_metric(name, kind, **given) for name, kind, given in PARTS]
+        # Of known clusters more can be learned than how to shrink to RCA.
+        known = self.question == "rows"
+        metrics.sort(key=lambda method: known and method.name != "full")
+        rows = sum(sample.n_samples for sample in self.data.samples)
+        others = [] if self.question == "clusters" else self.others
+        if self.features is not None or rows < FEWEST_ROWS:
+            return [*others, *metrics]
+        # The similarities exp(-d^2 / (4 P)) to rows drawn at random, decorrelated.
+        similarity = Nystroem(
+            gamma=1 / (4 * self.data.n_features),
+            n_components=min(LANDMARKS, rows // ROWS_PER_LANDMARK),
+            random_state=getattr(self.problem, "random_state", 0),
+        )
+        stage = Rows(Pipeline([("scale", StandardScaler()), ("kernel", similarity)]))
+        stage = self.scaled(stage)
+        kernels = [self.of_metric(name, "full", features=stage, **given) for name, given in KERNELS]
+        return [*others, *metrics, *kernels]

@@ -1,0 +1,120 @@
+"""Margins of changes: the cost of the best segmentation without one, and how often margins err.
+
+The margin of a boundary t of the best segmentation M is
+
+    (Tr(A M) - max { Tr(A M') : M' has no boundary within w samples of t }) / price,
+
+0 where another segmentation is as good, and infinite where a constraint forces the boundary. It
+is exact, because the oracles keep constraints exactly. With w = 0 it is about the very sample,
+since the best segmentation without t then usually has a boundary right beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from structsvm.errors import DataError, OracleError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint
+from structsvm.support.arrays import Bools, Floats
+
+SMALLEST = 1e-6
+"""Margins below this count as this: below it they are rounding."""
+
+LARGEST = 1e6
+"""Margins above this, infinite ones among them, count as this."""
+
+
+def losses_without(
+    found: EquivalenceMatrix,
+    value: float,
+    constraint: Constraint,
+    tolerance: int,
+    best_value: Callable[[Constraint], float],
+) -> Floats:
+    """By how much less is found without a boundary near each of a segmentation's, (K - 1,)."""
+    T = found.n_samples
+    losses = np.full(found.n_clusters - 1, np.inf)
+    for k, t in enumerate(found.breakpoints[:-1]):
+        near = range(max(t - tolerance, 1), min(t + tolerance, T - 1) + 1)
+        if any(s in constraint.forced for s in near):
+            continue
+        without = replace(constraint, forbidden=(*constraint.forbidden, *near))
+        try:
+            losses[k] = max(value - best_value(without), 0.0)
+        except OracleError:  # no segmentation is left
+            continue
+    return losses
+
+
+def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
+    """Which changes are within so many samples of a true one, (n,)."""
+    at, true = found.boundaries[1:-1], truth.boundaries[1:-1]
+    return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
+
+
+@dataclass(frozen=True)
+class MarginRates:
+    """The rate at which changes of a given margin were right in held-out recordings.
+
+    A logistic regression of "there is a labelled change within ``tolerance`` samples" on the
+    logarithm of the margin; it never says 0 or 1, and a larger margin is never less sure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import MarginRates
+    >>> margins = np.array([0.1, 0.2, 0.3, 1.0, 2.0, 4.0])
+    >>> right = np.array([False, False, True, False, True, True])
+    >>> rates = MarginRates.of(margins, right, tolerance=5, n_recordings=3)
+    >>> rates(np.array([0.1, 4.0])).round(1).tolist()
+    [0.2, 0.8]
+    """
+
+    intercept: float
+    slope: float
+    """Slope of the logarithm of the margin; 0 or more."""
+    tolerance: int
+    """Distance of a right change from a labelled one at most, in samples."""
+    n_changes: int
+    """Changes that were found in the held-out recordings."""
+    n_right: int
+    """Changes that were right."""
+    n_recordings: int
+
+    @classmethod
+    def of(cls, margins: Floats, right: Bools, tolerance: int, n_recordings: int) -> MarginRates:
+        """Learn the rates from changes with their margins, and whether they were right, (n,)."""
+        n, n_right = right.size, int(right.sum())
+        if n == 0:
+            raise DataError(
+                "no change was found in the held-out recordings: there are no margins to learn from"
+            )
+        intercept, slope = np.log((n_right + 1) / (n - n_right + 1)), 0.0
+        if 0 < n_right < n:
+            from sklearn.linear_model import LogisticRegression
+
+            model = LogisticRegression().fit(_logarithms(margins)[:, None], right)
+            if model.coef_[0, 0] > 0:
+                intercept, slope = model.intercept_[0], model.coef_[0, 0]
+        counts = (tolerance, int(n), n_right, n_recordings)
+        return cls(float(intercept), float(slope), *counts)
+
+    def __call__(self, margins: Any) -> Floats:
+        """The share of changes with such margins that are right, (n,)."""
+        scores = self.intercept + self.slope * _logarithms(np.asarray(margins, dtype=np.float64))
+        return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_right} of {self.n_changes} changes found in {self.n_recordings} held-out "
+            f"recordings were within {self.tolerance} samples of a labelled one"
+        )
+
+
+def _logarithms(margins: Floats) -> Floats:
+    return np.asarray(np.log(np.clip(margins, SMALLEST, LARGEST)))

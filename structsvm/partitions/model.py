@@ -1,0 +1,88 @@
+"""What a method has learned: a value that partitions samples as they were prepared for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Constraint
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.contract import hook, without_remembered
+
+
+class Found(NamedTuple):
+    """A partition of a sample, and the number of the state of each of its parts, (K,), if any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import EquivalenceMatrix, Found
+    >>> found = Found.of(EquivalenceMatrix.from_breakpoints([2, 3]), np.array([1, 1, 0]))
+    >>> found.states.tolist()
+    [1, 0]
+    """
+
+    partition: EquivalenceMatrix
+    states: Ints | None = None
+
+    @classmethod
+    def of(cls, partition: EquivalenceMatrix, codes: Ints) -> Found:
+        """A partition of which all items of a part have the same state, (T,)."""
+        states = np.empty(partition.n_clusters, dtype=np.int64)
+        states[partition.labels] = codes
+        return cls(partition, states)
+
+
+class Model(ABC):
+    """What a method has learned, whatever the form of the samples; a small frozen value.
+
+    Model files store it, and :class:`structsvm.learner.Learner` asks it.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, Found, Model
+    >>> class Halves(Model):
+    ...     def partition(self, problem, sample, n_clusters, constraint):
+    ...         T = sample.n_samples
+    ...         return Found(EquivalenceMatrix.from_breakpoints([T // 2, T]))
+    """
+
+    keeps_rules: ClassVar[bool] = False
+    """Whether it keeps constraints other than the number of parts, and lengths of the problem."""
+    has_margins: ClassVar[bool] = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is remembered only to save time."""
+        return without_remembered(self, vars(self))
+
+    @abstractmethod
+    def partition(
+        self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
+    ) -> Found:
+        """The best partition of a prepared sample, into ``n_clusters`` parts if that is given."""
+
+    @property
+    @hook
+    def n_parts(self) -> int | None:
+        """The number of parts where none is asked for; None where the model decides."""
+        return None
+
+    @hook
+    def margins(
+        self,
+        problem: Any,
+        sample: Sample,
+        n_clusters: int | None,
+        constraint: Constraint,
+        tolerance: int,
+    ) -> tuple[Found, Floats]:
+        """The same, and by how much the best one without each change is worse, (K - 1,)."""
+        raise DataError(
+            f"{type(self).__name__} finds no second best partition, so that its changes have no "
+            "margins: margins=False leaves them out"
+        )
