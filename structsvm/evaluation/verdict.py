@@ -16,7 +16,7 @@ from structsvm.learner.methods import BLIND
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, finite
 
-__all__ = ["Verdict"]
+__all__ = ["Evidence", "Remarks", "Verdict"]
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "nothing-to-find", "too-few")
 PAYS = ("pays", "pays-level", "pays-less")
