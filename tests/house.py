@@ -159,20 +159,21 @@ class House:
         private = [f for f in self.functions if f.name.startswith("_") and f.name[-2:] != "__"]
         return [f for f in private if names[f.name] == 1]
 
-    def members(self, name: str) -> str:
-        """Abstract, optional and other public members of the class of that name."""
-        found = [node for node in self.nodes(ast.ClassDef) if node.name == name]
+    def members(self, *names: str) -> str:
+        """Abstract, optional and other public members of the classes of these names, together."""
+        found = [node for node in self.nodes(ast.ClassDef) if node.name in names]
         if not found:
             return "none of that name"
-        kinds = Counter(_kind(item) for item in found[0].body if isinstance(item, Functions))
+        bodies = [item for node in found for item in node.body if isinstance(item, Functions)]
+        kinds = Counter(map(_kind, bodies))
         return f"{kinds['abstract']} abstract, {kinds['hook']} hooks, {kinds['public']} others"
 
 
 def _kind(item: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    decorators = {ast.unparse(d).rpartition(".")[2] for d in item.decorator_list}
+    decorators = {ast.unparse(d).partition("(")[0].rpartition(".")[2] for d in item.decorator_list}
     if "abstractmethod" in decorators:
         return "abstract"
-    if "hook" in decorators:
+    if decorators & {"hook", "promises"}:
         return "hook"
     return "private" if item.name.startswith("_") else "public"
 
@@ -181,6 +182,10 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     """Groups of which each imports each, perhaps by way of others."""
     groups = nx.strongly_connected_components(nx.DiGraph(graph))
     return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+OF_A_PROBLEM = ("PartitionProblem", "Learning", "Comparison")
+"""A partition problem and the contracts that it holds."""
 
 
 class Watch:
@@ -330,6 +335,7 @@ def counted(house: House) -> Iterator[tuple[str, object]]:
     """What is read off the source."""
     for name in CONTRACTS:
         yield f"members of {name}", house.members(name)
+    yield "all that a partition problem may define", house.members(*OF_A_PROBLEM)
     lines = sum((module.lines() for module in house.modules.values()), Counter())
     total = sum(lines.values())
     yield "lines", f"{total}: " + ", ".join(f"{lines[k]} {k}" for k in sorted(lines))
