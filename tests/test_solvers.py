@@ -12,6 +12,7 @@ from enumerated import Listed, column, listed_risk, objective, optimum
 from structsvm.errors import CertificateError, OracleWarning, PluginError, SettingsError
 from structsvm.evaluation.compare import compare_on
 from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.newton import NewtonMaster
 from structsvm.problem import Separation
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers.auto import CONVEX, solver_from
@@ -351,6 +352,20 @@ def test_a_solver_that_leaves_its_cone_is_named(space, w, complaint):
     """There the objective may be below its minimum, and an honest oracle would be blamed."""
     with pytest.raises(PluginError, match=f"^Astray asks run.evaluate about .*{complaint}"):
         Astray(np.array(w)).solve(listed_risk(space, SquaredNorm(0.5)))
+
+
+class Unprojected(NewtonMaster):
+    """Says that its weights are in the cone, which they are not."""
+
+    def solve(self, risk, cuts, request):
+        answer = super().solve(risk, cuts, request)
+        return replace(answer, w=answer.w - 1.0, is_projected=True)
+
+
+def test_a_master_that_leaves_the_cone_is_named(risk):
+    solver = CuttingPlane(FEW, master=Unprojected())
+    with pytest.raises(PluginError, match=r"^CuttingPlane with Unprojected asks "):
+        solver.solve(risk)
 
 
 def test_a_weight_in_its_cone_but_for_rounding_is_none_outside():

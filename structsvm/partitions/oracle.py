@@ -541,8 +541,8 @@ class Oracle(Contract):
             said = f" ({example})" if beyond == ["regions"] else ""
             raise OracleError(
                 f"{type(self).__name__} does not take {' and '.join(beyond)}{said}: it declares "
-                f"takes = {sorted(self.takes)}. Leave such labels out, use "
-                "another problem, or have maximize keep them and add them to takes"
+                f"takes = {sorted(self.takes)}. Leave such labels or arguments out, use another "
+                "problem, or have maximize keep them and add them to takes"
             )
 
     @checked_by(verified_prices)

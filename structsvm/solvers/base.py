@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
+from structsvm.masters.base import Master
 from structsvm.messages import parameter
 from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
@@ -110,6 +111,9 @@ class Solver(ABC):
             else:
                 run = Run(risk, self.stopping, (memory or Memory()).of(risk, self))
         run.solver_name = type(self).__name__
+        master = getattr(self, "master", None)
+        if isinstance(master, Master):
+            run.solver_name += f" with {type(master).__name__}"
         with (
             nullcontext() if checkpoint is None else checkpoint.held(),
             single_threaded(),
