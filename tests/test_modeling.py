@@ -245,13 +245,15 @@ def test_solving_again_begins_with_the_planes_that_are_known():
         return oracle(at)
 
     problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(x) + OracleMax(x, recorded)))
-    calls = []
+    calls, rests = [], []
     for lam.value in (1.0, 1.0, 0.9):
         solved(problem)
         calls.append(problem.solver_stats.extra_stats.oracle_calls)
+        rests.append("planes of earlier solutions" in problem.solver_stats.extra_stats.bound)
         full = cp.Problem(cp.Minimize(lam * cp.sum_squares(y) + cp.max(c + A @ y)))
         assert problem.value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
     assert calls[1] == 1 < calls[2] < calls[0]
+    assert rests == [False, True, True]
     asked.clear()
     last, x.value = x.value, np.ones(6)
     solved(problem)  # from elsewhere: it is asked at the last solution whether it has changed

@@ -54,6 +54,9 @@ STALLED = "stalled: no new plane was found, and the restricted problem has no mo
 OPTIMAL = "optimal within the tolerance: the bounds differ by at most tol of the size of the terms"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
+BY_MEMORY = (
+    ", and on planes of earlier solutions, of oracles that say what they said at the last one"
+)
 
 
 @dataclass(frozen=True)
@@ -241,6 +244,7 @@ def _given(
     status, bounds = solution.status, (solution.lower, solution.upper)
     words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
     bound = solution.bound + ("" if run.exact else BY_ORACLES)
+    bound += BY_MEMORY if run.rests_on_memory else ""
     certified = _certified(run, bounds, words.get(status, status.value), bound)
     is_short = not status.converged and status is not Status.INTERRUPTED
     if is_short and (status is not Status.STALLED or run.exact):
@@ -395,6 +399,8 @@ class ProgramRun(CutRun):
         """What the terms of the objective and of the constraints count for at least."""
         self._scale = 0.0
         """The size of the terms of the objective at the best point."""
+        self._remembered: set[int] = set()
+        """Planes of earlier runs, which the pools hold."""
         self._touches: list[Touch] = []
         """The answers of each atom at the best point."""
         self._witnesses: list[tuple[Floats, Floats]] = []
@@ -421,6 +427,7 @@ class ProgramRun(CutRun):
         for held in self._unchanged(answers):
             pool = held.atom.pool
             cuts += map(held.lifted, pool.cuts)
+            self._remembered |= set(map(id, pool.cuts))
             self._largest[held.first : held.first + held.heights.size] = pool.largest
             held.quality = weakest((held.quality, pool.quality))
         known.add(cuts)
@@ -644,6 +651,15 @@ class ProgramRun(CutRun):
             of_atom = slice(held.first, held.first + held.heights.size)
             pool.largest = float(self._largest[of_atom].max())
         return super().solution(status)
+
+    @property
+    def rests_on_memory(self) -> bool:
+        """Whether planes of earlier runs have a part in the last restricted minimum."""
+        return any(
+            multiplier > ACTIVE and id(cut) in self._remembered
+            for multiplier, active in self._active
+            for _, cut, _, _ in active.labellings or ()
+        )
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
         """Give the user's variables, constraints and atoms their values, duals and planes."""
