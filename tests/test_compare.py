@@ -7,12 +7,28 @@ from cases import cases
 from generic_examples import blobs, multiclass
 from recording_cases import changes
 
-from structsvm import ChangePoint, MetricLearner, StructuredSVM, compare_solvers
+from structsvm import (
+    ChangePoint,
+    MetricLearner,
+    StructuredSVM,
+    compare_solvers,
+    diagnose,
+    evaluate,
+)
 from structsvm.errors import SettingsError
 from structsvm.evaluation.compare import solver_named
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
-from structsvm.plotting import plot_gap, plot_gaps
+from structsvm.plotting import (
+    plot_clusters,
+    plot_gap,
+    plot_gaps,
+    plot_metric,
+    plot_path,
+    plot_segmentation,
+    plot_weight_stability,
+    report_page,
+)
 from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
@@ -148,6 +164,27 @@ def test_gaps_are_drawn_of_whatever_has_a_solution(comparison):
     ):
         assert len(plot_gap(runs).lines) == n_lines
         assert len(plot_gaps(runs)[1].lines) == n_lines
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda svm, X, y: evaluate(svm, X, y),
+        lambda svm, X, y: diagnose(svm, X, y),
+        lambda svm, X, y: plot_segmentation(svm, X[0], y[0]),
+        lambda svm, X, y: plot_clusters(svm, X[0]),
+        lambda svm, X, y: plot_metric(svm),
+        lambda svm, X, y: plot_path(svm),
+        lambda svm, X, y: plot_weight_stability(svm),
+        lambda svm, X, y: report_page(svm, X, y),
+    ],
+    ids=lambda view: view.__code__.co_names[0],
+)
+def test_views_of_partitions_say_what_they_take(view):
+    X, y = blobs(np.random.default_rng(0))
+    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
+    with pytest.raises(SettingsError, match="StructuredSVM"):
+        view(svm, X, y)
 
 
 @cases(

@@ -188,6 +188,10 @@ def plot_weight_stability(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['a', 'b']
     """
+    if not isinstance(stability, WeightStability):
+        raise SettingsError(
+            f"plot_weight_stability draws what weight_stability returns, got {shown(stability)}"
+        )
     ax, top = _with_rows(ax, stability.share, stability.features, n_features)
     P, rows, table = len(stability.features), range(top.size), stability.to_dict()
     low, high = table["low"][: top.size], table["high"][: top.size]
@@ -358,6 +362,8 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     >>> axes.get_ylabel()
     'mean held-out loss'
     """
+    if not hasattr(search, "candidates"):
+        raise SettingsError(f"plot_path draws a fitted MetricLearnerCV, got {shown(search)}")
     check_is_fitted(search, "cv_results_")
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))

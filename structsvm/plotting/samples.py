@@ -16,6 +16,7 @@ from structsvm.data.sample import IMAGES, InMetric, Sample
 from structsvm.data.samples import Counts, asked_counts, label_values
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, without_warnings
+from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.features.frames import read_names
 from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
 from structsvm.learner.columns import column_names, partition_of, words_of
@@ -421,6 +422,8 @@ def _drawable(
     learner: Learner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
 ) -> tuple[Sample, Sample, EquivalenceMatrix | None, Counts]:
     """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
+    picture = "plot_segmentation" if in_order else "plot_clusters"
+    fitted_learner(learner, picture)
     (sample,) = as_measured(learner, [X])
     traits, other = learner.problem_.traits, ""
     if words_of(learner.problem_, [sample]) is IMAGES:
@@ -429,7 +432,6 @@ def _drawable(
         one, part = traits.words.whole, traits.words.part
         other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
     if other:
-        picture = "plot_segmentation" if in_order else "plot_clusters"
         raise SettingsError(f"{picture} does not draw {other}")
     seen = learner.inputs_([sample])
     truths = None if y is None else encode(learner, seen, [y])
