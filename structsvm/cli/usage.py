@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -66,13 +65,23 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self if found.command is None else self.commands[found.command]
-            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+            option, known = unknown[0].partition("=")[0], parser._option_string_actions
+            hint = meant(option, known) if option.startswith("--") else ""
+            hint = ": it stands after the command" if option in known else hint
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += meant(str(value), map(str, action.choices or ()))
+            raise
 
     def error(self, message: str) -> NoReturn:
         """Print how the command is used and what was wrong; exit with status 2."""
         self.print_usage(sys.stderr)
-        self._print_message(f"error: {message}{self._meant(message)}\n", sys.stderr)
+        self._print_message(f"error: {message}\n", sys.stderr)
         self._print_message(f"try: {self.prog} --help\n", sys.stderr)
         raise SystemExit(2)
 
@@ -85,17 +94,11 @@ class Parser(argparse.ArgumentParser):
         actions = self.commands[command]._actions
         return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
 
-    def _meant(self, message: str) -> str:
-        if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-            known = re.findall(r"[\w-]+", found[2])
-        elif found := re.search(r"unrecognized arguments: (--[^\s=]+)", message):
-            known = list(self._option_string_actions)
-        else:
-            return ""
-        if found[1] in known:
-            return ": it stands after the command"
-        close = difflib.get_close_matches(found[1].replace("_", "-"), known, n=1)
-        return f"; did you mean {close[0]}?" if close else ""
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Which known word was probably meant, to be put behind a message."""
+    close = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def read_as(what: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
