@@ -33,6 +33,8 @@ class Parameter:
 
     name: str
     value: Any = ANY
+    is_named_alone: bool = False
+    """Whether the sentence says its name, and whatever it says of the value elsewhere."""
 
     @property
     def is_open(self) -> bool:
@@ -40,7 +42,7 @@ class Parameter:
         return isinstance(self.value, Code) and not self.value
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value!r}"
+        return self.name if self.is_named_alone else f"{self.name}={self.value!r}"
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,19 @@ def _flat(parts: Iterable[Part]) -> Iterator[Part]:
 
 def parameter(name: str, value: Any = ANY) -> Text:
     """A parameter in a message, ``ignore='b'``; without a value, ``ignore=``."""
-    return Text(Parameter(name, value))
+    return Text(Parameter(name, _sendable(value)))
+
+
+def named(name: str, value: Any) -> Text:
+    """The name of a parameter in a sentence that says what is wrong with its value."""
+    return Text(Parameter(name, _sendable(value), is_named_alone=True))
+
+
+def _sendable(value: Any) -> Any:
+    """A value that another process can read; of anything but plain values, how it is written."""
+    values = value if isinstance(value, list | tuple) else [value]
+    is_plain = all(one is None or isinstance(one, str | int | float) for one in values)
+    return value if is_plain else Code(repr(value))
 
 
 def nth(noun: str, number: SupportsInt) -> Text:

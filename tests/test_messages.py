@@ -1,17 +1,23 @@
 """Messages as data: parameters and recordings are fields, also in another process."""
 
+import ast
 import copy
 import pickle
+import re
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import cases
 
-from structsvm import DataError, LearningError, MetricLearner, SettingsError
+from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError
+from structsvm.cli.inputs import options_for
+from structsvm.cli.usage import COMMANDS, build_parser
 from structsvm.errors import OracleError, PluginError, about, among, warn
+from structsvm.io.recording import FileOptions
 from structsvm.messages import (
     Code,
     Numbered,
@@ -19,11 +25,13 @@ from structsvm.messages import (
     Text,
     Wording,
     join,
+    named,
     nth,
     parameter,
     said_by,
     wording,
 )
+from structsvm.solvers.base import Stopping
 from structsvm.support.checks import some_of
 from structsvm.support.contract import asked
 
@@ -35,6 +43,7 @@ ADVICE = "bad: " + parameter("skip_lines", [9]) + " leaves it out"
     (parameter("skip_lines", [1, 2]), "skip_lines=[1, 2]"),
     (parameter("encoding"), "encoding="),
     (parameter("whiten", None), "whiten=None"),
+    (named("tol", -1.0) + " must be > 0", "tol must be > 0"),
     (parameter("backend", Code("Dask(client)")), "backend=Dask(client)"),
     (nth("recording", np.int64(3)), "recording 3"),
     (wording("Lags()", of_files=parameter("context", "lags")), "Lags()"),
@@ -84,6 +93,19 @@ def fail(number):
     error = LearningError(nth("recording", number) + ": " + ADVICE, "status")
     error.add_note("use " + parameter("lam", 0.1))
     raise error
+
+
+@cases(
+    (lambda: Stopping(tol=-1.0), {"tol": -1.0}),
+    (lambda: FileOptions(skip_lines=[0]), {"skip_lines": 0}),
+    (lambda: ChangePoint(missing=fail), {"missing": repr(fail)}),
+)
+def test_a_setting_that_is_refused_is_a_field(call, parameters):
+    with pytest.raises(SettingsError) as caught:
+        call()
+    assert pickle.loads(pickle.dumps(caught.value)).parameters == parameters
+    (name,) = parameters
+    assert str(caught.value).startswith(f"{name} must be ")
 
 
 def test_errors_of_other_processes_have_their_fields():
@@ -161,3 +183,40 @@ def test_the_message_of_another_error_is_one_line():
     assert said_by(OSError(2, "no such file")) == "no such file"
     assert said_by(DataError(ADVICE)).parts == ADVICE.parts
     assert Wording("a", parameter("b")).of_files.parts == (Parameter("b"),)
+
+
+# ---- what is written in the sources
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+ASSIGNED = re.compile(r"(?<!--set )(?<!\w\()(?<![\w/'\".])([a-z_]+)=(?![A-Z])")
+"""A parameter and what follows its name, but not where a whole option is written."""
+OF_PYTHON = ("from_long needs recording=", "np.cumsum(y) (labels_are=", ", lam=", "backend='dask'")
+"""Texts that are for Python alone, and names of methods."""
+
+
+def texts_of(path):
+    """The texts in a file that are no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.lineno, node.value
+
+
+def test_messages_name_parameters_by_fields():
+    """In a text the command line cannot spell them; `parameter` makes fields of them."""
+    parser, known = build_parser(), set()
+    for command in COMMANDS:
+        known |= options_for(parser, command.name, None).keys()
+    wrong = []
+    folders = [CHECKOUT / name for name in ("structsvm", "problems", "oracles")]
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    assert len(paths) > 100
+    for path in paths:
+        if path.name == "usage.py" or "modeling" in path.parts or "testing" in path.parts:
+            continue  # help, and programs of cvxpy and kits, which the command line does not run
+        for line, text in texts_of(path):
+            named = set(ASSIGNED.findall(text)) & known
+            if named and not any(phrase in text for phrase in OF_PYTHON):
+                wrong.append(f"{path.relative_to(CHECKOUT)}:{line}: {text!r}")
+    assert not wrong, "\n".join(["write parameter(name, value):", *wrong])

@@ -59,6 +59,8 @@ class Spelling:
         option = self.options.get(parameter.name)
         if option is None:
             return str(parameter)
+        if parameter.is_named_alone:
+            return option.rstrip(" =")
         value = parameter.value
         texts = list(map(str, value if isinstance(value, list | tuple) else [value]))
         if option.endswith("="):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.messages import Text, join
+from structsvm.messages import Text, join, named
 
 REAL = int | float | np.integer | np.floating
 """What holds a real number, but for truth values."""
@@ -44,7 +44,7 @@ def is_whole(value: Any) -> TypeGuard[int]:
 def refuse_unless(fits: bool, name: str, wanted: str, value: Any) -> None:
     """Refuse a setting that is not what is wanted."""
     if not fits:
-        raise SettingsError(f"{name} must be {wanted}, got {value!r}")
+        raise SettingsError(named(name, value) + f" must be {wanted}, got {value!r}")
 
 
 def refuse_below(least: int, name: str, value: Any) -> None:

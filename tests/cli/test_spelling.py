@@ -9,7 +9,7 @@ from cases import cases
 from structsvm.cli import main
 from structsvm.cli.spelling import Spelling
 from structsvm.errors import DataError
-from structsvm.messages import nth, parameter, wording
+from structsvm.messages import named, nth, parameter, wording
 
 NAMES = (
     "subject=3/x.csv",
@@ -108,6 +108,8 @@ def spelling():
     (parameter("lam", 0.1), "--lam 0.1"),
     (parameter("window"), "--set files.window=VALUE"),
     (parameter("other", "x"), "other='x'"),
+    (named("window", 0) + " must be >= 1", "--set files.window must be >= 1"),
+    (named("lam", 0) + " must be > 0", "--lam must be > 0"),
     (wording("Lags()", of_files="lags, of " + nth("recording", 0)), "lags, of a.csv"),
     (nth("recording", 1) + " and " + nth("recording", 0), "recording 0.csv and a.csv"),
     (nth("recording", 2), "recording 2"),
