@@ -244,7 +244,7 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
     package that gave it: warnings of one origin are of a kind.
     """
     level, outside = 1, 1
-    warning, source = category(message), sys._getframe(1)
+    warning, source = category(Text(message)), sys._getframe(1)
     warning.origin = source.f_code.co_filename, source.f_lineno  # type: ignore[attr-defined]
     frame: FrameType | None = sys._getframe()
     while frame is not None:

@@ -158,8 +158,12 @@ def join(texts: Iterable[Any], between: str = ", ") -> Text:
     return Text(*found)
 
 
-def said_by(error: BaseException) -> Text:
-    """The message of any error, in one line, with the fields it has."""
+def said_by(error: BaseException, *, in_a_line: bool = False) -> Text:
+    """The message of an error or a warning with the fields it has; of any other, if asked, a line.
+
+    A line is for readers of foreign formats: names of files may hold several blanks.
+    """
     if error.args and isinstance(error.args[0], Text):
         return error.args[0]
-    return Text(" ".join(str(getattr(error, "strerror", None) or error).split()))
+    said = str(getattr(error, "strerror", None) or error)
+    return Text(" ".join(said.split()) if in_a_line else said)

@@ -178,8 +178,9 @@ def test_errors_about_some_recordings_number_them_among_all():
     assert caught.value.parameters == {"skip_lines": [9]}
 
 
-def test_the_message_of_another_error_is_one_line():
-    assert said_by(ValueError("one\n  two")) == "one two"
+def test_the_message_of_another_error():
+    assert said_by(ValueError("one\n  two"), in_a_line=True) == "one two"
+    assert said_by(DataError("two  blanks.csv: bad")) == "two  blanks.csv: bad"
     assert said_by(OSError(2, "no such file")) == "no such file"
     assert said_by(DataError(ADVICE)).parts == ADVICE.parts
     assert Wording("a", parameter("b")).of_files.parts == (Parameter("b"),)

@@ -72,7 +72,7 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     except Exception as error:  # a foreign file can raise nearly anything in the reader
         raise DataError(
             "damaged, no .npz file, or one with pickled objects, which are never loaded (save "
-            "names as text, np.array(list(y), dtype=str)): " + said_by(error)
+            "names as text, np.array(list(y), dtype=str)): " + said_by(error, in_a_line=True)
         ) from error
     X = arrays.get("X", np.empty(0))
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":

@@ -66,7 +66,7 @@ def read_frame(
     except (DataError, SettingsError, MissingExtraError):
         raise
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
-        reason: str = "cannot be read: " + said_by(error)
+        reason: str = "cannot be read: " + said_by(error, in_a_line=True)
         if isinstance(error, pandas.errors.EmptyDataError):
             reason = "the file is empty"
         raise DataError(f"{path}: " + reason) from error
