@@ -478,7 +478,7 @@ def _read_again(source: Source, i: int, seen: tuple[Any, ...]) -> Floats:
     X, _, stamp, _ = source.read(i)
     if (X.shape, has_gaps(X), stamp) != seen:
         raise DataError(
-            f"{source.called(i)} has changed since it was first read (shape {seen[0]} then, "
+            source.called(i) + f" has changed since it was first read (shape {seen[0]} then, "
             f"{X.shape} now): recordings that are read when they are needed must stay as they are"
         )
     return X

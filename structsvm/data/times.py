@@ -429,7 +429,7 @@ def warn_about_times(
         days = np.datetime_as_string(axis.values, unit="D")
         t = next(t for t, day in enumerate(days) if day[-2:] != day[-5:-3])
         warn(
-            f"{name}: {axis.text(t)!r} of {axis.name!r} is taken for {days[t]}, the "
+            name + f": {axis.text(t)!r} of {axis.name!r} is taken for {days[t]}, the "
             f"{'day' if axis.day_first else 'month'} first, though it could be the other way "
             "round: write the year first if it is wrong"
         )
@@ -441,8 +441,11 @@ def warn_about_times(
             (step, name), unit = max(others), UNITS[kind]
             there = "what the model was learned from" if kind in (learned or {}) else first
             warn(
-                f"sampled at different rates: steps are {step:.4g}{unit} in {name}, by the median, "
-                f"and {low:.4g}{unit} in {there}. Every sample counts alike: resample to one step, "
+                f"sampled at different rates: steps are {step:.4g}{unit} in "
+                + name
+                + f", by the median, and {low:.4g}{unit} in "
+                + there
+                + ". Every sample counts alike: resample to one step, "
                 "or the lengths of segments and the price of one mean something else in each"
             )
     odd = []
@@ -450,10 +453,12 @@ def warn_about_times(
         steps, usual_step = axis.steps, axis.usual_step
         if usual_step and not 0 < steps.min() <= steps.max() <= REGULAR * usual_step:
             span = f"from {steps.min():.4g} to {steps.max():.4g}"
-            odd.append(f"{name} ({span}, the median is {usual_step:.4g})")
+            odd.append(name + f" ({span}, the median is {usual_step:.4g})")
     if odd:
         warn(
-            f"sampled irregularly, with steps of {some_of(odd, 3)}. Every sample counts alike: "
+            "sampled irregularly, with steps of "
+            + some_of(odd, 3)
+            + ". Every sample counts alike: "
             "resample to equal steps if a second should"
         )
 
