@@ -515,7 +515,8 @@ class TestKindsThatAreConverted:
         frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y})
         frame.to_feather(tmp_path / "two.feather")
         frame.to_stata(tmp_path / "three.dta", write_index=False)
-        for name in ("two.feather", "three.dta"):
+        frame.to_json(tmp_path / "four.json", orient="records")
+        for name in ("two.feather", "three.dta", "four.json"):
             made = run_line(complaint(tmp_path / name), tmp_path)
             np.testing.assert_array_equal(read_recording(made).X, X)
 
@@ -535,6 +536,6 @@ class TestKindsThatAreConverted:
 
     def test_what_is_in_a_folder_is_named_too(self, tmp_path):
         savemat(tmp_path / "one.mat", {"X": X, "y": Y})
-        assert "only one.mat; one.mat is of no kind that is read" in complaint(tmp_path)
-        run_line(complaint(tmp_path), tmp_path)
+        assert "only one.mat. To convert one: python -c" in complaint(tmp_path)
+        run_line(complaint(tmp_path).replace("convert one", "convert it"), tmp_path)
         assert "one.mat is of no kind" in complaint(tmp_path)

@@ -163,8 +163,48 @@ class TestHeaders:
         found = read_recording(put(tmp_path, header + columns(*SCALED[:3])))
         assert found.features == tuple(header.split(",")[:3])
 
-    def test_a_header_that_lacks_a_name_is_none_that_is_left_out(self, tmp_path):
-        """R writes the numbers of rows without a name above them."""
-        rows = "".join(f"{k},{line}\n" for k, line in enumerate(columns(*SCALED[:2]).split()))
+    @cases((",", 1, ""), (" ", 1, '"'), ("\t", 0, ""))
+    def test_numbers_of_rows_need_no_name(self, tmp_path, separator, first, quote):
+        """R writes a header without one."""
+        rows = [
+            f"{quote}{first + k}{quote},{row}" for k, row in enumerate(columns(*SCALED[:2]).split())
+        ]
+        text = "\n".join(["a,b,label", *rows, ""]).replace(",", separator)
+        found = read_recording(put(tmp_path, text, "one.txt"))
+        np.testing.assert_array_equal(found.X, np.transpose(SCALED[:2]))
+        assert (found.features, found.y.tolist()) == (("a", "b"), STATES.tolist())
+        assert found.origin.line(0) == 2
+
+    def test_a_last_column_without_a_name_is_refused(self, tmp_path):
         with pytest.raises(DataError, match="cannot be read"):
-            read_recording(put(tmp_path, "a,b,label\n" + rows))
+            read_recording(put(tmp_path, "a,b\n" + columns(*SCALED[:2])), label_column=None)
+
+    @cases(
+        "# OpenSignals Text File Format\n# EndOfHeader\n0\t0.126\t0.252\t\n",
+        "Interval=\t0.001 s\n0\t0.126\t0.252\t\n",
+        "",
+    )
+    def test_a_first_row_that_rises_by_chance_is_a_sample(self, tmp_path, above):
+        """It was taken for a header, because its numbers rise as names that count columns do."""
+        rows = "".join(f"{k + 1}\t{v}\t{2 * v}\t\n" for k, v in enumerate(VALUES))
+        path = put(tmp_path, (above or "0\t0.126\t0.7\t\n") + rows, "one.txt")
+        with pytest.warns(DataWarning, match="no header"):
+            found = read_recording(path, need_labels=False)
+        assert found.X.shape == (13, 3)
+
+    @cases(
+        ("% x y label\n", "  "),
+        ("%x,y,label\n", ","),
+        ("ExcelDateTime=,4.4e4,1/1/2020\nTop=,10\nx,y,label\nRange=,10 V,\n", ","),
+    )
+    def test_headers_below_what_instruments_write(self, tmp_path, above, separator):
+        text = above + columns(*SCALED[:2]).replace(",", separator)
+        found = read_recording(put(tmp_path, text))
+        assert [name.strip("%") for name in found.features] == ["x", "y"]
+        assert found.X.shape == (12, 2)
+
+    def test_blanks_of_typesetters(self, tmp_path):
+        text = columns(*SCALED[:2]).replace(",-", ",\u2009\u2212").replace(",r", ",\u00a0r")
+        found = read_recording(put(tmp_path, "a,b,label\n" + text))
+        np.testing.assert_array_equal(found.X, np.transpose(SCALED[:2]))
+        assert found.y.tolist() == STATES.tolist()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.io.sniff import COMPRESSIONS, kind_of
+from structsvm.support.lazy import require
 
 FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_stata"}
 """The function of pandas that reads a kind of file."""
@@ -21,20 +22,25 @@ SAVED = "to_csv({!r}, index=False)"
 
 def advice_on(path: Path, kinds: Sequence[str]) -> str:
     """Say that a file is of no kind that is read, and how it becomes one."""
-    line = None
-    try:
-        if path.stat().st_size <= LARGEST:
-            line = _line(path)
-    except Exception:  # a foreign file can raise nearly anything in its reader
-        line = None
+    line = line_for(path)
     there = f"of no kind that is read; give {', '.join(kinds)}, or sound or pictures"
-    return there if line is None else f"{there}. To convert it: {line}"
+    return f"{there}. To convert it: {line}" if line else there
+
+
+def line_for(path: Path) -> str | None:
+    """The line that converts a file to a table or an .npz file; None if none is known to."""
+    try:
+        return _line(path) if path.stat().st_size <= LARGEST else None
+    except Exception:  # a foreign file can raise nearly anything in its reader
+        return None
 
 
 def _line(path: Path) -> str | None:
     kind, saved = kind_of(path), SAVED.format(path.with_suffix(".csv").name)
     if kind in FRAMES:
         return _python("pandas", f"pandas.{FRAMES[kind]}({path.name!r}).{saved}")
+    if kind == ".json" and _is_table(path):
+        return _python("pandas", f"pandas.read_json({path.name!r}).{saved}")
     if kind == ".npy" and np.load(path, mmap_mode="r").ndim == 2:
         arrays = f"{path.with_suffix('.npz').name!r}, X=numpy.load({path.name!r})"
         return _python("numpy", f"numpy.savez({arrays})")
@@ -46,6 +52,11 @@ def _line(path: Path) -> str | None:
     frame = _frame_of(path)
     load = f"m = scipy.io.loadmat({path.name!r}, simplify_cells=True)"
     return frame and _python("pandas, scipy.io", f"{load}; {frame}.{saved}")
+
+
+def _is_table(path: Path) -> bool:
+    frame = require("pandas", "files", "reading tables").read_json(path)
+    return len(frame) > 1 and any(dtype.kind in "if" for dtype in frame.dtypes)
 
 
 def _python(modules: str, statements: str) -> str:

@@ -17,9 +17,10 @@ PADDING = re.compile(r"^\0+|\0+$", re.MULTILINE)
 """Zeros at the ends of lines, where the power was lost before they were written."""
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # letters that no table holds
 HEAD = 2**14  # letters at the beginning that tell how numbers are written
+BLANKS = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")  # that typesetters do not break
 DASH = re.compile("(?<![^\\s,;|\"'eEdD(])[\u2010-\u2013\u2212\ufe63\uff0d](?=[.,]?\\d)")
 """What typesetters write for a minus, before a number or its exponent."""
-FORTRAN = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*|\.\d+))[dD](?=[-+]?\d{1,3}(?!\w))")
+FORTRAN = re.compile(r"(?<![\w.])([-+]?(?:\d+[.,]\d*|\.\d+))[dD](?=[-+]?\d{1,3}(?!\w))")
 """A number up to the D of its exponent."""
 
 
@@ -38,7 +39,7 @@ def decoded(content: bytes, typed: str | None = None, where: object = "") -> tup
     if "\0" in text:
         text = _without_padding(text, where)
     if not text.isascii():
-        text = DASH.sub("-", text)
+        text = DASH.sub("-", text.translate(BLANKS))
     if FORTRAN.search(text[:HEAD]):
         text = FORTRAN.sub(r"\1e", text)
     return text, encoding

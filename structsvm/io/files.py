@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import takewhile
+from fnmatch import fnmatch
+from glob import escape
+from itertools import chain, takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,12 +23,20 @@ from structsvm.errors import DataError, SettingsError, about, printable, warn
 from structsvm.graphs.images import KINDS as PICTURES
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
-from structsvm.io.convert import OTHERS, advice_on
+from structsvm.io.convert import OTHERS, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_files import columns_in
 from structsvm.io.media import MEDIA, read_streams
-from structsvm.io.recording import USUAL, FileOptions, Origin, Recording, listed, spelled
-from structsvm.io.sniff import TEXT_KINDS, first_rows, holds_table, kind_of, stem_of
+from structsvm.io.recording import (
+    USUAL,
+    FileOptions,
+    Origin,
+    Recording,
+    listed,
+    n_alike,
+    spelled,
+)
+from structsvm.io.sniff import TEXT_KINDS, first_line, first_rows, holds_table, kind_of, stem_of
 from structsvm.io.tables import (
     EXCEL,
     are_spelled,
@@ -243,21 +254,33 @@ def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recordin
 
 def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:
     """Words about where the labels of a file without a column of them may be."""
-    header = next(iter(first_rows(path)), ())
-    has_none = bool(header) and options.label_column not in [cell.strip() for cell in header]
+    header = [cell.strip() for cell in next(iter(first_rows(path)), ())]
+    has_none = kind_of(path) in MEDIA or (bool(header) and options.label_column not in header)
     if not (options.need_labels and has_none):
         return ""
-    depth = len(shared(file.parent.absolute() for file in files)) - 1
-    above = [folder for folder in path.absolute().parents if len(folder.parts) >= depth]
-    beside = [file for folder in above for file in sorted(folder.iterdir()) if file not in files]
-    if table := next(filter(holds_stretches, filter(Path.is_file, beside)), None):
-        others = {folder / table.name for file in files for folder in file.absolute().parents}
-        in_each = sum(map(Path.is_file, others)) > 1
-        where = table.name if in_each else str(table)
-        return ", or " + parameter("labels", where) + ", a table of labels"
-    folders = list(dict.fromkeys(file.parent.name for file in files))
-    if 1 < len(folders) <= len(files) // 2:
-        return f". If the folders {listed(folders, 4)} are the labels: {JOIN}"
+    if where := _labels_beside(path.absolute(), [file.absolute() for file in files]):
+        return ", or " + parameter("labels", where) + ", labels of stretches of time"
+    folders = Counter(file.parent.name for file in files)
+    if len(folders) > 1 and min(folders.values()) > 1:
+        return f". If the folders {listed(list(folders), 4)} are the labels: {JOIN}"
+    return ""
+
+
+def _labels_beside(path: Path, files: Sequence[Path]) -> str:
+    """A table of labels beside a recording or above it, a folder of some, or the names of those."""
+    depth = len(shared(file.parent for file in files)) - 1
+    for folder in path.parents:
+        if len(folder.parts) < depth:
+            break
+        for entry in sorted(folder.iterdir()):
+            table = entry if entry.is_file() else next(iter(sorted(entry.glob("*.*"))), entry)
+            if table in files or not _are_stretches(first_rows(table)):
+                continue
+            folders = {*chain.from_iterable(file.parents for file in files)}
+            for name in (table.name, "*" + escape(table.name[n_alike(table.stem, path.stem) :])):
+                if entry == table and sum(any(above.glob(name)) for above in folders) > 1:
+                    return name
+            return str(entry)
     return ""
 
 
@@ -286,7 +309,7 @@ def find_recordings(
     skipped: list[Path] = []
     folders: list[Path] = []
     apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
-    own = labels is not None and is_of_each_folder(Path(labels)) and Path(labels).name
+    own = Path(labels).name if labels and is_of_each_folder(Path(labels)) else ""
     for path in map(Path, paths):
         is_folder = os.path.isdir(path)
         inside, beside = _search(path, apart, own) if is_folder else ([_checked(path)], [])
@@ -487,33 +510,29 @@ def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
             yield from _below(path, above)
 
 
-def _search(
-    folder: Path, apart: Set[Path], own: str | bool = False
-) -> tuple[list[Path], list[Path]]:
+def _search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], list[Path]]:
     """Return the recordings of a folder and its subfolders, by name, and what else is there.
 
-    Labels are ``apart``, or in files of their ``own`` name in several folders.
+    Labels are ``apart``, or in files of their ``own`` name, or pattern, in several folders.
     """
     files = [
         path
         for path in _below(folder)
-        if path.name != own and (not apart or path.resolve() not in apart)
+        if not fnmatch(path.name, own) and (not apart or path.resolve() not in apart)
     ]
     chosen = _of_one_kind(files)
     made = {*predictions_among(chosen)}
     chosen = [path for path in chosen if path not in made]
     chosen = [path for path in chosen if path.name.lower() not in NO_RECORDINGS] or chosen
-    chosen = [path for path in chosen if not holds_stretches(path)] or chosen
+    beside = _tables_beside(chosen)
+    chosen = [path for path in chosen if path not in beside] or chosen
     if not chosen:
         there = some_of([path.name for path in files])
-        lines = [
-            f"; {path.name} is {advice_on(path, TABLES)}"
-            for path in files
-            if kind_of(path) in OTHERS
-        ]
+        line = next(filter(None, map(line_for, files)), "")
         raise DataError(
             f"{folder}: no {', '.join(TABLES)} files in this folder or below, "
-            f"{f'only {there}' if there else 'it is empty'}{''.join(lines[:1])}"
+            f"{f'only {there}' if there else 'it is empty'}"
+            f"{line and f'. To convert one: {line}'}"
         )
     others = [path for path in files if path not in {*chosen}]
     first: dict[Path, Path] = {}
@@ -541,11 +560,23 @@ def _of_one_kind(files: Sequence[Path]) -> list[Path]:
     return list(filter(holds_table, prose)) or list(filter(holds_table, files)) or prose
 
 
-def holds_stretches(path: Path) -> bool:
+def _tables_beside(files: Sequence[Path]) -> set[Path]:
+    """The tables of labels, and of what is known of each file, among tables of recordings."""
+    alike: dict[bytes, list[Path]] = {}
+    for path in files:
+        if kind_of(path) in TEXT_KINDS:
+            alike.setdefault(first_line(path), []).append(path)
+    found: set[Path] = set()
+    for some in alike.values():
+        table = first_rows(some[0])
+        if _are_stretches(table) or (len(some) == 1 and _lists(table, files)):
+            found.update(some)
+    return found
+
+
+def _are_stretches(table: Sequence[Sequence[str]]) -> bool:
     """Whether a table is one of labels: stretches of time, or changes, and nothing measured."""
-    if kind_of(path) not in TEXT_KINDS:
-        return False
-    header, *rows = first_rows(path) or [()]
+    header, *rows = table or [()]
     columns = columns_in(header)
     known = {*columns.values()}
     is_of_time = {"start", "end"} <= columns.keys() or (len(header) == 1 and "change" in columns)
@@ -555,6 +586,16 @@ def holds_stretches(path: Path) -> bool:
         if name not in known
     ]
     return is_of_time and not any(measured)
+
+
+def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
+    """Whether a table has a row for each of some files or folders, and no samples."""
+    names = {part for file in files for part in (*file.parts, stem_of(file))}
+    for cells in zip(*table[1:], strict=False):
+        is_number = all(map(is_number_text, cells))
+        if len(cells) > 1 and not is_number and len({*cells} & names) == len(cells):
+            return True
+    return False
 
 
 def _folders_of(others: Sequence[Path], chosen: Sequence[Path], folder: Path) -> list[Path]:

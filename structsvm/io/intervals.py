@@ -23,7 +23,7 @@ from structsvm.io.boundaries import Boundaries, Span, Stretch
 from structsvm.io.label_files import LABEL_KINDS, NEXT, LabelFile, name_of, read_rows, unit_of
 from structsvm.io.label_rows import LONG, UNTIL_NEXT, Interval, since_start
 from structsvm.io.media import STEPS
-from structsvm.io.recording import Recording, listed, spelled
+from structsvm.io.recording import Recording, listed, n_alike, spelled
 from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
@@ -336,11 +336,11 @@ def with_labels(
     path : path
         A table with a column ``change`` of the times of the changes, or stretches of time with
         their labels as :func:`read_intervals` reads them, of which points alone are changes; or a
-        folder of such files; or a name, ``labels.txt``, of such a file in the folder of each
-        recording, or above it, whose rows are told apart by their dates. Where neighbours of all
-        recordings are mostly one step apart, ends are those of last samples. A column with the
-        names of recordings says of which one a row is; without it the file is of the recording of
-        its name, or of the only one.
+        folder of such files; or a name, ``labels.txt`` or ``*_events.tsv``, of such a file in the
+        folder of each recording, or above it, whose rows are told apart by their dates. Where
+        neighbours of all recordings are mostly one step apart, ends are those of last samples. A
+        column with the names of recordings says of which one a row is; without it the file is of
+        the recording of its name, or of the only one.
     blanks : bool
         Whether samples may be without a label, which is then -1.
     outside : str, optional
@@ -547,9 +547,7 @@ def _marks_of_folders(
     """Read the labels of each recording from a file of this name in its folder, or above it."""
     of_each: dict[Path | None, list[Recording]] = {}
     for recording in recordings:
-        above = Path(os.path.abspath(recording.where)).parents
-        files = [folder / path.name for folder in above if (folder / path.name).is_file()]
-        of_each.setdefault(next(iter(files), None), []).append(recording)
+        of_each.setdefault(_file_beside(recording, path.name), []).append(recording)
     without = of_each.pop(None, [])
     found: list[Marks] = []
     for file, some in of_each.items():
@@ -572,6 +570,15 @@ def _marks_of_folders(
         names = listed([one.name for one in without], 5)
         warn(f"{path}: nothing about {names}: left out, because they have no labels")
     return found
+
+
+def _file_beside(recording: Recording, name: str) -> Path | None:
+    """Return the file of this name, or pattern, in the folder of a recording, or above it."""
+    path = Path(os.path.abspath(recording.where))
+    for folder in path.parents:
+        if found := [file for file in sorted(folder.glob(name)) if file.is_file()]:
+            return max(found, key=lambda file: n_alike(file.stem, path.stem))
+    return None
 
 
 def _by_time(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,11 @@ def arrays_and_labels(recordings: Sequence[Recording]) -> tuple[list[Floats], li
 def spelled(name: str) -> str:
     """Normalize a name: files of a Mac have ü as a u with two dots, tables as one letter."""
     return unicodedata.normalize("NFC", name)
+
+
+def n_alike(one: str, other: str) -> int:
+    """How many letters two names begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def listed(names: Sequence[str], limit: int = 12) -> str:

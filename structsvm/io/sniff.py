@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise, takewhile, zip_longest
+from itertools import islice, pairwise, starmap, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,10 @@ CLOSING = (";", ",", "|")
 CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
 UNITS = (1, 2, 3)  # rows below the first of a header: of units, and of whatever columns have
+ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
 EVEN = 1.01  # the largest step, in smallest ones, between numbers that count columns
-FEW = 2**16  # bytes of a file that tell whether it is a table
+FEW = 2**13  # bytes of a file that tell whether it is a table
+SEVERAL = 10  # lines that these have to hold
 CHUNK = 2**20
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
@@ -67,7 +69,7 @@ MISSING_WORDS = {
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-COMMENT = ("#", '"#')  # how lines begin that are none of the table
+COMMENT = ("#", '"#', "%")  # how lines begin that are none of the table
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
 
@@ -123,20 +125,32 @@ def stem_of(path: Path) -> str:
     return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
 
 
+def first_line(path: Path) -> bytes:
+    """The first line of a file, as long as it is read; nothing of one that cannot be."""
+    return _beginning_of(path).partition(b"\n")[0]
+
+
 def first_rows(path: Path) -> list[Sequence[str]]:
     """The header of a text, if it has one, and its first rows; none of what is no text."""
-    try:
-        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            head = file.read(FEW)
-    except (OSError, EOFError, lzma.LZMAError):
-        return []
-    head = head[: head.rfind(b"\n") + 1] if len(head) == FEW else head
+    head = _beginning_of(path)
     with without_warnings(DataWarning), suppress(DataError):
         if is_text(head):
             lines, separator, found = _laid_out(decoded(head)[0], FileOptions())
             kept = [line for k, line in enumerate(lines, 1) if k not in found.below]
             return [row for _, row in _head("\n".join(kept), separator)]
     return []
+
+
+def _beginning_of(path: Path) -> bytes:
+    """The first lines of a file, unpacked, none of which is cut."""
+    try:
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            head = bytes(file.read(FEW))
+            if len(head) == FEW and head.count(b"\n") < SEVERAL:
+                head += file.read(CHUNK)
+    except (OSError, EOFError, lzma.LZMAError):
+        return b""
+    return head[: head.rfind(b"\n") + 1] if len(head) in (FEW, FEW + CHUNK) else head
 
 
 def holds_table(path: Path) -> bool:
@@ -199,7 +213,7 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
     above = [k for k in range(first) if lines[k]]
     if not above:
         return
-    header = lines[above[-1]].removeprefix("# ").strip()  # numpy writes a blank behind the mark
+    header = lines[above[-1]].removeprefix("# ").removeprefix("% ").strip()  # as numpy writes it
     rest = "\n".join([header, *lines[first:]])
     rows = [row for _, row in _head(rest, separator_in(rest, options))[:2]]
     for k in above:
@@ -275,9 +289,12 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
     numbers, rows = zip(*head, strict=True) if head else ((), ())
     for h, header in enumerate(rows):
         above, below = rows[:h], rows[h + 1 :]
+        is_header = not any(map(is_number_text, header))
+        if is_header and _lacks_name_of_index(header, below):
+            bare = (cell.strip().strip('"') for cell in header)
+            return Layout(numbers[:h], (), (ROW_NUMBERS, *bare))
         if any(len(row) != len(header) for row in below):
             continue
-        is_header = not any(map(is_number_text, header))
         n_words = is_header * _count_words(below)
         names, n_names = _joined([[cell.strip() for cell in row] for row in rows[h:]], n_words)
         unnamed = [j for j, name in enumerate(names) if j and not name]  # the first may be an index
@@ -286,7 +303,7 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
         body = below[max(UNITS) :] or below
         is_table = any(map(_are_numbers, zip(*body, strict=True)))
         widest = max((sum(map(bool, row)) for row in above), default=0)
-        if above and not (is_header and is_table and widest < sum(map(bool, names))):
+        if above and not (is_header and is_table and widest <= sum(map(bool, names))):
             continue
         if not is_header and _are_values(rows[h:]):
             break
@@ -294,6 +311,15 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
         left_out = [*numbers[:h], *numbers[first:last]]
         return Layout(left_out, numbers[h + 1 : first], names if n_names > 1 else ())
     return _without_header(numbers, rows)
+
+
+def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether rows have one cell more, first of all their number, as R writes them."""
+    if min(len(header), len(below)) < 2 or {*map(len, below)} != {len(header) + 1}:
+        return False
+    cells = [row[0].strip('"') for row in below]
+    first = int(cells[0]) if cells[0].isdigit() else 0
+    return cells == [str(first + k) for k in range(len(cells))]
 
 
 def _count_words(below: Sequence[Sequence[str]]) -> int:
@@ -377,17 +403,32 @@ def _are_values(rows: Sequence[Sequence[str]]) -> bool:
         return values[0] != round(values[0])
     if min(steps) <= 0:
         return True
-    within = [_is_within(value, column) for value, (_, column) in zip(values, numeric, strict=True)]
-    return max(steps) > EVEN * min(steps) and 2 * sum(within) >= len(within)
+    is_even = max(steps) <= EVEN * min(steps)
+    if is_even and all(value == round(value) for value in values):
+        return False
+    if any(starmap(_continues, numeric)):
+        return True
+    return not is_even and 2 * sum(starmap(_is_within, numeric)) >= len(numeric)
 
 
 def _number(cell: str) -> float:
     return float(cell.replace(",", "."))
 
 
-def _is_within(value: float, column: Sequence[str]) -> bool:
-    known = [_number(cell) for cell in column if cell.strip().lower() not in MISSING_WORDS]
-    return min(known) <= value <= max(known)
+def _known(column: Sequence[str]) -> list[float]:
+    return [_number(cell) for cell in column if cell.strip().lower() not in MISSING_WORDS]
+
+
+def _is_within(cell: str, column: Sequence[str]) -> bool:
+    known = _known(column)
+    return min(known) <= _number(cell) <= max(known)
+
+
+def _continues(cell: str, column: Sequence[str]) -> bool:
+    """Whether a column counts, from this cell on."""
+    values = [_number(cell), *_known(column)]
+    steps = [b - a for a, b in pairwise(values)]
+    return len(steps) > 2 and min(steps) > 0 and max(steps) <= EVEN * min(steps)
 
 
 def _are_units(rows: Sequence[Sequence[str]]) -> bool:
@@ -418,7 +459,7 @@ def separator_in(text: str, options: FileOptions) -> str:
         head = _head(text, separator)
         found = layout_of(head)
         rows = [row for line, row in head if line not in found.left_out]
-        n = len(rows[0]) if rows else 0
+        n = len(found.names or rows[0]) if rows else 0
         alike = separator != SPACES or all(len(row) == n for row in rows[1:])
         if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) >= n):
             best, most = separator, n

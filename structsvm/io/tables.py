@@ -29,7 +29,7 @@ from structsvm.io.recording import (
     listed,
     spelled,
 )
-from structsvm.io.sniff import MISSING_WORDS, kind_of, read_text, refuse_thousands
+from structsvm.io.sniff import MISSING_WORDS, ROW_NUMBERS, kind_of, read_text, refuse_thousands
 from structsvm.messages import Text, join, parameter, said_by
 from structsvm.partial_labels import known_where
 from structsvm.support.archive import check_bytes
@@ -39,7 +39,6 @@ from structsvm.support.lazy import require
 from structsvm.support.tables import refuse_repeated, repeated_in
 
 EXCEL = (".xlsx",)
-ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
 ROLES = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 ABOVE_HEADER = " leaves out a line above the header"
@@ -111,7 +110,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         converters = {names.index(name): way for name, way in ways.items() if name in names}
         reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
-    reading["header"] = 0 if written.has_header else None
+    reading |= {"header": 0 if written.has_header else None, "names": written.names or None}
     with warnings.catch_warnings():
         # longer rows: without index_col their first values are names and the others shift
         warnings.simplefilter("error", pandas.errors.ParserWarning)
@@ -128,7 +127,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     if may_be_short or len(lines) != n_lines:  # the latter for cells of several lines
         found = list(written.rows(text))
         lines = [line for line, _ in found]
-        short = next((line for line, row in found if len(row) < len(names)), None)
+        rows_of = found[written.has_header :]
+        short = next((line for line, row in rows_of if len(row) < len(names)), None)
         if may_be_short and short is not None and not as_text:
             (above, _), (_, names), *_ = found
             is_title = label in names and all(len(row) == len(names) for _, row in found[1:])
@@ -145,8 +145,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         return frame.fillna(""), origin
     if label in frame.columns:
         frame[label] = [cell[1:] for cell in frame[label]]
-    unnamed = np.array([bool(NO_NAME.fullmatch(str(name))) for name in frame.columns])
-    return frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())], origin
+    unnamed = [not written.has_header or NO_NAME.fullmatch(str(name)) for name in frame.columns]
+    return frame.loc[:, ~(np.array(unnamed, dtype=bool) & frame.isna().all().to_numpy())], origin
 
 
 def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:

@@ -2,12 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from cases import cases
 from media_files import tone, write_media
+
+from structsvm.io.files import find_recordings
 
 MODES = np.repeat(["walk", "bus", "walk"], 20)
 PREAMBLE = "Geolife trajectory\nWGS 84\nReserved 3\n0,2,255,My Track,0,0,2,8421376\n0\n"
@@ -108,12 +111,51 @@ class TestLabelsInTheFolderOfEachRecording:
     def test_the_table_is_offered(self, refused, rng, tmp_path):
         trips(tmp_path / "all", rng)
         said = refused(f"try change-point {tmp_path}/all -o {tmp_path}/o --time-column time")
-        assert "--labels labels.txt, a table of labels" in said
+        assert "--labels labels.txt, labels of stretches of time" in said
         (tmp_path / "one").mkdir()
         (tmp_path / "all" / "p0" / "trips").rename(tmp_path / "one" / "trips")
         (tmp_path / "all" / "p0" / "labels.txt").rename(tmp_path / "one" / "marks.txt")
         said = refused(f"fit change-point {tmp_path}/one -o {tmp_path}/o --time-column time")
-        assert f"--labels {tmp_path}/one/marks.txt, a table of labels" in said
+        assert f"--labels {tmp_path}/one/marks.txt, labels of stretches of time" in said
+
+
+class TestTablesBeside:
+    """A list of people was read as a recording; events were offered by nobody."""
+
+    def write(self, folder, rng, labels):
+        for k in range(4):
+            x = [rng.normal(SPEEDS[mode], 0.3) for mode in MODES]
+            frame = pd.DataFrame({"time": np.arange(60) / 2, "x": x})
+            put(folder / f"sub-0{k}" / "beh" / f"sub-0{k}_physio.tsv", frame, sep="\t")
+            begins = {"onset": [0, 10, 20], "duration": 10, "trial_type": ["walk", "bus", "walk"]}
+            path = labels.format(folder=folder, k=k)
+            put(Path(path), pd.DataFrame(begins), sep="\t")
+        people = {"participant_id": [f"sub-0{k}" for k in range(4)], "age": [31, 28, 45, 60]}
+        put(folder / "participants.tsv", pd.DataFrame(people), sep="\t")
+
+    @cases(
+        ("{folder}/sub-0{k}/beh/sub-0{k}_events.tsv", "'*events.tsv'"),
+        ("{folder}/sub-0{k}/labels.tsv", "labels.tsv"),
+        ("{folder}/marks/sub-0{k}_physio.tsv", "{folder}/marks"),
+    )
+    def test_labels_are_offered_and_found(self, refused, done, rng, tmp_path, labels, named):
+        folder = tmp_path / "bids"
+        self.write(folder, rng, labels)
+        line = f"try change-point {folder} -o {tmp_path}/o --minutes 0 --time-column time"
+        named = named.format(folder=folder)
+        assert f"--labels {named}, labels of stretches of time" in refused(line)
+        _, err = done(line, "--labels", named.strip("'"))
+        assert "participants.tsv" in err.partition("skipped: ")[2]
+        assert "nothing about" not in err
+
+    @cases("who,age\na,3\nb,4\n", "file,rate\na.csv,50\nb.csv,50\n", "n,name\n1,b\n2,a\n")
+    def test_lists_of_files_are_no_recordings(self, tmp_path, content):
+        for name in "ab":
+            put(
+                tmp_path / f"{name}.csv", pd.DataFrame({"x": [1.5, 2, 3], "label": ["a", "a", "b"]})
+            )
+        (tmp_path / "about.csv").write_text(content)
+        assert [*find_recordings(tmp_path)[0].values()] == ["a", "b"]
 
 
 class TestWindowsOfTime:
