@@ -208,3 +208,79 @@ class TestHeaders:
         found = read_recording(put(tmp_path, "a,b,label\n" + text))
         np.testing.assert_array_equal(found.X, np.transpose(SCALED[:2]))
         assert found.y.tolist() == STATES.tolist()
+
+
+# ---- all of these together: a table is read as it was meant, or refused, and never read as another
+
+CHOICES = {
+    "encoding": ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252", "of lines"),
+    "separator": (",", ";", "\t", "  "),
+    "decimal": (".", ","),
+    "header": ("one row", "two rows", "none", "without the index"),
+    "above": ("", "# Anna\n", "% 100 Hz\n", "Rat 3\n\n", "Rat 3\nby Anna\ntwice\n"),
+    "units": (False, True),
+    "minus": ("-", "\u2212", "\u2013"),
+    "exponent": ("e", "E", "D"),
+    "closing": ("", ";"),
+    "end": ("\n", "\r\n", "\r"),
+    "zeros": (0, 0, 40),
+}
+
+
+def form(rng):
+    """A way to write a table that its readers could understand."""
+    way = {name: values[rng.integers(len(values))] for name, values in CHOICES.items()}
+    if way["separator"] == "," or way["header"] in ("none", "without the index"):
+        way["decimal"] = "."
+    if way["separator"] == ";":
+        way["closing"] = ""
+    if way["separator"] == "  ":
+        way |= {"units": False, "header": "one row" if way["header"] == "two rows" else "none"}
+    if way["encoding"].startswith("utf-16"):
+        way["zeros"] = 0
+    if way["encoding"] in ("cp1252", "of lines") and way["minus"] == "\u2212":
+        way["minus"] = "\u2013"
+    return way
+
+
+def write(way, X, y):
+    """The bytes of a table of three columns and labels."""
+
+    def number(value):
+        text = f"{value:.5e}".replace("e", way["exponent"]).replace("-", way["minus"])
+        return text.replace(".", way["decimal"])
+
+    rows = [[*map(number, row), label] for row, label in zip(X.tolist(), y.tolist(), strict=True)]
+    if way["header"] == "without the index":
+        rows = [[str(k + 1), *row] for k, row in enumerate(rows)]
+    lines = {"two rows": ["acc,acc,heat,label", "x,y,x,"], "none": []}
+    head = [row.split(",") for row in lines.get(way["header"], ["a,b,c,label"])]
+    if way["units"] and way["header"] == "one row":
+        head.append(["g", "g", "deg", ""])
+    texts = [way["separator"].join(row) + way["closing"] for row in [*head, *rows]]
+    text = (way["above"] + "\n".join([*texts, ""])).replace("\n", way["end"])
+    if way["encoding"] != "of lines":
+        return text.encode(way["encoding"]) + bytes(way["zeros"])
+    codes = ("utf-8", "cp1252")
+    encoded = (line.encode(codes[k % 7 == 0]) for k, line in enumerate(text.splitlines(True)))
+    return b"".join(encoded) + bytes(way["zeros"])
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_no_form_of_a_table_is_read_as_another(tmp_path, seed):
+    rng, refused = np.random.default_rng(seed), 0
+    y = np.repeat(["café", "größe"], 15)
+    for _ in range(50):
+        way, X = form(rng), rng.normal(size=(30, 3)).round(3)
+        X *= 10.0 ** rng.integers(-3, 4, size=3)
+        path = put(tmp_path, write(way, X, y), "one.txt")
+        label = "column 4" if way["header"] == "none" else "label"
+        try:
+            found = read_recording(path, label_column=label)
+        except DataError:
+            refused += 1
+            continue
+        np.testing.assert_allclose(found.X, X, rtol=1e-5, err_msg=str(way))
+        assert found.y.tolist() == y.tolist(), way
+    assert refused <= 3

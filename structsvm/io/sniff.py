@@ -31,6 +31,7 @@ OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".
 COMPRESSIONS = (*OPENERS, ".zip")
 SEPARATORS = ("\t", ",", ";", "|", SPACES)
 CLOSING = (";", ",", "|")
+CLOSED = 10  # lines that a mark ends for one in which it stands elsewhere
 CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
 UNITS = (1, 2, 3)  # rows below the first of a header: of units, and of whatever columns have
@@ -244,12 +245,15 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
 
 
 def _without_closing_marks(lines: list[str]) -> list[str]:
-    """Leave out a mark that ends all lines of a text, but perhaps the first, and separates none."""
+    """Leave out a mark that ends the lines of a text, but for those of a title, and separates none.
+
+    A header may lack it.
+    """
     head = [line.rstrip() for line in islice(filter(str.strip, lines), ROWS)]
     for mark in CLOSING:
-        if len(head) > 1 and all(
-            line.endswith(mark) and line.count(mark) == 1 for line in head[1:]
-        ):
+        closed = sum(line.endswith(mark) and line.count(mark) == 1 for line in head)
+        others = sum(mark in line for line in head) - closed
+        if len(head) > 1 and 2 * closed >= len(head) and closed >= CLOSED * others:
             return [line.rstrip().removesuffix(mark) for line in lines]
     return lines
 
@@ -448,21 +452,25 @@ def _are_numbers(column: Sequence[str]) -> bool:
 
 
 def separator_in(text: str, options: FileOptions) -> str:
-    """Return the separator that was named, or gives the header, and the rows, most columns."""
+    """Return the separator that was named, or gives most columns, with a header and of numbers."""
     if options.separator is not None:
         return options.separator
     lines = _beginning(text).splitlines()[1:ROWS]
-    best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", 1
+    best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", (1, True, 0)
     for separator in SEPARATORS:
-        if separator == options.decimal or (separator == SPACES and most > 1):
+        if separator == options.decimal or (separator == SPACES and most[0] > 1 and most[1]):
             continue
         head = _head(text, separator)
         found = layout_of(head)
         rows = [row for line, row in head if line not in found.left_out]
         n = len(found.names or rows[0]) if rows else 0
         alike = separator != SPACES or all(len(row) == n for row in rows[1:])
-        if n > most and alike and (len(rows) == 1 or max(map(len, rows[1:])) >= n):
-            best, most = separator, n
+        if (n, found.has_header) < most[:2] or n < 2 or not alike:
+            continue
+        is_whole = len(rows) == 1 or max(map(len, rows[1:])) >= n
+        score = n, found.has_header, sum(map(_are_numbers, zip(*rows[1:], strict=False)))
+        if is_whole and score > most:
+            best, most = separator, score
     return best
 
 
