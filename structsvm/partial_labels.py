@@ -526,7 +526,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
     labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
     if words in (GRAPHS, IMAGES):
         return [
-            label_map_of(y) if is_picture(y) else levelled(y, f"labels of {words.whole} {i}")
+            label_map_of(y) if is_picture(y) else levelled(y, "labels of " + words.numbered(i))
             for i, y in enumerate(labels)
         ]
     return labels

@@ -542,7 +542,7 @@ def _doubt_about_void(name: str, values: NDArray[Any], way_out: str) -> str:
     if not (2 <= others.size < values.size and others.max() < MOST_LABELS):
         return ""
     return (
-        f"{name}: {VOID} is a label beside {others.min()} to {others.max()}: if it marks pixels "
+        name + f": {VOID} is a label beside {others.min()} to {others.max()}: if it marks pixels "
         "that are not to be judged, " + way_out
     )
 
@@ -578,7 +578,7 @@ def _with_hard_edges(name: str, values: NDArray[Any]) -> NDArray[Any]:
         return values
     nearest = ndimage.distance_transform_edt(doubtful, return_distances=False, return_indices=True)
     warn(
-        f"{name}: {int(rare.sum())} of its {kinds.size} values, in {doubtful.mean():.1%} of the "
+        name + f": {int(rare.sum())} of its {kinds.size} values, in {doubtful.mean():.1%} of the "
         f"pixels, are those of soft edges or of losses: each is taken for the nearest of "
         f"{int((~rare).sum())} levels"
     )
