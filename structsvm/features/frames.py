@@ -126,6 +126,8 @@ class FrameModel:
     """Numbers of the states that the classifier knows, in the order of its columns."""
     n_classes: int
     """C, of which it may know fewer."""
+    weight: float = 1.0
+    """What it counts in a mean of several."""
 
     def probabilities(
         self, Xs: Recordings, owner: str, features: Recordings | None = None
@@ -160,7 +162,7 @@ def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
 
 
 def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str) -> list[Floats]:
-    """The mean of what several models say of all states at each sample, (T_i, C) each."""
+    """The weighted mean of what models say of all states at each sample, (T_i, C) each."""
     computed: dict[str, list[Floats]] = {}
     found = []
     for model in models:
@@ -168,7 +170,8 @@ def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str)
         if not model.features.learns and kind not in computed:  # alike in all of its kind
             computed[kind] = model.features.transform(Xs)
         found.append(model.probabilities(Xs, owner, computed.get(kind)))
-    return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
+    weights = [model.weight for model in models]
+    return [np.average(of_one, axis=0, weights=weights) for of_one in zip(*found, strict=True)]
 
 
 _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)

@@ -15,6 +15,7 @@ from structsvm.data.samples import units_of
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.frames import FrameRecipe, check_smoothing
+from structsvm.features.pooling import pooled
 from structsvm.learner.frame_learner import (
     FrameLearner,
     Scored,
@@ -38,7 +39,8 @@ from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
 
-ESTIMATORS, OF_MANY = ("boosting", "kernel"), ("fast-boosting", "kernel")
+ESTIMATORS = ("boosting", "kernel", "lda")
+OF_MANY = ("fast-boosting", "kernel", "lda")
 """Classifiers that make different mistakes, whose mean is better than each."""
 
 SAMPLES, LENGTHS = (0.15, 0.3, 0.6, 1.0), (0.5, 1.0)
@@ -79,10 +81,10 @@ BLOCKS_OF_A_SEGMENT = 50
 class StateSegmenter(FrameLearner):
     """Segments recordings and names the segments: classifiers, durations and changes, in one model.
 
-    The mean of several classifiers says how probable each state is at each sample. A semi-Markov
-    decoder (a hidden semi-Markov model, HSMM, trained discriminatively) finds the best segments
-    given how long each state lasts, which state follows which, and the price of a segment, exactly.
-    How much each of these counts is learned by a structured SVM
+    A weighted mean of several classifiers says how probable each state is at each sample. A
+    semi-Markov decoder (a hidden semi-Markov model, HSMM, trained discriminatively) finds the best
+    segments given how long each state lasts, which state follows which, and the price of a segment,
+    exactly. How much each of these counts is learned by a structured SVM
     (:class:`structsvm.problems.StateSequence`), one convex program with a certificate, on training
     recordings that are scored by classifiers that have not seen them, nor their groups. Its
     regularizer shrinks the weights to counts of the labelled changes and lengths, with three
@@ -92,8 +94,9 @@ class StateSegmenter(FrameLearner):
     ----------
     estimators : sequence of "fast-boosting", "boosting", "kernel", "lda", "logistic", "forest" or \
 classifiers of scikit-learn, optional
-        Of whose probabilities the mean is taken; by default boosting, which is fast where there are
-        eight groups or more, and the kernel.
+        Of whose probabilities a weighted mean is taken; by default boosting, which is fast where
+        there are eight groups or more, the kernel, and linear discriminants. The weights are those
+        with which the mean says most of samples that the classifiers have not seen.
     features : RecordingTransformer, optional
         Context that the classifiers see; by default each sample, and the means and standard
         deviations of windows of a quarter, a half and one typical segment about it; "boosting" sees
@@ -121,6 +124,8 @@ classifiers of scikit-learn, optional
     ----------
     classes_ : array of shape (C,)
         Names of the states.
+    estimator_weights_ : array of shape (n_estimators,)
+        What each classifier counts in the mean; they sum to 1.
     weight_ : array of shape (3 + 2 C + C^2,)
         Weights of the scores of samples and of lengths, price of a segment, weights of the first
         and the last state and of changes; as :meth:`StateSequence.weight` lays them out.
@@ -188,18 +193,24 @@ classifiers of scikit-learn, optional
             # Samples next to each other are much alike.
             "every": max(1, int(typical_length(sequences)) // LEARNED_FROM),
         }
-        held_out, models = [], []
+        held_out = []
+        models = []
         for estimator in stage("classifiers", list(estimators)):
             features = self.features or context_of(estimator, sequences)
             about = {**folds, "estimator": estimator}
             recipe = FrameRecipe(self, features, self.standardize, **about)
             found, fold, model = recipe.learn(Xs, states, groups)  # the same folds each time
             held_out.append(found)
-            models += model
-        self.models_, self.classes_ = models, states.classes
-        several = len(np.unique(units[[part.recording for part in known]])) > 1
-        pairs = zip(*held_out, strict=True) if several else ()
-        means = [np.mean(of_one, axis=0) for of_one in pairs]
+            models.append(model)
+        means: list[Floats] = []
+        weights = np.full(len(models), 1.0 / len(models))
+        if len(np.unique(units[[part.recording for part in known]])) > 1:
+            means, weights = pooled(held_out, states.codes, fold, units, self.smoothing)
+        self.models_ = []
+        for model, weight in zip(models, weights.tolist(), strict=True):
+            self.models_ += [replace(one, weight=weight / len(model)) for one in model]
+        self.classes_ = states.classes
+        self.estimator_weights_ = weights
         return Scored(means, known, fold, states.codes, units)
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
