@@ -14,10 +14,18 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.methods import Method, fit_methods
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Stopping
 from structsvm.support.contract import hook
 
 METRIC_COST = 0.25
 """What a metric of the columns costs."""
+
+FIRST = ("olda", "rca")
+"""Metrics in closed form that answer first, the better one first."""
+
+FIRST_SECONDS = 5.0
+"""What learning may take for the first answer, where there is no closed form."""
 
 SHARED = ("features", "standardize", "n_jobs", "backend", "random_state")
 """Parameters that metrics in closed form have, too."""
@@ -68,6 +76,20 @@ class Menu:
     def candidates(self) -> Sequence[Method]:
         """Candidates of model selection, in the order of preference, the default first."""
         return self.named_metrics
+
+    @property
+    @hook
+    def first(self) -> Method:
+        """What answers first: of the candidates that take some seconds, the best.
+
+        That is a metric in closed form, or one that is learned in a few seconds.
+        """
+        for name in FIRST:
+            if name in self.problem.traits.baselines:
+                return self.of_metric(name, name)
+        convex = self.problem.traits.convex
+        solver = solver_from("auto", Stopping(max_seconds=FIRST_SECONDS), convex=convex)
+        return self.of_metric("diagonal", "diagonal", solver=solver)
 
     # ---- metrics
 
