@@ -19,6 +19,8 @@ from structsvm.problems import ChangePoint
 TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
 CONTEXT, MOMENTS = ("lags-diagonal", "lags-full"), "moments-diagonal"
+STATES = ("states", "states-quick", "states-training")
+OLDA = ("statistics-olda", "lags-olda")
 CLASSIFIERS = [
     *("equal-segments", "frame-lda", "frame-logistic"),
     *("boundary-logistic", "frame-boosting", "boundary-boosting"),
@@ -43,26 +45,41 @@ def names_of(labels, features=None, T=30):
 
 def test_the_default_of_names_of_states_is_a_segmenter_of_states():
     found = names_of([NAMES] * 4)
-    assert found == ["states", *CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
+    assert found == [*STATES, *CONTEXT, *LEARNED, MOMENTS, *OLDA, *CLASSIFIERS, *TUNED]
 
 
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
     found = names_of([[8, 18, 30]] * 4)
-    learned = ["boundaries-diagonal", *CONTEXT, *LEARNED, MOMENTS]
+    learned = ["boundaries-diagonal", *CONTEXT, *LEARNED, MOMENTS, *OLDA]
     assert found == [*learned, "equal-segments", "boundary-logistic", "boundary-boosting", *TUNED]
 
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     found = menu_of([NAMES] * 4, question="states")
-    assert [c.name for c in found] == [*SCORED, *CLASSIFIERS, *TUNED]
+    assert [c.name for c in found] == [*SCORED, *OLDA, *CLASSIFIERS, *TUNED]
     # Three recordings are too few for scores: everything else is left to choose from.
     few = [candidate.name for candidate in menu_of([NAMES] * 3, question="states")]
-    assert few == [*CONTEXT, *LEARNED, MOMENTS, *CLASSIFIERS, *TUNED]
+    assert few == [*CONTEXT, *LEARNED, MOMENTS, *OLDA, *CLASSIFIERS, *TUNED]
+
+
+@pytest.mark.parametrize(
+    ("labels", "T", "first"),
+    [
+        ([NAMES] * 4, 30, "states-quick"),
+        ([[8, 18, 30]] * 4, 30, "statistics-olda"),
+        ([[2, 4]] * 4, 4, "olda"),  # too short for lags
+    ],
+)
+def test_what_answers_first_is_a_candidate_or_a_closed_form(labels, T, first):
+    data = TrainingSet.of(ChangePoint(), [np.zeros((T, 2))] * len(labels), labels)
+    menu = Recordings(data, MetricLearner())
+    assert menu.first.name == first
+    assert first in [candidate.name for candidate in menu.candidates]
 
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
     short = names_of([np.repeat(["a", "b"], 2)] * 4, T=4)
-    assert short == ["states", *LEARNED, *CLASSIFIERS, *TUNED]
+    assert short == [*STATES, *LEARNED, *CLASSIFIERS, *TUNED]
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 
