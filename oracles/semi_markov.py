@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError
+from structsvm.oracles.sequential import Boundaries
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
-from structsvm.partitions.oracle import faults_of_truth
-from structsvm.support.arrays import Floats, Ints
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, faults_of_truth
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import is_number, is_whole, read_only, shown
 from structsvm.support.compiled import compiled, inner
 
@@ -194,16 +195,24 @@ def segments_of(states: Ints) -> tuple[Ints, Ints, Ints]:
     return bounds[:-1], bounds[1:], states[bounds[:-1]]
 
 
-def best_states(score: StateScore, n_segments: int | None = None) -> Ints:
+def best_states(
+    score: StateScore, n_segments: int | None = None, constraint: Constraint = UNCONSTRAINED
+) -> Ints:
     """The states of the largest score, (T,), in exactly ``n_segments`` segments if that is given.
 
     Exact, in O(T L C + T C^2) operations and O(T C) numbers, both times ``n_segments`` where it is
     given; with a truth, L is T.
 
+    Parameters
+    ----------
+    constraint : Constraint
+        Where segments must begin, must not, or do so at least once.
+
     Raises
     ------
     OracleError
-        When no segments keep what is forbidden, or ``n_segments`` is none of 1, ..., T.
+        When no segments keep what is forbidden, ``n_segments`` is none of 1, ..., T, or the
+        constraint is about links, or about regions with exactly so many changes.
 
     Examples
     --------
@@ -214,16 +223,15 @@ def best_states(score: StateScore, n_segments: int | None = None) -> Ints:
     >>> best_states(score).tolist(), best_states(score, n_segments=2).tolist()
     ([0, 0, 0, 0], [0, 0, 1, 1])
     """
-    K = _checked_number(score, n_segments)
+    boundaries, K = _question(score, n_segments, constraint)
     T = len(score.samples)
-    lengths, bounds, weight = score.lengths, WITHOUT_TRUTH, 0.0
+    lengths, bounds, weight = score.lengths, NOWHERE, 0.0
     if score.truth is not None:  # the loss of a long segment depends on where it begins
         bounds, weight = score.truth.boundaries, float(score.truth_weight)
         more = max(0, T + 2 - lengths.shape[1])
         lengths = read_only(np.pad(lengths, ((0, 0), (0, more)), mode="edge"))
-    path = _search(
-        score.samples, lengths, score.changes, score.first, score.last, bounds, weight, K
-    )
+    rules = Rules(score.samples, lengths, score.changes, *_places(boundaries, T))
+    path = _search(rules, score.first, score.last, bounds, weight, K)
     if path[0] < 0:
         into = "" if n_segments is None else f" into {n_segments} segments"
         raise OracleError(
@@ -233,22 +241,189 @@ def best_states(score: StateScore, n_segments: int | None = None) -> Ints:
     return np.asarray(path)
 
 
-WITHOUT_TRUTH = read_only(np.zeros(0, dtype=np.int64))
+def best_together(
+    score: StateScore,
+    begins: Ints,
+    ends: Ints,
+    n_segments: int | None = None,
+    constraint: Constraint = UNCONSTRAINED,
+) -> Floats:
+    """The best score with the samples from ``begins[i]`` to ``ends[i] - 1`` in one segment, (n, C).
+
+    By the state of that segment; minus infinity where none is allowed. One forward and one backward
+    pass of the search give what is before and after every segment.
+
+    Raises
+    ------
+    OracleError
+        As :func:`best_states`, if there is a truth, or samples are none of the recording.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore, best_together
+    >>> samples = np.array([[1.0, 0.0], [1.0, 0.0], [0.4, 0.5], [1.0, 0.0]])
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> best_together(score, np.array([0, 2]), np.array([4, 4])).round(1).tolist()
+    [[3.4, 0.5], [3.4, 1.5]]
+    """
+    boundaries, K = _question(score, n_segments, constraint)
+    if score.truth is not None:
+        raise OracleError("what is together is asked of a score without a truth: leave it out")
+    T = len(score.samples)
+    first, stop = _stretches(begins, ends, T)
+    ahead = Rules(score.samples, score.lengths, score.changes, *_places(boundaries, T))
+    back = Rules(
+        read_only(np.ascontiguousarray(score.samples[::-1])),
+        score.lengths,
+        read_only(np.ascontiguousarray(score.changes.T)),
+        *_places(boundaries and boundaries.reversed(), T),
+    )
+    return np.asarray(_together(ahead, back, score.first, score.last, K, first, stop))
 
 
-def _checked_number(score: StateScore, n_segments: int | None) -> int:
-    """The number of segments, 0 for any."""
+def _stretches(begins: Any, ends: Any, n_samples: int) -> tuple[Ints, Ints]:
+    """Where stretches of samples begin and end, checked."""
+    first, stop = np.asarray(begins), np.asarray(ends)
+    if (
+        first.ndim != 1
+        or first.shape != stop.shape
+        or {first.dtype.kind, stop.dtype.kind} - {*"iu"}
+    ):
+        raise OracleError("begins and ends must be vectors of as many integers")
+    if not ((first >= 0) & (first < stop) & (stop <= n_samples)).all():
+        raise OracleError(f"begins and ends must be those of samples, from 0 to {n_samples}")
+    return first.astype(np.int64), stop.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class StateMargins:
+    """The best states of a recording, and how much is lost without each of their segments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore, state_margins
+    >>> samples = np.repeat([[1.0, 0.0], [0.0, 3.0]], 2, axis=0)
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> margins = state_margins(score, tolerance=1)
+    >>> type(margins).__name__, margins.boundaries.tolist()
+    ('StateMargins', [1.0])
+    """
+
+    states: Ints
+    """The state of each sample, (T,)."""
+    boundaries: Floats
+    """What the best segmentation loses that has no boundary near each of these, (K - 1,)."""
+    segments: Floats
+    """What the best one loses that has all samples of each segment in one of another state, (K,).
+    """
+
+
+def state_margins(
+    score: StateScore,
+    n_segments: int | None = None,
+    constraint: Constraint = UNCONSTRAINED,
+    tolerance: int = 0,
+) -> StateMargins:
+    """The best states, and by how much the best ones without each boundary or state are worse.
+
+    Exact: 0 where another segmentation is as good, and infinite where none is left.
+
+    Parameters
+    ----------
+    tolerance : int
+        A boundary within so many samples of one is as good as that one.
+
+    Raises
+    ------
+    OracleError
+        As :func:`best_together`, or if ``tolerance`` is none of 0, 1, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore, state_margins
+    >>> samples = np.repeat([[1.0, 0.0], [0.0, 3.0]], 2, axis=0)
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> margins = state_margins(score)
+    >>> margins.states.tolist(), margins.boundaries.tolist(), margins.segments.tolist()
+    ([0, 0, 1, 1], [1.0], [1.0, 6.0])
+    """
+    if not (is_whole(tolerance) and tolerance >= 0):
+        raise OracleError(f"tolerance must be an integer >= 0, got {tolerance!r}")
+    states = best_states(score, n_segments, constraint)
+    T, (starts, ends, of) = states.size, segments_of(states)
+    low, high = np.maximum(starts[1:] - tolerance, 1), np.minimum(starts[1:] + tolerance, T - 1)
+    begins, stops = np.concatenate([low - 1, starts]), np.concatenate([high + 1, ends])
+    without, held = np.split(
+        best_together(score, begins, stops, n_segments, constraint), [low.size]
+    )
+    own = np.arange(of.size), of
+    best = held[own].max()
+    held[own] = -np.inf
+    losses = best - without.max(axis=1), best - held.max(axis=1)
+    return StateMargins(states, *(np.maximum(loss, 0.0) for loss in losses))
+
+
+def _question(
+    score: Any, n_segments: int | None, constraint: Constraint
+) -> tuple[Boundaries | None, int]:
+    """Where boundaries may be, None for anywhere, and the number of segments, 0 for any.
+
+    Of what can be asked; anything else is refused.
+    """
     if not isinstance(score, StateScore):
         raise OracleError(f"the score is {shown(score)}: give a StateScore")
-    if n_segments is None:
-        return 0
     T = len(score.samples)
-    if not (is_whole(n_segments) and 1 <= n_segments <= T):
+    if n_segments is not None and not (is_whole(n_segments) and 1 <= n_segments <= T):
         raise OracleError(f"cannot make {n_segments!r} segments out of {T} samples")
-    return int(n_segments)
+    if constraint is UNCONSTRAINED:
+        return None, int(n_segments or 0)
+    given: Any = constraint
+    if not isinstance(given, Constraint):
+        raise OracleError(f"the constraint is {shown(given)}: give a Constraint")
+    constraint = constraint.with_clusters(n_segments)
+    constraint.validate(T)
+    counted = [region for region in constraint.regions if region.changes and not region.or_more]
+    if constraint.has_links or counted:
+        what = str(counted[0]) if counted else "links"
+        raise OracleError(
+            f"{what}: segments with states keep boundaries that are forced or forbidden, and "
+            "regions without a change or with at least one"
+        )
+    return Boundaries.of(constraint, T), int(constraint.n_clusters or 0)
+
+
+NOWHERE = read_only(np.zeros(0, dtype=np.int64))
+
+
+def _places(boundaries: Boundaries | None, T: int) -> tuple[Ints, Bools]:
+    """The first start of a segment that ends at each place, and whether one may, (T + 1,)."""
+    may_end = np.ones(T + 1, dtype=np.bool_)
+    if boundaries is None:
+        return read_only(np.zeros(T + 1, dtype=np.int64)), read_only(may_end)
+    knots = boundaries.knots
+    required = knots[boundaries.required]
+    everywhere = np.arange(T + 1)
+    earliest = required[np.maximum(np.searchsorted(required, everywhere) - 1, 0)]
+    for a, b in boundaries.somewhere:
+        earliest[b:] = np.maximum(earliest[b:], a)
+    may_end[np.setdiff1d(everywhere, knots)] = False
+    return read_only(earliest), read_only(may_end)
 
 
 # ---- the search: one pass over the samples, and the way back
+
+
+class Rules(NamedTuple):
+    """What a pass over a recording goes by, but for how it begins and ends."""
+
+    samples: Floats
+    lengths: Floats
+    changes: Floats
+    earliest: Ints
+    may_end: Bools
 
 
 class Passed(NamedTuple):
@@ -274,33 +449,17 @@ class Passed(NamedTuple):
 
 
 @compiled()
-def _search(
-    samples: Floats,
-    lengths: Floats,
-    changes: Floats,
-    first: Floats,
-    last: Floats,
-    bounds: Ints,
-    weight: float,
-    K: int,
-) -> Ints:
+def _search(rules: Rules, first: Floats, last: Floats, bounds: Ints, weight: float, K: int) -> Ints:
     """The best states; -1 each if none are allowed."""
-    found = _passed(samples, lengths, changes, first, bounds, weight, K)
+    found = _passed(rules, first, bounds, weight, K)
     return _traced(found.closed[-1] + last, found.begin, found.before, K)
 
 
 @inner()
-def _passed(
-    samples: Floats,
-    lengths: Floats,
-    changes: Floats,
-    first: Floats,
-    bounds: Ints,
-    weight: float,
-    K: int,
-) -> Passed:
+def _passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> Passed:
+    samples, lengths, changes, may_end = rules.samples, rules.lengths, rules.changes, rules.may_end
     (T, C), rows, L = samples.shape, max(K, 1), lengths.shape[1] - 1
-    total, clear = _added(samples)
+    total, clear = _added(samples, rules.earliest)
     opened = np.full((rows, C, T), -np.inf)
     for c in range(C):
         opened[0, c, 0] = first[c]
@@ -317,8 +476,8 @@ def _passed(
                 reach, known = clear[c, t], longest[k, c]
                 if t - L >= reach and (known < reach or opened[k, c, t - L] > opened[k, c, known]):
                     longest[k, c] = known = t - L
-                low = max(reach, t - L + 1)
-                known = known if known >= reach else -1
+                low = max(reach, t - L + 1) if may_end[t] else t
+                known = known if known >= reach and may_end[t] else -1
                 start, value = _best_start(opened[k, c], lengths[c], losses, known, low, t)
                 begin[k, c, t], closed[k, c] = start, value + total[c, t]
         if t == T:
@@ -334,17 +493,69 @@ def _passed(
 
 
 @inner()
-def _added(samples: Floats) -> tuple[Floats, Ints]:
+def _added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
     """``total`` and ``clear``."""
     T, C = samples.shape
     total, clear = np.zeros((C, T + 1)), np.zeros((C, T + 1), dtype=np.int64)
-    for t in range(T):
+    for t in range(1, T + 1):
         for c in range(C):
-            if samples[t, c] == -np.inf:
-                total[c, t + 1], clear[c, t + 1] = total[c, t], t + 1
+            x = samples[t - 1, c]
+            if x == -np.inf:
+                total[c, t], clear[c, t] = total[c, t - 1], t
             else:
-                total[c, t + 1], clear[c, t + 1] = total[c, t] + samples[t, c], clear[c, t]
+                total[c, t] = total[c, t - 1] + x
+                clear[c, t] = max(clear[c, t - 1], earliest[t])
     return total, clear
+
+
+@compiled()
+def _together(
+    ahead: Rules, back: Rules, first: Floats, last: Floats, K: int, begins: Ints, ends: Ints
+) -> Floats:
+    """What :func:`best_together` finds."""
+    there = _passed(ahead, first, NOWHERE, 0.0, K)
+    after = _passed(back, last, NOWHERE, 0.0, K)
+    (rows, C, T), best = there.opened.shape, np.full((begins.size, there.opened.shape[1]), -np.inf)
+    for i in range(begins.size):
+        for c in range(C):
+            for k in range(rows):
+                value = _best_around(
+                    there.opened[k, c],
+                    after.opened[rows - 1 - k, c],
+                    ahead.lengths[c],
+                    there.clear[c],
+                    begins[i],
+                    ends[i],
+                )
+                best[i, c] = max(best[i, c], value + there.total[c, T])
+    return best
+
+
+@inner()
+def _best_around(
+    opened: Floats, after: Floats, lengths: Floats, clear: Ints, begin: int, end: int
+) -> float:
+    """The best segment that begins at ``begin`` or before, and ends at ``end`` or after.
+
+    ``after[T - e]`` is what is behind the place e as ``opened[s]`` is what is before s.
+    """
+    T, L = opened.size, lengths.size - 1
+    best, longest, n_seen = -np.inf, -1, 0  # of the starts before n_seen
+    for e in range(end, T + 1):
+        start = clear[e]
+        if start > begin:
+            break
+        if longest < start:
+            longest, n_seen = -1, start
+        while n_seen <= min(begin, e - L):
+            if longest < 0 or opened[n_seen] > opened[longest]:
+                longest = n_seen
+            n_seen += 1
+        value = -np.inf if longest < 0 else opened[longest] + lengths[L]
+        for s in range(max(start, e - L + 1), begin + 1):
+            value = max(value, opened[s] + lengths[e - s])
+        best = max(best, value + after[T - e])
+    return best
 
 
 @inner()

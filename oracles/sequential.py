@@ -311,14 +311,13 @@ class SegmentSearch:
         return chosen[path]
 
     def reversed(self) -> SegmentSearch:
-        objective, T, ahead = self.objective, self.objective.n_samples, self.boundaries
+        objective, T = self.objective, self.objective.n_samples
         truth = None
         if objective.truth is not None and objective.has_truth:
             ends = T - objective.truth.boundaries[::-1][1:]
             truth = EquivalenceMatrix.from_breakpoints(ends)
         backwards = replace(objective, Z=objective.Z[::-1], truth=truth)
-        required = ahead.knots.size - 1 - ahead.required[::-1]
-        return SegmentSearch(backwards, Boundaries(T - ahead.knots[::-1], required))
+        return SegmentSearch(backwards, self.boundaries.reversed())
 
 
 def splitting_price(objective: TraceObjective, shift: float) -> float:
@@ -432,6 +431,13 @@ class Boundaries:
             later = self.knots >= b
             earliest[later] = np.maximum(earliest[later], a)
         return earliest
+
+    def reversed(self) -> Boundaries:
+        """The same of the recording backwards; without counted regions."""
+        T = int(self.knots[-1])
+        somewhere = tuple((T - b + 1, T - a + 1) for a, b in self.somewhere)
+        required = self.knots.size - 1 - self.required[::-1]
+        return Boundaries(T - self.knots[::-1], required, somewhere)
 
     def among(self, chosen: Ints) -> Boundaries:
         required = np.searchsorted(chosen, self.required)

@@ -29,6 +29,8 @@ from structsvm.oracles import (
     all_partitions,
     all_segmentations,
     best_states,
+    best_together,
+    state_margins,
 )
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
 from structsvm.partitions.oracle import UNCONSTRAINED
@@ -70,8 +72,16 @@ ORACLES = {
 }
 STATES = np.repeat([0, 1, 2], 3)
 
+PLAIN = replace(SCORE, truth=None)
+ENDS = {"begins": np.array([0, 3]), "ends": np.array([2, T])}
+
 CALLS = {
-    "best_states": (best_states, {"score": SCORE, "n_segments": 3}),
+    "best_states": (
+        best_states,
+        {"score": SCORE, "n_segments": 3, "constraint": Constraint(forced=(3,))},
+    ),
+    "best_together": (best_together, {"score": PLAIN, **ENDS, "constraint": Constraint(3)}),
+    "state_margins": (state_margins, {"score": PLAIN, "n_segments": 3, "tolerance": 1}),
     "StateScore": (StateScore, {name: getattr(SCORE, name) for name in vars(SCORE)}),
     "StateScore.value": (SCORE.value, {"states": STATES}),
     "StateScore.knowing": (SCORE.knowing, {"states": STATES - 1}),
@@ -176,6 +186,8 @@ HOSTILE = {
     "changes": (np.zeros((1, 1)), np.zeros((C, C + 1)), np.full((C, C), np.inf)),
     "first": (np.zeros(1), np.zeros(C + 1), np.full(C, np.nan)),
     "last": (np.zeros((C, 1)), np.full(C, np.inf)),
+    "begins": (ENDS["begins"] - 1, ENDS["ends"], np.array([0, 10**9])),
+    "ends": (ENDS["ends"] + 1, ENDS["begins"], np.array([[2, T]])),
     "states": (STATES - 2, STATES + 1, STATES.astype(float), STATES[:4], STATES[:, None]),
     "starts": ([STATES[:3]], [STATES - 5], [np.full(T, np.nan)], [np.zeros(0)], ["text"]),
     "most": (T + 1, -3),

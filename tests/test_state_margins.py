@@ -1,0 +1,128 @@
+"""Margins of segments with states, and boundaries that are kept: enumeration is the twin."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cases import refused
+
+from structsvm.errors import OracleError
+from structsvm.oracles import StateScore, best_states, best_together, state_margins
+from structsvm.oracles.semi_markov import segments_of
+from structsvm.partitions import Constraint, EquivalenceMatrix, Region
+
+
+@dataclass
+class Case:
+    """A random question, and all labellings that answer it, with their scores."""
+
+    score: StateScore
+    n_segments: int | None
+    constraint: Constraint
+    tolerance: int
+    answers: list
+
+    @classmethod
+    def drawn(cls, seed):
+        rng = np.random.default_rng(seed)
+        T, C = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+
+        def scores(*shape):
+            return np.where(rng.random(shape) < 0.12, -np.inf, rng.normal(size=shape))
+
+        lengths = scores(C, int(rng.integers(2, T + 3)))
+        score = StateScore(scores(T, C), lengths, scores(C, C), scores(C), scores(C))
+        code = rng.choice(3, p=[0.8, 0.1, 0.1], size=T)
+        forced, forbidden = (tuple(np.flatnonzero(code[1:] == k) + 1) for k in (1, 2))
+        regions = ()
+        if rng.random() < 0.4 and T > 2:
+            a = int(rng.integers(0, T - 1))
+            regions = (Region(a, int(rng.integers(a + 2, T + 1)), 1, or_more=True),)
+        K = None if rng.random() < 0.5 else int(rng.integers(1, T + 1))
+        constraint = Constraint(None, forced, forbidden, regions)
+        answers = []
+        for path in itertools.product(range(C), repeat=T):
+            y = np.array(path)
+            at = segments_of(y)[0][1:]
+            agrees = {*forced} <= {*at} and not {*forbidden} & {*at} and K in (None, at.size + 1)
+            value = score.value(y)
+            if agrees and all(r.holds(at) for r in regions) and value > -np.inf:
+                answers.append((value, y))
+        return cls(score, K, constraint, int(rng.integers(0, 3)), answers)
+
+    def best(self, keeps=lambda y: True):
+        return max((value for value, y in self.answers if keeps(y)), default=-np.inf)
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_margins_are_those_of_enumeration(first):
+    infinite = 0
+    for case in map(Case.drawn, range(first, first + 40)):
+        question = case.score, case.n_segments, case.constraint
+        if not case.answers:
+            with pytest.raises(OracleError):
+                state_margins(*question)
+            continue
+        margins = state_margins(*question, case.tolerance)
+        best, (starts, ends, states) = case.best(), segments_of(margins.states)
+        assert case.score.value(margins.states) == pytest.approx(best)
+        assert (best_states(*question) == margins.states).all()
+        for k, t in enumerate(starts[1:]):
+            near = range(t - case.tolerance, t + case.tolerance + 1)
+            lost = best - case.best(lambda y, near=near: not {*near} & {*segments_of(y)[0][1:]})
+            assert margins.boundaries[k] == pytest.approx(lost, abs=1e-9)
+            infinite += np.isinf(lost)
+        for k, (a, b, c) in enumerate(zip(starts, ends, states, strict=True)):
+            lost = best - case.best(lambda y, a=a, b=b, c=c: y[a] != c and len({*y[a:b]}) == 1)
+            assert margins.segments[k] == pytest.approx(lost, abs=1e-9)
+    assert infinite
+
+
+def test_what_is_together_is_that_of_enumeration():
+    for case in map(Case.drawn, range(300, 360)):
+        T, C = case.score.samples.shape
+        pairs = np.array(list(itertools.combinations(range(T + 1), 2)))
+        if case.n_segments is not None and not case.answers:
+            continue
+        found = best_together(
+            case.score, pairs[:, 0], pairs[:, 1], case.n_segments, case.constraint
+        )
+        for (a, b), values in zip(pairs, found, strict=True):
+            for c in range(C):
+                best = case.best(lambda y, a=a, b=b, c=c: (y[a:b] == c).all())
+                assert values[c] == pytest.approx(best, abs=1e-9)
+
+
+def test_many_samples_take_the_way_of_few(rng):
+    """Segments longer than all lengths that are told apart, beside a search for each."""
+    y = np.repeat([0, 1, 0, 2, 1], [70, 40, 55, 90, 45])
+    samples = rng.normal(size=(y.size, 3)) + 1.5 * (y[:, None] == np.arange(3))
+    score = StateScore(samples, rng.normal(size=(3, 9)), np.full((3, 3), -6.0), *np.zeros((2, 3)))
+    margins = state_margins(score)
+    starts = segments_of(margins.states)[0][1:]
+    assert starts.size
+    for t, margin in zip(starts.tolist(), margins.boundaries, strict=True):
+        without = best_states(score, None, Constraint(forbidden=(t,)))
+        lost = score.value(margins.states) - score.value(without)
+        assert margin == pytest.approx(lost, abs=1e-8)
+
+
+TWO = StateScore(np.zeros((5, 2)), np.zeros((2, 3)), np.zeros((2, 2)), *np.zeros((2, 2)))
+TRUE = EquivalenceMatrix.from_breakpoints([2, 5])
+test_what_cannot_be_asked_is_refused = refused(
+    OracleError,
+    lambda ask: ask(),
+    (lambda: best_states(TWO, None, Constraint(forced=(5,))), "forced boundary 5"),
+    (lambda: best_states(TWO, None, Constraint(regions=(Region(1, 4, 1),))), "region 1..4"),
+    (lambda: best_states(TWO, None, Constraint(apart=((0, 4),))), "links: segments with states"),
+    (lambda: best_states(TWO, 2, Constraint(forced=(1, 3))), "cannot make 2 segments"),
+    (lambda: state_margins(TWO, tolerance=-1), "tolerance must be"),
+    (lambda: best_together(TWO, [3], [3]), "must be those of samples"),
+    (lambda: best_together(TWO, [0, 1], [3]), "as many integers"),
+    (
+        lambda: state_margins(StateScore(*[getattr(TWO, n) for n in NAMES], TRUE, 1.0)),
+        "without a truth",
+    ),
+)
+NAMES = ("samples", "lengths", "changes", "first", "last")
