@@ -66,24 +66,24 @@ class StateScore:
 
     def __post_init__(self) -> None:
         """Copy the arrays into the one form that is compiled, and check all that it relies on."""
-        for name in ARRAYS:
-            object.__setattr__(self, name, _as_scores(name, getattr(self, name)))
-        if self.samples.ndim != 2 or self.samples.size == 0:
-            raise OracleError(f"samples must have shape (T, C), got {self.samples.shape}")
-        C = self.samples.shape[1]
-        shapes = {"changes": (C, C), "first": (C,), "last": (C,)}
-        if self.lengths.ndim != 2 or self.lengths.shape[0] != C or self.lengths.shape[1] < 2:
+        given = self.samples, self.lengths, self.changes, self.first, self.last
+        arrays = [_as_scores(name, one) for name, one in zip(ARRAYS, given, strict=True)]
+        vars(self).update(zip(ARRAYS, arrays, strict=True))
+        samples, lengths, changes, first, last = arrays
+        if samples.ndim != 2 or samples.size == 0:
+            raise OracleError(f"samples must have shape (T, C), got {samples.shape}")
+        C = samples.shape[1]
+        if lengths.ndim != 2 or lengths.shape[0] != C or lengths.shape[1] < 2:
             raise OracleError(
-                f"lengths must have shape ({C}, L + 1) with L >= 1, got {self.lengths.shape}"
+                f"lengths must have shape ({C}, L + 1) with L >= 1, got {lengths.shape}"
             )
-        for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                raise OracleError(
-                    f"{name} must have shape {shape}, got {getattr(self, name).shape}"
-                )
-        fault = _first_fault(
-            self.samples, self.lengths, self.changes, self.first, self.last, LARGEST
-        )
+        if changes.shape != (C, C):
+            raise OracleError(f"changes must have shape {(C, C)}, got {changes.shape}")
+        if first.shape != (C,) or last.shape != (C,):
+            raise OracleError(
+                f"first and last must have shape {(C,)}, got {first.shape} and {last.shape}"
+            )
+        fault = _first_fault(samples, lengths, changes, first, last, LARGEST)
         if fault >= 0:
             raise OracleError(
                 f"{ARRAYS[fault]} must hold numbers up to {LARGEST:g}, or minus infinity for what "
@@ -156,9 +156,11 @@ def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -
 
 def _as_scores(name: str, given: Any) -> Floats:
     try:
-        return read_only(np.array(given, dtype=np.float64, order="C"))
+        found = np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise OracleError(f"{name} must be an array of numbers, got {shown(given)}") from error
+    found.setflags(write=False)
+    return found
 
 
 @compiled()
@@ -230,8 +232,10 @@ def best_states(
         bounds, weight = score.truth.boundaries, float(score.truth_weight)
         more = max(0, T + 2 - lengths.shape[1])
         lengths = read_only(np.pad(lengths, ((0, 0), (0, more)), mode="edge"))
-    rules = Rules(score.samples, lengths, score.changes, *_places(boundaries, T))
-    path = _search(rules, score.first, score.last, bounds, weight, K)
+    where = _places(boundaries, T)
+    path = _search(
+        score.samples, lengths, score.changes, *where, score.first, score.last, bounds, weight, K
+    )
     if path[0] < 0:
         into = "" if n_segments is None else f" into {n_segments} segments"
         raise OracleError(
@@ -348,7 +352,7 @@ def state_margins(
     >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
     >>> margins = state_margins(score)
     >>> margins.states.tolist(), margins.boundaries.tolist(), margins.segments.tolist()
-    ([0, 0, 1, 1], [1.0], [1.0, 6.0])
+    ([0, 0, 1, 1], [1.0], [1.0, 5.0])
     """
     if not (is_whole(tolerance) and tolerance >= 0):
         raise OracleError(f"tolerance must be an integer >= 0, got {tolerance!r}")
@@ -449,8 +453,20 @@ class Passed(NamedTuple):
 
 
 @compiled()
-def _search(rules: Rules, first: Floats, last: Floats, bounds: Ints, weight: float, K: int) -> Ints:
+def _search(
+    samples: Floats,
+    lengths: Floats,
+    changes: Floats,
+    earliest: Ints,
+    may_end: Bools,
+    first: Floats,
+    last: Floats,
+    bounds: Ints,
+    weight: float,
+    K: int,
+) -> Ints:
     """The best states; -1 each if none are allowed."""
+    rules = Rules(samples, lengths, changes, earliest, may_end)
     found = _passed(rules, first, bounds, weight, K)
     return _traced(found.closed[-1] + last, found.begin, found.before, K)
 

@@ -162,8 +162,9 @@ class StateSequence(Problem):
 
     def score(self, w: Floats, x: Floats, truth: EquivalenceMatrix | None = None) -> StateScore:
         """What a recording earns in these weights; with the loss of a truth, if one is given."""
-        C, forbidden = self.n_states, np.isneginf(x)
-        samples = np.where(forbidden, -np.inf, w[0] * np.where(forbidden, 0.0, x))
+        C = self.n_states
+        # What is forbidden stays so where scores weigh nothing.
+        samples = w[0] * x if w[0] != 0 else np.where(np.isneginf(x), -np.inf, 0.0)
         price, first, last, change = np.split(w[2:], [1, 1 + C, 1 + 2 * C])
         possible = np.isfinite(self.lengths)
         return StateScore(

@@ -93,7 +93,7 @@ test_what_is_no_score_is_refused = refused(
     ({"lengths": np.full((2, 3), np.nan)}, "lengths must hold"),
     ({"changes": np.zeros((1, 1))}, "changes must have shape"),
     ({"changes": np.full((2, 2), np.inf)}, "changes must hold"),
-    ({"first": np.zeros(1)}, "first must have shape"),
+    ({"first": np.zeros(1)}, "first and last must have shape"),
     ({"last": np.array([0.0, np.nan])}, "last must hold"),
     ({"truth": NINE, "truth_weight": 1.0}, "the truth labels 9 samples, and there are 5"),
     ({"truth": EquivalenceMatrix.from_labels([0, 1, 0, 1, 1])}, "consecutive"),
