@@ -134,6 +134,28 @@ class StateScore:
         others = (states >= 0)[:, None] & (np.arange(self.samples.shape[1]) != states[:, None])
         return replace(self, samples=np.where(others, -np.inf, self.samples))
 
+    def lasting(self, shortest: int = 1, longest: int | None = None) -> StateScore:
+        """The same where no segment has fewer or more samples than these.
+
+        A recording that is shorter may be one segment.
+
+        Raises
+        ------
+        OracleError
+            When they are not integers of 1 or more, the first at most the second.
+        """
+        fits = is_whole(shortest) and shortest >= 1
+        if not (fits and (longest is None or (is_whole(longest) and longest >= shortest))):
+            raise OracleError(f"segments cannot last {shortest!r} samples to {longest!r}")
+        T = len(self.samples)
+        least, most = min(shortest, T), T if longest is None else min(longest, T)
+        more = max(0, most + 2 - self.lengths.shape[1])
+        lengths = np.pad(self.lengths, ((0, 0), (0, more)), mode="edge")
+        lengths[:, :least] = -np.inf
+        if most < T:
+            lengths[:, most + 1 :] = -np.inf
+        return replace(self, lengths=lengths)
+
     def _checked(self, states: Any, least: int) -> Ints:
         T, C = self.samples.shape
         return checked_states(states, T, C, least)
@@ -208,7 +230,7 @@ def best_states(
     Parameters
     ----------
     constraint : Constraint
-        Where segments must begin, must not, or do so at least once.
+        Where segments must begin, must not, or do so at least once, and states that are known.
 
     Raises
     ------
@@ -225,7 +247,7 @@ def best_states(
     >>> best_states(score).tolist(), best_states(score, n_segments=2).tolist()
     ([0, 0, 0, 0], [0, 0, 1, 1])
     """
-    boundaries, K = _question(score, n_segments, constraint)
+    score, boundaries, K = _question(score, n_segments, constraint)
     T = len(score.samples)
     lengths, bounds, weight = score.lengths, NOWHERE, 0.0
     if score.truth is not None:  # the loss of a long segment depends on where it begins
@@ -271,7 +293,7 @@ def best_together(
     >>> best_together(score, np.array([0, 2]), np.array([4, 4])).round(1).tolist()
     [[3.4, 0.5], [3.4, 1.5]]
     """
-    boundaries, K = _question(score, n_segments, constraint)
+    score, boundaries, K = _question(score, n_segments, constraint)
     if score.truth is not None:
         raise OracleError("what is together is asked of a score without a truth: leave it out")
     T = len(score.samples)
@@ -372,10 +394,10 @@ def state_margins(
 
 def _question(
     score: Any, n_segments: int | None, constraint: Constraint
-) -> tuple[Boundaries | None, int]:
-    """Where boundaries may be, None for anywhere, and the number of segments, 0 for any.
+) -> tuple[StateScore, Boundaries | None, int]:
+    """The score with the states that are known, where boundaries may be, and how many segments.
 
-    Of what can be asked; anything else is refused.
+    None for boundaries anywhere, 0 for any number; what cannot be asked is refused.
     """
     if not isinstance(score, StateScore):
         raise OracleError(f"the score is {shown(score)}: give a StateScore")
@@ -383,7 +405,7 @@ def _question(
     if n_segments is not None and not (is_whole(n_segments) and 1 <= n_segments <= T):
         raise OracleError(f"cannot make {n_segments!r} segments out of {T} samples")
     if constraint is UNCONSTRAINED:
-        return None, int(n_segments or 0)
+        return score, None, int(n_segments or 0)
     given: Any = constraint
     if not isinstance(given, Constraint):
         raise OracleError(f"the constraint is {shown(given)}: give a Constraint")
@@ -396,7 +418,9 @@ def _question(
             f"{what}: segments with states keep boundaries that are forced or forbidden, and "
             "regions without a change or with at least one"
         )
-    return Boundaries.of(constraint, T), int(constraint.n_clusters or 0)
+    if constraint.states:
+        score = score.knowing(np.array(constraint.states))
+    return score, Boundaries.of(constraint, T), int(constraint.n_clusters or 0)
 
 
 NOWHERE = read_only(np.zeros(0, dtype=np.int64))

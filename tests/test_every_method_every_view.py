@@ -87,13 +87,13 @@ METHODS = {
         lambda: StateSegmenter(["lda"]),
         "--method states --set estimators=['lda']",
         named=True,
-        not_for=frozenset(NO_METRIC | UNSURE | NO_RULES),
+        not_for=frozenset(NO_METRIC),
     ),
     "frames": Row(
         lambda: FrameClassifier("logistic", Lags((-1, 0, 1))),
         "--method frame-logistic --context lags",
         named=True,
-        not_for=frozenset(NO_METRIC | UNSURE | NO_RULES | NO_PROBLEM),
+        not_for=frozenset(NO_METRIC | NO_PROBLEM),
     ),
     "boundaries": Row(
         lambda: BoundaryClassifier("logistic", widths=(3,)),

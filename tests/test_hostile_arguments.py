@@ -85,6 +85,7 @@ CALLS = {
     "StateScore": (StateScore, {name: getattr(SCORE, name) for name in vars(SCORE)}),
     "StateScore.value": (SCORE.value, {"states": STATES}),
     "StateScore.knowing": (SCORE.knowing, {"states": STATES - 1}),
+    "StateScore.lasting": (SCORE.lasting, {"shortest": 2, "longest": 5}),
     "all_partitions": (all_partitions, {"n_samples": 4}),
     "all_segmentations": (all_segmentations, {"n_samples": 4}),
     "AllowedSegmentsOracle": (
@@ -152,6 +153,7 @@ HOSTILE = {
         *(Constraint(regions=(Region(1, 4, n, more),)) for n in (-1, 2, 9) for more in (0, 1)),
         Constraint(regions=(Region(1, 4, 1), Region(3, 6, 1))),
         Constraint(regions=((1, 4, 1),)),
+        *(Constraint(states=y) for y in ((0,), (7,) * T, (-2,) * T, (0.5,) * T, tuple(STATES))),
         Constraint(forced=tuple(range(1, T)), forbidden=(3,)),
         *(Constraint(together=(group,)) for group in ((), (-1, 2), (0, T), (0, 0), (0.5, 1))),
         *(Constraint(apart=(pair,)) for pair in ((-1, 2), (0, T), (1, 1), (1,), (0, 1, 2))),

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from cases import refused
 
+from structsvm import ChangePoint, PartialLabels, StateSegmenter, StructSVMError
+from structsvm.baselines import FrameClassifier
 from structsvm.errors import OracleError
+from structsvm.interop import prepare
 from structsvm.oracles import StateScore, best_states, best_together, state_margins
 from structsvm.oracles.semi_markov import segments_of
 from structsvm.partitions import Constraint, EquivalenceMatrix, Region
+from structsvm.partitions.oracle import UNCONSTRAINED as FREE
 
 
 @dataclass
@@ -126,3 +130,93 @@ test_what_cannot_be_asked_is_refused = refused(
     ),
 )
 NAMES = ("samples", "lengths", "changes", "first", "last")
+
+
+@pytest.mark.parametrize(("shortest", "longest"), [(1, None), (3, None), (1, 2), (2, 3), (9, None)])
+def test_lengths_are_kept_by_the_best_of_enumeration(shortest, longest):
+    for case in map(Case.drawn, range(400, 430)):
+        T, limited = len(case.score.samples), case.score.lasting(shortest, longest)
+        most = T if longest is None else longest
+        best = case.best(
+            lambda y, T=T, most=most: all(
+                min(shortest, T) <= b - a <= most for a, b, _ in zip(*segments_of(y), strict=True)
+            )
+        )
+        question = limited, case.n_segments, case.constraint
+        if best == -np.inf:
+            with pytest.raises(OracleError):
+                best_states(*question)
+        else:
+            assert case.score.value(best_states(*question)) == pytest.approx(best)
+
+
+# ---- the same of a learner
+
+Y = np.repeat(["rest", "walk", "rest", "run"], [10, 8, 9, 7])
+
+
+def recordings(n, rng):
+    columns = np.array(["rest", "run", "walk"])
+    return [(Y[:, None] == columns) + 0.5 * rng.normal(size=(Y.size, 3)) for _ in range(n)]
+
+
+@pytest.fixture(params=["states", "frames"])
+def learner(request, rng):
+    kinds = {"states": StateSegmenter(["lda"]), "frames": FrameClassifier("lda")}
+    return kinds[request.param].fit(recordings(5, rng), [Y] * 5)
+
+
+@pytest.mark.parametrize("tolerance", [0, 2, 5])
+def test_margins_of_a_learner_are_those_of_a_search_for_each(learner, rng, tolerance):
+    for sample in prepare(learner, recordings(3, rng)):
+        found, margins = learner.model_.margins(ChangePoint(), sample, None, FREE, tolerance)
+        assert found.partition == learner.model_.partition(ChangePoint(), sample, None, FREE)[0]
+        score = learner.model_.score(ChangePoint(), sample.states)
+        best, T = score.value(found.states[found.partition.labels]), sample.n_samples
+        for t, margin in zip(found.partition.breakpoints, margins, strict=False):
+            near = range(max(t - tolerance, 1), min(t + tolerance, T - 1) + 1)
+            without = best_states(score, None, Constraint(forbidden=tuple(near)))
+            assert margin == pytest.approx(best - score.value(without), abs=1e-8)
+
+
+def test_names_that_are_known_are_kept(learner, rng):
+    (X,) = recordings(1, rng)
+    for name, others in (("walk", slice(0, 4)), ("rest", slice(12, 15)), ("run", slice(33, 34))):
+        known = np.full(Y.size, None, dtype=object)
+        known[others] = name
+        rules = {"known": [PartialLabels(known)]}
+        assert (learner.predict_states([X], **rules)[0][others] == name).all()
+        tables = learner.predict_segments([X], **rules)
+        names = [[row["state"]] * (row["end"] - row["start"]) for row in tables[0]]
+        assert (np.concatenate(names)[others] == name).all()
+
+
+def test_all_names_may_be_known(learner, rng):
+    (X,) = recordings(1, rng)
+    assert (learner.predict_states([X], known=[Y[::-1]])[0] == Y[::-1]).all()
+    assert learner.predict_breakpoints([X], known=[[7, 34]]) == [[7, 34]]
+
+
+def test_a_change_that_is_known_has_an_infinite_margin(learner, rng):
+    known = np.array([None] * 4 + ["walk", "run"] + [None] * (Y.size - 6), dtype=object)
+    (table,) = learner.predict_segments(recordings(1, rng), known=[PartialLabels(known)])
+    assert next(row["margin"] for row in table if row["start"] == 5) == np.inf
+
+
+def test_lengths_may_be_asked_of_a_learner(learner, rng):
+    Xs = [*recordings(2, rng), rng.normal(size=(5, 3))]
+    for ends in learner.predict_breakpoints(Xs, min_length=11):
+        assert ends[0] in (5, Y.size) or np.diff([0, *ends]).min() >= 11
+    for ends in learner.predict_breakpoints(Xs, max_length=4):
+        assert np.diff([0, *ends]).max() <= 4
+
+
+test_rules_that_cannot_be_kept_are_refused = refused(
+    StructSVMError,
+    lambda learner, rng, rules: learner.predict(recordings(2, rng), **rules),
+    ({"known": [np.repeat("fly", Y.size), None]}, "recording 0: 'fly' is none of the states rest"),
+    ({"known": [PartialLabels(regions=[(1, 9, 2)]), None]}, "region 1..9 with 2 changes"),
+    ({"min_length": 9, "max_length": 4}, "length"),
+    ({"min_length": 0}, "min_length"),
+    ({"known": [[34], [34]], "max_length": 5}, "allow more of them"),
+)

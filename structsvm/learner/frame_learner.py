@@ -26,7 +26,7 @@ from structsvm.learner.stages import FrameScores
 from structsvm.learner.steps import prepared
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles._segments.searches import path_losses
-from structsvm.oracles.semi_markov import StateScore, best_states
+from structsvm.oracles.semi_markov import StateScore, best_states, state_margins
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import Constraint
@@ -213,6 +213,8 @@ def read_named(
 class StatePath(Model):
     """Segments that have states, by the best path through the probabilities at each sample."""
 
+    keeps_rules = has_margins = keeps_states = True
+
     @abstractmethod
     def score(self, problem: Any, p: Floats) -> StateScore:
         """What a path earns, given the probabilities of states, (T, C)."""
@@ -221,5 +223,25 @@ class StatePath(Model):
         self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The segments of the best path."""
-        path = best_states(self.score(problem, np.asarray(sample.states)), n_clusters)
+        path = best_states(self._score_of(problem, sample), n_clusters, constraint)
         return Found.of(runs_of(path), path)
+
+    def margins(
+        self,
+        problem: Any,
+        sample: Sample,
+        n_clusters: int | None,
+        constraint: Constraint,
+        tolerance: int,
+    ) -> tuple[Found, Floats]:
+        """The same, and by how much the score of the best path without each change is less."""
+        score = self._score_of(problem, sample)
+        margins = state_margins(score, n_clusters, constraint, tolerance)
+        return Found.of(runs_of(margins.states), margins.states), margins.boundaries
+
+    def _score_of(self, problem: Any, sample: Sample) -> StateScore:
+        """What a path earns whose segments have the lengths that the problem allows."""
+        score = self.score(problem, np.asarray(sample.states))
+        shortest, longest = getattr(problem, "min_length", 1), getattr(problem, "max_length", None)
+        is_free = shortest == 1 and longest is None
+        return score if is_free else score.lasting(shortest, longest)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Sample, Step, all_made_by, batches_of, is_prepared
-from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, label_values, unknown_labels
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.columns import (
     Fitted,
@@ -32,7 +32,7 @@ from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.support.arrays import Ints
-from structsvm.support.checks import refuse_below
+from structsvm.support.checks import refuse_below, some_of
 from structsvm.support.codec import Unstored
 from structsvm.support.contract import asked, settings_in
 from structsvm.support.progress import stage
@@ -161,14 +161,14 @@ def partition_all(
     if rules and not model.keeps_rules:
         raise SettingsError(
             f"{type(learner).__name__} keeps no rules ({', '.join(sorted(rules))}): leave them "
-            "out, or learn a metric, which keeps them"
+            "out, or learn a metric or a segmenter of states, which keep them"
         )
     with workers_of(learner):
         if not is_prepared(Xs):
             samples = measured(learner, Xs)
             warn_of_new(learner, samples)
             samples, step = learner.inputs_.with_features(samples), learner.inputs_.step
-        problem, constraints = read_rules(learner.problem_, samples, rules)
+        problem, constraints = read_rules(learner, samples, rules)
         if n_clusters is None:
             n_clusters = model.n_parts
         counts = counts_within(problem, samples, constraints, n_clusters)
@@ -210,7 +210,7 @@ def margin_tables(
     tolerance: int | None,
 ) -> list[tuple[Found, Sure, Sure]]:
     """Segments of prepared samples, margins of the changes between them, and rates if known."""
-    problem, constraints = read_rules(learner.problem_, samples, rules)
+    problem, constraints = read_rules(learner, samples, rules)
     if n_clusters is None:
         n_clusters = learner.model_.n_parts
     counts = counts_within(problem, samples, constraints, n_clusters)
@@ -232,9 +232,10 @@ def margin_tables(
 
 
 def read_rules(
-    problem: PartitionProblem, samples: Sequence[Sample], rules: Rules
+    learner: Fitted, samples: Sequence[Sample], rules: Rules
 ) -> tuple[PartitionProblem, list[Constraint]]:
     """The problem with the lengths that are allowed, and a constraint for each sample."""
+    problem: PartitionProblem = learner.problem_
     if not rules:
         return problem, [UNCONSTRAINED] * len(samples)
     strange = sorted(set(rules) - set(Rules.__annotations__))
@@ -261,8 +262,33 @@ def read_rules(
             partial = as_partial(labels, sample.n_samples, words.item)
             if partial is None:
                 partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
-            constraints.append(partial.constraint(sample.n_samples, problem.traits.contiguous))
+            constraint = partial.constraint(sample.n_samples, problem.traits.contiguous)
+            names = learner.classes_
+            if learner.model_.keeps_states and names is not None:
+                states = known_states(labels, sample.n_samples, names)
+                constraint = replace(constraint, states=states)
+            constraints.append(constraint)
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
+
+
+def known_states(labels: Any, n_samples: int, names: NDArray[Any]) -> tuple[int, ...]:
+    """Numbers of the states that labels name, -1 for none, (T,); nothing if they are no names.
+
+    Numbers are no names of states that have texts as names: they say where segments begin.
+    """
+    values = label_values(getattr(labels, "labels", labels))
+    if values.shape != (n_samples,):
+        return ()
+    known = ~unknown_labels(values)
+    numbers = {name: k for k, name in enumerate(names.tolist())}
+    strange = sorted({*values[known].tolist()} - {*numbers}, key=repr)
+    if strange and values.dtype.kind in "iuf" and names.dtype.kind not in "iuf":
+        return ()
+    if strange:
+        raise DataError(f"{strange[0]!r} is none of the states {some_of(list(numbers))}")
+    states = np.full(n_samples, UNKNOWN)
+    states[known] = [numbers[name] for name in values[known].tolist()]
+    return tuple(states.tolist())
 
 
 def counts_within(

@@ -55,6 +55,8 @@ class Model(ABC):
     keeps_rules: ClassVar[bool] = False
     """Whether it keeps constraints other than the number of parts, and lengths of the problem."""
     has_margins: ClassVar[bool] = False
+    keeps_states: ClassVar[bool] = False
+    """Whether states that are known (:attr:`Constraint.states`) are among the rules it keeps."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is remembered only to save time."""

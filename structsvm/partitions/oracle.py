@@ -157,7 +157,7 @@ def faults_of_truth(truth: Any, n_samples: int) -> Iterator[str]:
 # ---- what a separation oracle promises
 
 
-ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
+ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links", "states"]
 """Kinds of constraints, of which an oracle declares those that it takes (:attr:`Oracle.takes`)."""
 
 
@@ -238,6 +238,8 @@ class Constraint:
     """Disjoint groups of samples, each inside one cluster."""
     apart: tuple[tuple[int, int], ...] = ()
     """Pairs of samples in different clusters."""
+    states: tuple[int, ...] = ()
+    """The number of the state of each sample, -1 where it is not known; none if none is."""
 
     @property
     def says_nothing(self) -> bool:
@@ -253,6 +255,7 @@ class Constraint:
             or any(region.is_empty for region in self.regions),
             "regions": any(region.changes > 0 for region in self.regions),
             "links": self.has_links,
+            "states": bool(self.states),
         }
         return frozenset(kind for kind, said in found.items() if said)
 
@@ -318,7 +321,7 @@ class Constraint:
 
     def _faults_of_numbers(self) -> Iterator[str]:
         """What is not made of integers, which count samples, boundaries and clusters."""
-        numbers: list[Any] = [*self.forced, *self.forbidden]
+        numbers: list[Any] = [*self.forced, *self.forbidden, *self.states]
         regions: tuple[Any, ...] = self.regions
         for region in regions:
             if not isinstance(region, Region):
