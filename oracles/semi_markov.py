@@ -424,13 +424,17 @@ def _question(
 
 
 NOWHERE = read_only(np.zeros(0, dtype=np.int64))
+ANYWHERE = read_only(np.zeros(0, dtype=np.bool_))
 
 
 def _places(boundaries: Boundaries | None, T: int) -> tuple[Ints, Bools]:
-    """The first start of a segment that ends at each place, and whether one may, (T + 1,)."""
-    may_end = np.ones(T + 1, dtype=np.bool_)
+    """The first start of a segment that ends at each place, and whether one may, (T + 1,).
+
+    Nothing of both where they may be anywhere.
+    """
     if boundaries is None:
-        return read_only(np.zeros(T + 1, dtype=np.int64)), read_only(may_end)
+        return NOWHERE, ANYWHERE
+    may_end = np.ones(T + 1, dtype=np.bool_)
     knots = boundaries.knots
     required = knots[boundaries.required]
     everywhere = np.arange(T + 1)
@@ -511,13 +515,14 @@ def _passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) ->
     for t in range(1, T + 1):
         if weight > 0.0:
             _fill_losses(losses, max(0, t - L + 1), t, bounds, weight)
+        ends = may_end.size == 0 or may_end[t]
         for k in range(rows):
             for c in range(C):
                 reach, known = clear[c, t], longest[k, c]
                 if t - L >= reach and (known < reach or opened[k, c, t - L] > opened[k, c, known]):
                     longest[k, c] = known = t - L
-                low = max(reach, t - L + 1) if may_end[t] else t
-                known = known if known >= reach and may_end[t] else -1
+                low = max(reach, t - L + 1) if ends else t
+                known = known if known >= reach and ends else -1
                 start, value = _best_start(opened[k, c], lengths[c], losses, known, low, t)
                 begin[k, c, t], closed[k, c] = start, value + total[c, t]
         if t == T:
@@ -544,7 +549,7 @@ def _added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
                 total[c, t], clear[c, t] = total[c, t - 1], t
             else:
                 total[c, t] = total[c, t - 1] + x
-                clear[c, t] = max(clear[c, t - 1], earliest[t])
+                clear[c, t] = max(clear[c, t - 1], earliest[t] if earliest.size > 0 else 0)
     return total, clear
 
 
