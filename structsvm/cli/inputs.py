@@ -355,7 +355,10 @@ class InputData:
         inputs, terminal = replace(self, labels=self.partial_labels()), self.terminal
         labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
         if n := inputs.n_unlabelled:
-            terminal.note(f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}")
+            said: str = f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}"
+            if self.request.labels is not None and self.problem.traits.contiguous:
+                said += "; if they are of a state as well, name it, " + parameter("outside", "rest")
+            terminal.note(said)
             known = [~unlabelled(y) for y in labels]
             several = any(there.sum() > 1 for there in known)
             beside = any((there[1:] & there[:-1]).any() for there in known)

@@ -53,6 +53,7 @@ from structsvm.learner.learner import Learner
 from structsvm.learner.methods import menu_of
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
@@ -169,7 +170,16 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
         data = TrainingSet.of(problem, *about, groups=inputs.groups())
         data = replace(data, called=inputs.names)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
-            problem.learning.check(data.parts.truths)
+            try:
+                problem.learning.check(data.parts.truths)
+            except DataError as error:
+                if not inputs.n_unlabelled or not problem.traits.contiguous:
+                    raise
+                raise DataError(
+                    f"no change is between labelled samples, and {inputs.n_unlabelled} samples are "
+                    "unlabelled: label some of these, or name their state if they have one, "
+                    + parameter("outside", "rest")
+                ) from error
     whole, split = Part(inputs, data), split_of(inputs, wanted.split)
     if not is_chosen:
         _try_out(whole, split, wanted, end)

@@ -117,9 +117,14 @@ def test_samples_in_no_stretch_have_the_label_that_is_typed(done, refused, tmp_p
     table, labels = rows_of(names), tmp_path / "labels.csv"
     table[table.label != "state 1"].to_csv(labels, index=False)
     data = (tmp_path / "data", "--labels", labels)
+    said = "if they are of a state as well, name it, --set files.outside=rest"
+    assert said in done(LINE, *data)[1].replace("\n", " ")
+    alone = table[table.groupby("recording").cumcount() % 2 == 0]
+    alone.to_csv(labels, index=False)  # no two of them are neighbours
     message = refused("try change-point --time-column t -o tried", *data)
-    assert "are in no stretch" in message
-    assert "--set files.outside=rest" in message
+    assert "no change is between labelled samples" in message
+    assert "name their state if they have one, --set files.outside=rest" in message
+    table[table.label != "state 1"].to_csv(labels, index=False)
     assert "give --labels as well" in refused(
         "fit change-point --set files.outside=rest", tmp_path / "data"
     )
