@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases, refused
+from label_cases import drawn
 
 from structsvm import DataError
 from structsvm.errors import DataWarning
@@ -416,3 +417,30 @@ def test_a_file_without_labels(tmp_path):
     (tmp_path / "cow.eaf").write_text("<ANNOTATION_DOCUMENT/>")
     with pytest.raises(DataError, match=r"cow.eaf: it holds no labels"):
         read_intervals(tmp_path / "cow.eaf")
+
+
+@pytest.mark.parametrize("seed", range(0, 200, 10))
+@pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
+def test_the_labels_that_were_written_are_read_in_whatever_form(tmp_path, seed):
+    for k in range(seed, seed + 10):
+        (tmp_path / str(k)).mkdir()
+        case = drawn(k, tmp_path / str(k))
+        if case is not None:
+            some, path = case
+            found = with_labels([one.recording for one in some], path)
+            assert [one.y.tolist() for one in found] == [one.y for one in some], k
+
+
+@cases(
+    ("Recording time;Behavior;Event", [(t, c, f"state {s}") for a, b, c in STATES
+                                       for t, s in ((a, "start"), (b, "stop"))]),
+    ("Timestamp;Machine;Status", [(a, "cow", c) for a, _, c in STATES]),
+    ("trip_id;mode;start;end", [(k, c, a, b) for k, (a, b, c) in enumerate(STATES)]),
+    (";rest;walk", [(t, int(y == "rest"), int(y == "walk")) for t, y in enumerate(Y)]),
+    ("Onset;Duration;Annotation", [(f"+{a}.0", b - a, c) for a, b, c in STATES]),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*last until the next one")
+def test_tables_of_other_tools(tmp_path, header, rows):
+    """Of Noldus, of machines, of trips, a column for each label, and of recordings of sleep."""
+    text = "\n".join([header, *(";".join(map(str, row)) for row in rows)]) + "\n"
+    assert labels(tmp_path, text) == Y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -142,7 +143,8 @@ class TimeAxis:
         """The first sample that is not before a value of this axis; T if none is."""
         where = self.values + self.span(self.lasting) / 2 if self.lasting else self.values
         if isinstance(at, float):
-            at -= ROUNDED * self.usual_step
+            digits = 4 * math.ulp(at)  # sums of numbers since 1970 are no better
+            at -= min(max(ROUNDED * self.usual_step, digits), self.usual_step / 4)
         return int(np.searchsorted(where, at, side="left"))
 
     def is_beyond(self, moment: Any) -> bool:

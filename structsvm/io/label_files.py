@@ -69,7 +69,7 @@ WORDS = {
         code trialtype evento comportamiento conducta comportamento comportement evenement ereignis
         verhalten etiqueta actividad estado clase accion rotulo atividade classe acao etiquette
         activite etat aktivitat zustand klasse etichetta attivita stato azione type tipo description
-        stage phase value""",
+        stage phase status mode value""",
     "recording": """recording observation file filename session trip video media series grabacion
         archivo gravacao arquivo viagem sessao enregistrement fichier trajet aufnahme datei fahrt
         sitzung registrazione viaggio sessione sesion viaje""",
@@ -173,8 +173,9 @@ class LabelFile:
         if not self.lines or self.columns not in ({}, {"end": NEXT}) or self.has_header_aside:
             return None, 0
         first = self.lines[0][1]
-        separator = max(BETWEEN, key=lambda one: leading(cells_of(first, one)))
-        n = leading(cells_of(first, separator))
+        found = {one: cells_of(first, one) for one in BETWEEN}
+        separator = max(found, key=lambda one: (leading(found[one]), _has_more(found[one])))
+        n = leading(found[separator])
         alike = [leading(cells_of(line, separator)) >= n for _, line in self.lines]
         return separator, n * (2 * sum(alike) >= len(alike))
 
@@ -184,7 +185,9 @@ class LabelFile:
         frame, origin = read_frame(self.path, as_text=True)
         frame = frame.loc[:, ~frame.columns.duplicated(keep="last")]
         frame.index = list(map(origin.line, range(len(frame))))
-        return frame.map(lambda value: uncell(str(value).strip()))
+        cells = frame.map(lambda value: uncell(str(value).strip()))
+        counts = [not name and not _has_words(cells[name]) for name in cells]  # rows, by no name
+        return cells.loc[:, [not one for one in counts]]
 
 
 def _words(column: str) -> list[str]:
@@ -208,7 +211,10 @@ def _role(column: str) -> tuple[str, int] | None:
     words = [word for word in _words(column) if word not in FILLERS]
     of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
     found = ROLES.get("".join(_words(column))) or ROLES.get("".join(words))
-    when = ROLES.get(of_times) or (("change", len(ROLES)) if words and not of_times else None)
+    when = ROLES.get(of_times)
+    is_time = bool(words) and (not of_times or (when is not None and when[0] == "recording"))
+    if is_time and not OF_TIME.union(*UNITS.values()).isdisjoint(words):
+        when = "change", len(ROLES)
     return found or (when if when and when[0] not in ("label", "recording") else None)
 
 
@@ -492,14 +498,21 @@ def _of_speakers(file: LabelFile) -> Iterator[Interval]:
 
 
 BETWEEN = ("\t", ";", ",", None)  # what separates cells, None for blanks
+DATE_AND_TIME = re.compile(r"(\d[-/.]\d+) +(\d+:\d)")
 
 
 def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
     """The cells of a line; of blanks, as many as n begin it."""
+    if separator is None:  # a date and its time are one
+        line = DATE_AND_TIME.sub(r"\1\0\2", line)
     if separator in ("\t", None):
-        return [cell.strip() for cell in line.split(separator, n)]
+        return [cell.strip().replace("\0", " ") for cell in line.split(separator, n)]
     rows = csv.reader([line], delimiter=str(separator), skipinitialspace=True)
     return [cell.strip() for cell in next(rows, [])]
+
+
+def _has_more(cells: Sequence[str]) -> bool:
+    return len(cells) > leading(cells)
 
 
 def leading(cells: Sequence[str]) -> int:
@@ -593,6 +606,8 @@ class Columns:
         if sign and "label" not in found:
             sign, found = "", columns_in(table) | file.columns  # START and STOP are the labels
         found |= _recordings_in(file, found)
+        if _are_numbers_of_rows(file, found.get("recording", "")):
+            del found["recording"]
         found.setdefault("start", found.pop("change", ""))
         lasting = found.pop("duration", "")
         if sign or (found.get("end") == NEXT and NEXT not in table):
@@ -636,19 +651,17 @@ class Columns:
     def owner(self, row: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
         """The recording of a row, and whose it is there."""
         whose = {kind: row[name] for kind, name in self.whose.items()}
-        return row.get(self.recording) or self.observation, whose
+        return (self.recording and row[self.recording]) or self.observation, whose
 
 
 def _of_table(file: LabelFile) -> Iterator[Interval]:
     table, columns = file.table, Columns.of(file)
     of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
-    if columns.label in table and not (columns.start or columns.others or columns.sign):
+    are_of_samples = not (columns.start or columns.end or columns.sign)
+    if columns.label in table and are_of_samples and not columns.others:
         return _of_samples(table, columns)
-    if (
-        of_labels
-        and columns.start in table
-        and not (columns.label or columns.end or columns.are_changes)
-    ):
+    has_times = columns.start in table and not columns.are_changes
+    if of_labels and (has_times or are_of_samples) and not (columns.label or columns.end):
         return _of_columns(table, columns)
     return _of_rows(table, columns)
 
@@ -694,28 +707,37 @@ def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
 
 def _of_samples(table: Any, columns: Columns) -> Iterator[Interval]:
     """Read the labels of samples, one below the other, without their times."""
-    numbers: Counter[tuple[Any, ...]] = Counter()
-    for line, row in _rows(table):
-        recording, who = columns.owner(row)
-        k = numbers[recording, *who.values()]
-        numbers[recording, *who.values()] += 1
-        yield Interval(k, k + 1, row[columns.label], recording, who, line, "samples")
+    for row, begun in _begun(table, columns):
+        yield replace(begun, end=begun.start + 1, label=row[columns.label])
 
 
 def _of_columns(table: Any, columns: Columns) -> Iterator[Interval]:
     """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
-    unit, begun = unit_of(columns.start), dict[Any, Interval]()
-    for line, row in _rows(table):
-        at, (recording, who) = moment(line, row[columns.start], unit), columns.owner(row)
+    lasting: dict[Any, Interval] = {}
+    sought: set[Any] = set()
+    for row, begun in _begun(table, columns):
         for name in columns.others:
-            key = name, recording, *who.values()
-            if row[name] in TRUE and key not in begun:
-                begun[key] = Interval(at, math.inf, name, recording, who, line, unit)
-            elif row[name] not in TRUE and key in begun:
-                yield replace(begun.pop(key), end=at)
-            elif row[name] not in TRUE:
-                yield Interval(None, None, name, recording, who)
-    yield from begun.values()
+            key = name, begun.key
+            if key not in sought:
+                sought.add(key)
+                yield replace(begun, start=None, end=None, label=name)
+            if row[name] not in TRUE and key in lasting:
+                yield replace(lasting.pop(key), end=begun.start)
+            elif row[name] in TRUE and key not in lasting:
+                lasting[key] = replace(begun, label=name)
+    yield from lasting.values()
+
+
+def _begun(table: Any, columns: Columns) -> Iterator[tuple[dict[str, str], Interval]]:
+    """The rows and what begins there without a label: at their times, or else their numbers."""
+    unit = unit_of(columns.start) if columns.start else "samples"
+    numbers: Counter[Any] = Counter()
+    for line, row in _rows(table):
+        recording, who = columns.owner(row)
+        key = recording, *who.values()
+        at = moment(line, row[columns.start], unit) if columns.start else numbers[key]
+        numbers[key] += 1
+        yield row, Interval(at, math.inf, "", recording, who, line, unit)
 
 
 def _sign(cell: str) -> str:
@@ -746,6 +768,15 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
     best = max(held, key=held.__getitem__, default="")
     is_chosen = "recording" in file.columns
     return {"recording": best} if held.get(best) and not is_chosen else {}
+
+
+def _are_numbers_of_rows(file: LabelFile, column: str) -> bool:
+    """Whether a column numbers rows, and names no recording where the file is called as one is."""
+    if column not in file.table or column in file.columns.values():
+        return False
+    cells = file.table[column]
+    is_of_one = spelled(printable(file.path.stem)) in file.known
+    return is_of_one and cells.is_unique and file.known.isdisjoint(map(spelled, cells))
 
 
 def _after(start: float | str, lasting: float | str, line: int) -> float | str:

@@ -22,7 +22,8 @@ START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
 """What a row says of its label. A point is a stretch that ends where it starts."""
 LONG = {"milliseconds": 1e-3, "minutes": 60.0}  # units in seconds, of which the others are one
 DATE = re.compile(
-    r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?(\s*[ap]\.?m\.?)?", re.IGNORECASE
+    r"\d+[-/.]\d+[-/.]\d+[^,;\t]*([.,]\d+)?|\d+:\d\d(:\d\d)?([.,]\d+)?(\s*[ap]\.?m\.?)?",
+    re.IGNORECASE,
 )
 """A date, whatever the order of its numbers, or a time of a day."""
 CLOCK = re.compile(r"(\d+:)?\d+:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
