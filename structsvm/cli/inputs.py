@@ -28,7 +28,8 @@ from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
 from structsvm.io.image_folder import read_images
 from structsvm.io.intervals import layers_of, with_labels
-from structsvm.io.label_files import CHOSEN, read_regions
+from structsvm.io.label_file import CHOSEN
+from structsvm.io.label_files import read_regions
 from structsvm.io.recording import SEQUENCES, FileOptions, Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import Learner

@@ -25,7 +25,7 @@ from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
 from structsvm.io.convert import OTHERS, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
-from structsvm.io.label_files import columns_in
+from structsvm.io.label_file import columns_in
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.recording import (
     USUAL,

@@ -20,7 +20,8 @@ from structsvm.data.samples import check_vector, label_values, missing_labels, u
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, about, printable, refuse, warn
 from structsvm.io.boundaries import Boundaries, Span, Stretch
-from structsvm.io.label_files import LABEL_KINDS, NEXT, LabelFile, name_of, read_rows, unit_of
+from structsvm.io.label_file import NEXT, LabelFile, name_of, unit_of
+from structsvm.io.label_files import LABEL_KINDS, read_rows
 from structsvm.io.label_rows import LONG, UNTIL_NEXT, Interval, since_start
 from structsvm.io.media import STEPS
 from structsvm.io.recording import Recording, listed, n_alike, spelled

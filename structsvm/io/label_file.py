@@ -1,0 +1,224 @@
+"""A file of labels as lines and as a table, and what its columns are of, by their names."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from structsvm.errors import DataError
+from structsvm.io.decoding import decoded
+from structsvm.io.label_rows import LONG, is_moment
+from structsvm.io.sniff import COMMENT
+from structsvm.io.tables import EXCEL, read_frame
+from structsvm.support.checks import refuse_unlisted, uncell
+
+WHOSE = {
+    "tier": ("tier",),
+    "subject": ("subject", "participant", "individual"),
+    "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
+}
+"""Columns that say whose the labels of a row are, by what is chosen."""
+COLUMNS = ("start", "end", "label", "recording")
+CHOSEN = (*COLUMNS, *WHOSE)
+WORDS = {
+    "start": """start onset begin beginning from tmin inicio comienzo debut beginn anfang startzeit
+        anfangszeit von inizio desde de du da""",
+    "end": """end stop offset finish to tmax fim fin final termino ende stopp endzeit bis fine hasta
+        ate au""",
+    "duration": "duration dauer duracion duree duracao durata length",
+    "label": """label labels behavior behaviour event activity state class action annotation text
+        code trialtype evento comportamiento conducta comportamento comportement evenement ereignis
+        verhalten etiqueta actividad estado clase accion rotulo atividade classe acao etiquette
+        activite etat aktivitat zustand klasse etichetta attivita stato azione type tipo description
+        stage phase status mode value""",
+    "recording": """recording observation file filename session trip video media series grabacion
+        archivo gravacao arquivo viagem sessao enregistrement fichier trajet aufnahme datei fahrt
+        sitzung registrazione viaggio sessione sesion viaje""",
+    "change": "change time cambio mudanca changement wechsel cambiamento",
+}
+"""What columns are called in English, Spanish, Portuguese, French, German and Italian, without
+accents, the more usual words first."""
+ROLES = {word: (role, k) for role, ws in WORDS.items() for k, word in enumerate(ws.split())}
+OF_TIME = {
+    *("time", "times", "timestamp", "timestamps", "ts", "datetime", "t", "elapsed", "relative"),
+    *("sf", "tempo", "tiempo", "temps", "zeit"),
+}
+CHANGES = {*WORDS["change"].split()} - OF_TIME
+FILLERS = {"of", "id", "name", "path", "type", "tipo"}
+"""Words in the names of columns that say no more than the others."""
+UNITS = {
+    "seconds": {"s", "ss", "mm", "hh", "sec", "secs", "second", "seconds", "segundos", "sekunden"},
+    "milliseconds": {"ms", "msec", "millis", "milliseconds"},
+    "minutes": {"min", "mins", "minutes"},
+    "samples": {"sample", "samples", "frame", "frames", "row", "rows", "index", "idx"},
+}
+"""Words in the name of a column of times that tell its unit."""
+NEXT = "next"
+"""What may be said of the column of ends where each stretch lasts until the next row."""
+ASIDE = (*COMMENT, "\\")
+"""How lines begin that are no rows: comments, and frequencies in a label track."""
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    path: Path
+    chosen: Mapping[str, str | None] = field(default_factory=dict)
+    """Names of columns, in place of the usual ones, and whose labels are asked for."""
+    known: Set[str] = frozenset()  # names of recordings
+
+    def __post_init__(self) -> None:
+        for name in self.chosen:
+            refuse_unlisted("the choice of labels", name, CHOSEN)
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        return {key: name for key in COLUMNS if (name := self.chosen.get(key)) is not None}
+
+    @cached_property
+    def kind(self) -> str:
+        is_grid = self.text.startswith('File type = "ooTextFile')
+        return ".textgrid" if is_grid else self.path.suffix.lower()
+
+    @cached_property
+    def text(self) -> str:
+        if self.path.suffix.lower() in EXCEL:
+            return ""
+        try:
+            return decoded(self.path.read_bytes(), where=self.path)[0].removeprefix("\ufeff")
+        except (OSError, ValueError) as error:  # the latter for names that hold a zero
+            raise DataError(f"cannot be read: {error}") from error
+
+    @cached_property
+    def document(self) -> Any:
+        """What JSON holds; None of other files."""
+        with suppress(ValueError):
+            return json.loads(self.text) if self.kind == ".json" else None
+        return None
+
+    @cached_property
+    def lines(self) -> list[tuple[int, str]]:
+        """The number of each line that is a row, and its text."""
+        lines = enumerate(self.text.splitlines(), 1)
+        return [(k, one) for k, one in lines if one.strip() and not one.startswith(ASIDE)]
+
+    @property
+    def has_header_aside(self) -> bool:
+        """Whether the comment above the first row names columns, as that of MNE does."""
+        above = self.text.splitlines()[self.lines[0][0] - 2 : self.lines[0][0] - 1]
+        cells = re.split(r"[\t;,]", above[0].lstrip("# ")) if above else []
+        return len(cells) > 1 and "start" in columns_in([cell.strip() for cell in cells])
+
+    @cached_property
+    def separator(self) -> tuple[str | None, int]:
+        """What separates most moments at the beginning of a row, None for blanks, and how many."""
+        if not self.lines or self.columns not in ({}, {"end": NEXT}) or self.has_header_aside:
+            return None, 0
+        first = self.lines[0][1]
+        found = {one: cells_of(first, one) for one in BETWEEN}
+        separator = max(found, key=lambda one: (leading(found[one]), has_more(found[one])))
+        n = leading(found[separator])
+        alike = [leading(cells_of(line, separator)) >= n for _, line in self.lines]
+        return separator, n * (2 * sum(alike) >= len(alike))
+
+    @cached_property
+    def table(self) -> Any:
+        """The cells of a table as texts, a pandas frame whose index are their lines."""
+        frame, origin = read_frame(self.path, as_text=True)
+        frame = frame.loc[:, ~frame.columns.duplicated(keep="last")]
+        frame.index = list(map(origin.line, range(len(frame))))
+        cells = frame.map(lambda value: uncell(str(value).strip()))
+        counts = [not name and not has_words(cells[name]) for name in cells]  # rows, by no name
+        return cells.loc[:, [not one for one in counts]]
+
+
+# ---- names of columns
+
+
+def words_of(column: str) -> list[str]:
+    """Return the words of the name of a column, in lower case and without accents."""
+    plain = "".join(
+        c for c in unicodedata.normalize("NFKD", column) if not unicodedata.combining(c)
+    )
+    return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
+
+
+def unit_of(column: str) -> str | None:
+    """Return the unit that the name of a column tells; that of seconds if it tells several."""
+    words = words_of(column)
+    if "".join(words) in ROLES:
+        return None
+    return next((unit for unit, names in UNITS.items() if not names.isdisjoint(words)), None)
+
+
+def role_of(column: str) -> tuple[str, int] | None:
+    """Return what a column is of by its name, and how unusual that name is."""
+    words = [word for word in words_of(column) if word not in FILLERS]
+    of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
+    found = ROLES.get("".join(words_of(column))) or ROLES.get("".join(words))
+    when = ROLES.get(of_times)
+    is_time = bool(words) and (not of_times or (when is not None and when[0] == "recording"))
+    if is_time and not OF_TIME.union(*UNITS.values()).isdisjoint(words):
+        when = "change", len(ROLES)
+    return found or (when if when and when[0] not in ("label", "recording") else None)
+
+
+def columns_in(header: Sequence[str]) -> dict[str, str]:
+    """Find columns by their names: those of times in preference to those of samples."""
+    found = []
+    for j, column in enumerate(header):
+        if (role := role_of(column)) is not None:
+            unit, words = unit_of(column), words_of(column)
+            is_time = unit in ("seconds", *LONG) or not OF_TIME.isdisjoint(words)
+            order = (unit == "milliseconds", unit == "samples", not is_time, role[1], len(words), j)
+            found.append((order, role[0], column))
+    columns: dict[str, str] = {}
+    for _, name, column in sorted(found):
+        columns.setdefault(name, column)
+    if "duration" in columns:
+        columns.setdefault("end", columns["duration"])
+    return columns
+
+
+def name_of(called: str) -> str:
+    """Return the stem of a path, whose suffix is no number."""
+    path = PurePosixPath(called)
+    return path.name if path.suffix[1:].isdigit() else path.stem
+
+
+def has_words(cells: Any) -> bool:
+    return not all(map(is_moment, filter(None, cells.unique())))
+
+
+# ---- lines without a header
+
+
+BETWEEN = ("\t", ";", ",", None)  # what separates cells, None for blanks
+DATE_AND_TIME = re.compile(r"(\d[-/.]\d+) +(\d+:\d)")
+
+
+def cells_of(line: str, separator: str | None, n: int = -1) -> list[str]:
+    """The cells of a line; of blanks, as many as n begin it."""
+    if separator is None:  # a date and its time are one
+        line = DATE_AND_TIME.sub(r"\1\0\2", line)
+    if separator in ("\t", None):
+        return [cell.strip().replace("\0", " ") for cell in line.split(separator, n)]
+    rows = csv.reader([line], delimiter=str(separator), skipinitialspace=True)
+    return [cell.strip() for cell in next(rows, [])]
+
+
+def has_more(cells: Sequence[str]) -> bool:
+    return len(cells) > leading(cells)
+
+
+def leading(cells: Sequence[str]) -> int:
+    """How many moments begin a row, two at most, the second of which is an end."""
+    return len([*takewhile(is_moment, cells[:2])])

@@ -1,0 +1,336 @@
+"""Rows of labels in tables: by the names of columns, or in lines without a header."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from structsvm.data.times import OF_DAY, YEAR_FIRST, clock_in, length_in
+from structsvm.errors import DataError, printable
+from structsvm.io.label_file import (
+    CHANGES,
+    COLUMNS,
+    NEXT,
+    WHOSE,
+    WORDS,
+    LabelFile,
+    cells_of,
+    columns_in,
+    has_words,
+    name_of,
+    role_of,
+    unit_of,
+    words_of,
+)
+from structsvm.io.label_rows import (
+    CLOCK,
+    START,
+    STOP,
+    STRETCH,
+    Interval,
+    has_end,
+    is_moment,
+    moment,
+)
+from structsvm.io.recording import spelled
+from structsvm.messages import parameter
+from structsvm.support.lazy import require
+
+TRUE, TRUTH = {"1", "1.0"}, {"0", "0.0", "1", "1.0"}
+DAY = 24 * 3600.0
+SIGNS = {
+    **dict.fromkeys(("start", "begin", "onset", "on"), START),
+    **dict.fromkeys(("stop", "end", "offset", "off"), STOP),
+    **dict.fromkeys(("point", "state"), STRETCH),
+}
+"""Last words of cells that say whether something starts or stops there."""
+OBSERVATION = re.compile(r"^Observation id[\t,;]([^\t,;\n]+)")
+"""What events of BORIS before version 8 have above their header."""
+OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
+"""Beginnings of the columns of ELAN's text that are no tiers."""
+
+
+# ---- tables with a header, by the names of their columns
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of a table by what they are of, "" where there is none."""
+
+    start: str
+    end: str
+    label: str
+    recording: str
+    sign: str
+    """Whether things start or stop there, which its cells tell."""
+    whose: Mapping[str, str]
+    others: Sequence[str]
+    observation: str | None = None
+    """Of all rows, where it is told above the table."""
+
+    @classmethod
+    def of(cls, file: LabelFile) -> Columns:
+        table, sign = file.table, _sign_in(file.table)
+        found = columns_in([name for name in table if name != sign]) | file.columns
+        if sign and "label" not in found:
+            sign, found = "", columns_in(table) | file.columns  # START and STOP are the labels
+        found |= _recordings_in(file, found)
+        if _are_numbers_of_rows(file, found.get("recording", "")):
+            del found["recording"]
+        found.setdefault("start", found.pop("change", ""))
+        lasting = found.pop("duration", "")
+        if sign or (found.get("end") == NEXT and NEXT not in table):
+            found.pop("end", None)
+        whose = {
+            kind: name
+            for kind, names in WHOSE.items()
+            for name in table
+            if name.lower() in names and name not in found.values()
+        }
+        known = (sign, lasting, *found.values(), *whose.values())
+        others = [name for name in table if name not in known]
+        if (
+            "label" not in found
+            and "end" in found
+            and len(others) == 1
+            and has_words(table[others[0]])
+        ):
+            found["label"] = others.pop()
+        above = OBSERVATION.search(file.text)
+        observation = above[1] if above and "recording" not in found else None
+        start, end, label, recording = (found.get(key, "") for key in COLUMNS)
+        return cls(start, end, label, recording, sign, whose, others, observation)
+
+    @property
+    def is_elan(self) -> bool:
+        return self.start.startswith(OF_ELAN)
+
+    @property
+    def tiers(self) -> list[str]:
+        """ELAN's text may have a column for the labels of each tier."""
+        others = self.others if self.is_elan and not self.label else ()
+        return [name for name in others if not name.startswith(OF_ELAN)]
+
+    @property
+    def are_changes(self) -> bool:
+        """Whether there are times alone, or a column that is called after changes."""
+        is_told = not CHANGES.isdisjoint(words_of(self.start))
+        return not (self.label or self.end or self.tiers) and (is_told or not self.others)
+
+    def owner(self, row: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+        """The recording of a row, and whose it is there."""
+        whose = {kind: row[name] for kind, name in self.whose.items()}
+        return (self.recording and row[self.recording]) or self.observation, whose
+
+
+def read_table(file: LabelFile) -> Iterator[Interval]:
+    table, columns = file.table, Columns.of(file)
+    of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
+    are_of_samples = not (columns.start or columns.end or columns.sign)
+    if columns.label in table and are_of_samples and not columns.others:
+        return _of_samples(table, columns)
+    has_times = columns.start in table and not columns.are_changes
+    if of_labels and (has_times or are_of_samples) and not (columns.label or columns.end):
+        return _of_columns(table, columns)
+    return _of_rows(table, columns)
+
+
+def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
+    """Read rows of a label and when it was so, or of changes."""
+    start, end, label, tiers = columns.start, columns.end, columns.label, columns.tiers
+    needed = {"start": True, "end": bool(end), "label": not (tiers or columns.are_changes)}
+    for key, is_needed in needed.items():
+        name = getattr(columns, key)
+        if is_needed and name not in table:
+            named = repr(name) if name else f"of the {key}"
+            hint: str = "name it with " + parameter(key)
+            if any(map(is_moment, table)):
+                hint = "its first line holds values: write a header above it, as start,end,label"
+            raise DataError(f"no column {named}; the columns are {', '.join(table)}: " + hint)
+    unit, unit_of_end = unit_of(start), unit_of(end)
+    lasts = (role_of(end) or ("",))[0] == "duration"
+    blank_is_none = columns.is_elan or start.startswith("tmin")  # but what another tier says
+    for line, row in rows_of(table):
+        recording, who = columns.owner(row)
+        labels = {t: row[t] for t in tiers} or {"": row.get(label, "")}
+        is_open = not end or not has_end(row[end], WORDS["end"].split())
+        if not row[start] and is_open:  # it says what was looked for
+            yield Interval(None, None, labels.get("", ""), recording, who)
+            continue
+        if not row[start]:
+            raise DataError(f"line {line}: an end at {row[end]!r}, and no start")
+        begin, stop = moment(line, row[start], unit), None
+        kind = _sign(row[columns.sign]) if columns.sign else STRETCH
+        if columns.are_changes or (columns.sign and kind == STRETCH):
+            stop = begin
+        elif not is_open:
+            stop = moment(line, row[end], unit_of_end)
+            stop = after(begin, stop, line) if lasts else stop
+        is_length = unit is None and length_in(row[start]) is not None
+        for tier, text in labels.items():
+            if text or not blank_is_none:
+                of_tier = who | ({"tier": tier} if tier else {})
+                own = "seconds" if is_length else unit
+                yield Interval(begin, stop, text, recording, of_tier, line, own, kind)
+
+
+def _of_samples(table: Any, columns: Columns) -> Iterator[Interval]:
+    """Read the labels of samples, one below the other, without their times."""
+    for row, begun in _begun(table, columns):
+        yield replace(begun, end=begun.start + 1, label=row[columns.label])
+
+
+def _of_columns(table: Any, columns: Columns) -> Iterator[Interval]:
+    """Read a column for each label, 1 where it is so: a stretch ends at the next 0."""
+    lasting: dict[Any, Interval] = {}
+    sought: set[Any] = set()
+    for row, begun in _begun(table, columns):
+        for name in columns.others:
+            key = name, begun.key
+            if key not in sought:
+                sought.add(key)
+                yield replace(begun, start=None, end=None, label=name)
+            if row[name] not in TRUE and key in lasting:
+                yield replace(lasting.pop(key), end=begun.start)
+            elif row[name] in TRUE and key not in lasting:
+                lasting[key] = replace(begun, label=name)
+    yield from lasting.values()
+
+
+def _begun(table: Any, columns: Columns) -> Iterator[tuple[dict[str, str], Interval]]:
+    """The rows and what begins there without a label: at their times, or else their numbers."""
+    unit = unit_of(columns.start) if columns.start else "samples"
+    numbers: Counter[Any] = Counter()
+    for line, row in rows_of(table):
+        recording, who = columns.owner(row)
+        key = recording, *who.values()
+        at = moment(line, row[columns.start], unit) if columns.start else numbers[key]
+        numbers[key] += 1
+        yield row, Interval(at, math.inf, "", recording, who, line, unit)
+
+
+def _sign(cell: str) -> str:
+    return SIGNS.get(cell.lower().split()[-1] if cell else "", "")
+
+
+def _sign_in(table: Any) -> str:
+    """The column whose cells say that things start and stop, or are points."""
+    for name, cells in table.items():
+        signs = {_sign(cell) for cell in cells.unique()}
+        if "" not in signs and {START, STOP} <= signs:
+            return str(name)
+    return ""
+
+
+def rows_of(table: Any) -> Iterator[tuple[int, dict[str, str]]]:
+    """The line and the cells of each row."""
+    return zip(table.index, table.to_dict("records"), strict=True)
+
+
+def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the column that holds the most names of recordings that are known, if any does."""
+    others = {column for role, column in columns.items() if role != "recording"}
+    held = {
+        name: len(file.known & {spelled(n(cell)) for cell in cells for n in (str, name_of)})
+        for name, cells in file.table.items()
+        if name not in others
+    }
+    best = max(held, key=held.__getitem__, default="")
+    is_chosen = "recording" in file.columns
+    return {"recording": best} if held.get(best) and not is_chosen else {}
+
+
+def _are_numbers_of_rows(file: LabelFile, column: str) -> bool:
+    """Whether a column numbers rows, and names no recording where the file is called as one is."""
+    if column not in file.table or column in file.columns.values():
+        return False
+    cells = file.table[column]
+    is_of_one = spelled(printable(file.path.stem)) in file.known
+    return is_of_one and cells.is_unique and file.known.isdisjoint(map(spelled, cells))
+
+
+def after(start: float | str, lasting: float | str, line: int) -> float | str:
+    if isinstance(start, str) and OF_DAY.fullmatch(start) and not isinstance(lasting, str):
+        return _on_clock((clock_in(start) or 0.0) + lasting)
+    if isinstance(start, str) and YEAR_FIRST.match(start) and not isinstance(lasting, str):
+        pandas = require("pandas", "files", "reading times")
+        return str(pandas.Timestamp(start) + pandas.Timedelta(seconds=lasting))
+    if isinstance(lasting, str) or isinstance(start, str):
+        raise DataError(
+            f"line {line}: a duration is for a start in seconds, or for a date with the year first"
+        )
+    return round(start + lasting, 9)
+
+
+def _on_clock(seconds: float) -> str:
+    minutes, rest = divmod(seconds % DAY, 60)
+    return f"{minutes // 60:02.0f}:{minutes % 60:02.0f}:{rest:06.3f}"
+
+
+# ---- lines without a header
+
+
+def is_track(file: LabelFile) -> bool:
+    return file.separator[1] > 0
+
+
+def read_lines(file: LabelFile) -> Iterator[Interval]:
+    """Read lines of a start, perhaps an end, and a label, as Audacity and music researchers do."""
+    separator, n = file.separator
+    most = n if separator is None else -1
+    rows = [(k, cells_of(line, separator, most)) for k, line in file.lines]
+    if n == 2 and all(len(cells) == 2 for _, cells in rows) and any(map(_is_backwards, rows)):
+        n = 1  # the second is no end, but a label that is a number
+    words = [cells[n].split()[-1:] for _, cells in rows if len(cells) > n and " " in cells[n]]
+    beside = separator is None and len(words) == len(rows) and all(map(is_moment, chain(*words)))
+    if beside or any(len(cells) > n + 1 for _, cells in rows):
+        raise DataError(
+            f"line {rows[0][0]} holds values, and more than a start, an end and a label: write a "
+            "header above it, such as start,end,label,other"
+        )
+    if n == 2 and not file.columns and _would_be_durations([cells for _, cells in rows]):
+        raise DataError(
+            f"line {rows[0][0]}: if the second value is a duration, write a header above it: "
+            "start,duration,label; as ends they are before their starts"
+        )
+    named = any(len(cells) > n for _, cells in rows)
+    for line, cells in rows:
+        start, *ends = (moment(line, cell) for cell in cells[:n])
+        end = ends[0] if ends else None if named else start
+        end = None if file.columns else end
+        yield Interval(start, end, cells[n] if len(cells) > n else "", line=line)
+
+
+def _would_be_durations(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether some ends are before their starts, and starts are where rows end that last so."""
+    pairs = [tuple(moment(0, cell) for cell in cells[:2]) for cells in rows if is_moment(cells[0])]
+    numbers = [(a, b) for a, b in pairs if isinstance(a, float) and isinstance(b, float)]
+    backwards = any(b < a for a, b in numbers)
+    ends = [a + b for a, b in numbers[:-1]]
+    return backwards and all(end <= a for end, (a, _) in zip(ends, numbers[1:], strict=True))
+
+
+def _is_backwards(row: tuple[int, Sequence[str]]) -> bool:
+    start, end = (moment(row[0], cell) for cell in row[1])
+    return isinstance(start, float) and isinstance(end, float) and end < start
+
+
+def is_plain_elan(file: LabelFile) -> bool:
+    parts = file.lines[0][1].split("\t") if file.lines else []
+    clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
+    return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
+
+
+def read_plain_elan(file: LabelFile) -> Iterator[Interval]:
+    """Read ELAN's text without a header: tier, participant, times, duration, annotation."""
+    for line, text in file.lines:
+        parts = text.split("\t")
+        clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
+        who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
+        start, end = (moment(line, parts[k], "seconds") for k in clocks[:2])
+        yield Interval(start, end, parts[-1].strip(), None, who, line)
