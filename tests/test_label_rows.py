@@ -289,6 +289,7 @@ def timed(form):
     (lambda t: str(pd.Timedelta(t, unit="s")), T),
     (lambda t: f"{t / 60:.9f} min", T),
     (lambda t: f"{t} sec", T),
+    (lambda t: f"{t} S", T),
     (lambda t: f"{1000 * t} ms", T),
     (lambda t: f"00:00:{t:02}" if t < 60 else "00:01:00", DATES),
     (lambda t: f"08:00:{t:02}" if t < 60 else "08:01:00", DATES),

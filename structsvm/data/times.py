@@ -365,8 +365,10 @@ def length_in(text: str) -> float | None:
     if LENGTH.fullmatch(text) is None:
         return None
     pandas = require("pandas", "files", "reading times")
+    length = DECIMAL_COMMA.sub(".", text.strip())
+    length = length if "P" in length.upper() else length.lower()  # only ISO has capitals
     with suppress(ValueError):
-        return float(pandas.to_timedelta(DECIMAL_COMMA.sub(".", text.strip())).total_seconds())
+        return float(pandas.to_timedelta(length).total_seconds())
     return None
 
 

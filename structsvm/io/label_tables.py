@@ -94,13 +94,8 @@ class Columns:
         }
         known = (sign, lasting, *found.values(), *whose.values())
         others = [name for name in table if name not in known]
-        if (
-            "label" not in found
-            and "end" in found
-            and len(others) == 1
-            and has_words(table[others[0]])
-        ):
-            found["label"] = others.pop()
+        if "end" in found and len(others) == 1 and has_words(table[others[0]]):
+            found.setdefault("label", others[0])
         above = OBSERVATION.search(file.text)
         observation = above[1] if above and "recording" not in found else None
         start, end, label, recording = (found.get(key, "") for key in COLUMNS)
