@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.masters.base import CHUNK, WorkingSet
-from structsvm.masters.conic import PROVED, ConicProgram, box_of, proof, units_of
+from structsvm.masters.conic import NOTHING, PROVED, ConicProgram, Proof, box_of, proof, units_of
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
@@ -37,8 +37,8 @@ for 65,536 terms; an oracle whose sums are longer or larger says so by the slack
 
 
 KEPT = 1e-7
-"""To how much of its value a bound is good where there are further constraints: weights are
-compared with it that a conic solver keeps them with, and so a little better than the best one."""
+"""To how much of its right sides constraints are kept by the weights that a bound is compared with:
+as a conic solver keeps them, and so by a little better than the best one."""
 
 
 def lower_bound(
@@ -125,27 +125,36 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
     B, w, constraints = risk.space.variable()
     constraints = [*constraints, *risk.further_constraints(B)]
     objective = risk.regularizer.as_cvxpy(B, w, risk.space) + slope @ w
-    least = dual_bound(cp.Problem(cp.Minimize(objective), constraints))
-    kept = 0.0 if risk.constraints is None else KEPT * (abs(offset) + abs(least))
-    return offset + least - kept
+    found = _proof(cp.Problem(cp.Minimize(objective), constraints))
+    size = abs(offset) + abs(found.bound)
+    if risk.constraints is None:
+        return offset + found.bound - ROUNDING * size
+    return offset + found.bound - KEPT * (size + found.weight)
 
 
 def dual_bound(problem: cp.Problem) -> float:
     """A lower bound of the minimum, from a dual point that Clarabel proposes."""
+    return _proof(problem).bound
+
+
+def _proof(problem: cp.Problem) -> Proof:
+    """What a dual point that Clarabel proposes proves, in the units of the problem."""
     import clarabel
     import cvxpy as cp
 
     try:
         data, chain, inverse = problem.get_problem_data("CLARABEL")
-        answer = chain.solve_via_data(
-            problem, data, verbose=False, solver_opts=PRECISE_OPTIONS["CLARABEL"]
-        )
-        offset = float(inverse[-1][cp.settings.OFFSET])
+        program = ConicProgram.of(data, float(inverse[-1][cp.settings.OFFSET]))
+        units = units_of(program)
+        scaled = program.scaled(units)
+        options = dict(PRECISE_OPTIONS["CLARABEL"])
+        answer = chain.solver.solve_via_data(scaled.data, False, False, options)
     except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError, KeyError):
-        return -np.inf
+        return NOTHING
     if not isinstance(answer, clarabel.DefaultSolution):
-        return -np.inf
-    return proved_bound(data, offset, np.asarray(answer.x), np.asarray(answer.z))
+        return NOTHING
+    x, z = np.asarray(answer.x), np.asarray(answer.z)
+    return units.proof(proof(scaled, x, z, units.box(box_of(program))))
 
 
 def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -> float:
@@ -156,5 +165,5 @@ def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -
     program = ConicProgram.of(data, offset)
     units = units_of(program)
     z_of_units = z * units.rows / units.objective
-    found = proof(program.scaled(units), y / units.columns, z_of_units, units.box(box_of(program)))
-    return units.objective * found.bound
+    box = units.box(box_of(program))
+    return units.proof(proof(program.scaled(units), y / units.columns, z_of_units, box)).bound

@@ -44,11 +44,14 @@ LARGEST = 1e50
 STEPS = 4
 """Corrections of a dual point at most; each takes away most of what is left."""
 
+TIES = 3
+"""Passes in which columns that nothing measures are made no larger than what they are tied to."""
+
 RIDGE = 1e-13
 """Of its diagonal, added to the matrix of a least-squares problem that may be singular."""
 
-MOST_COLUMNS = 1500
-"""Columns whose least-squares problem is solved by a dense matrix."""
+FEW_COLUMNS, MOST_COLUMNS = 300, 1500
+"""Columns whose least-squares problem is solved by orthogonal factors, and by a dense matrix."""
 
 LARGEST_ORDER = 40
 """Order of a matrix beyond which its multiplier stays as it is: the cost is its order to the 6."""
@@ -177,6 +180,11 @@ class Units(NamedTuple):
         """Bounds of the columns in these units."""
         return ends[0] / self.columns, ends[1] / self.columns
 
+    def proof(self, found: Proof) -> Proof:
+        """What is proved of the scaled program, of the program."""
+        bound, weight = self.objective * found.bound, self.objective * found.weight
+        return Proof(bound, found.is_conditional, weight)
+
 
 def units_of(program: ConicProgram) -> Units:
     """The units that the data of a program say."""
@@ -218,10 +226,25 @@ def columns_of(program: ConicProgram, groups: Ints, b: Floats) -> Floats:
         u[seeds] = 1.0 / np.abs(program.q[seeds])
         spread()
         u[~np.isfinite(u)] = 1.0
+        for _ in range(TIES):  # a cost that has cancelled says nothing
+            terms = size * u[column]
+            cap = np.maximum(_most_of_others(row, terms, levels.size), levels[row]) / size
+            capped = lost[column] & (cap > 0)
+            np.minimum.at(u, column[capped], cap[capped])
         bent = float((np.maximum(program.P.diagonal(), 0.0) * u**2)[lost].max(initial=0.0))
         if bent > 0 and seeds.any():
             u[lost] /= bent
     return power_of_two(u)
+
+
+def _most_of_others(rows: Ints, terms: Floats, n: int) -> Floats:
+    """For each term the largest other one of its row; 0 where it is alone."""
+    order = np.lexsort((terms, rows))
+    ends = np.cumsum(np.bincount(rows, minlength=n))[rows] - 1
+    last, second = order[ends], order[np.maximum(ends - 1, 0)]
+    is_last = np.arange(rows.size) == last
+    found = np.where(is_last, terms[second], terms[last])
+    return np.where(is_last & (rows[second] != rows), 0.0, found)
 
 
 def units_for(program: ConicProgram, columns: Floats) -> Units:
@@ -240,6 +263,58 @@ def power_of_two(size: Floats) -> Floats:
     """The nearest ones; 1 for what is nothing."""
     size = np.where((size > 0) & np.isfinite(size), size, 1.0)
     return np.asarray(2.0 ** np.clip(np.round(np.log2(size)), -500, 500))
+
+
+# ---- squares
+
+Turns = list[tuple[int, float]]
+"""First rows of second-order cones, and by what the sum of head and first tail was multiplied and
+their difference divided."""
+
+
+def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
+    """The program with squares written so that both of their factors are of the same size.
+
+    ``|x|^2 <= t u`` is the cone of ``(u + t, u - t, 2x)``, and as well that of
+    ``(k u + t / k, k u - t / k, 2x)``: of ``u = 1`` and a small ``t`` the first leaves no digits.
+    """
+    low, high = box_of(program)
+    A, b, turns = program.A.copy(), program.b.copy(), []
+    for kind, head, size in program.blocks:
+        if kind != "soc" or size < 2:
+            continue
+        first, tail = (slice(A.indptr[k], A.indptr[k + 1]) for k in (head, head + 1))
+        columns = A.indices[first]
+        if not np.array_equal(columns, A.indices[tail]) or abs(b[head]) != abs(b[head + 1]):
+            continue
+        is_sum = A.data[first] == A.data[tail]
+        if not (is_sum | (A.data[first] == -A.data[tail])).all():
+            continue
+        # Both factors are at least 0, and so of the size of what they are at most.
+        most = np.append(
+            np.maximum(-A.data[first] * low[columns], -A.data[first] * high[columns]), b[head]
+        )
+        is_sum = np.append(is_sum, b[head] == b[head + 1])
+        sums, differences = most[is_sum].sum(), most[~is_sum].sum()
+        if not (0 < sums < np.inf and 0 < differences < np.inf):
+            continue
+        k = float(power_of_two(np.sqrt(differences / sums)))
+        if k != 1.0:
+            factors = np.where(is_sum, k, 1.0 / k)
+            for row in (first, tail):
+                A.data[row] *= factors[:-1]
+            b[head : head + 2] *= factors[-1]
+            turns.append((head, k))
+    return replace(program, A=A, b=b), turns
+
+
+def turned_back(z: Floats, turns: Turns) -> Floats:
+    """Multipliers of the program as it was given."""
+    z = z.copy()
+    for head, k in turns:
+        total, difference = k * (z[head] + z[head + 1]), (z[head] - z[head + 1]) / k
+        z[head : head + 2] = 0.5 * (total + difference), 0.5 * (total - difference)
+    return z
 
 
 # ---- what the rows of a program say of its variables
@@ -327,6 +402,8 @@ class Proof(NamedTuple):
 
     bound: float
     is_conditional: bool = False
+    weight: float = 0.0
+    """``sum |b_i z_i|``: what the right sides of constraints are worth."""
 
     @property
     def basis(self) -> str:
@@ -433,7 +510,8 @@ class _Dual:
         size = math.fsum(np.abs(terms).tolist())
         rounding = 4 * EPS * size + widest * EPS * bent_size
         bound = math.fsum(terms.tolist()) - cost * (1.0 + 2.0**-30) - rounding
-        return Proof(bound, is_conditional) if math.isfinite(bound) else NOTHING
+        weight = float(np.abs(program.b) @ np.abs(self.z))
+        return Proof(bound, is_conditional, weight) if math.isfinite(bound) else NOTHING
 
     def _moved(self, error: Floats, loose: Bools) -> tuple[Floats, float, Bools]:
         """Errors of loose columns moved into others, what that costs, and the columns that stay.
@@ -495,7 +573,7 @@ class _Dual:
         B = sp.csr_array(W.T @ program.A)[:, wanted]
         if not np.isfinite(B.data).all():
             return False
-        change = W @ (B @ _least_squares(B, r[wanted]))
+        change = W @ _least_change(B, r[wanted])
         self.y, self.z = y, into_dual_cone(self.z - change, program.dims)
         return True
 
@@ -528,8 +606,8 @@ class _Dual:
         return sp.block_diag(parts, format="csr")
 
 
-def _least_squares(B: Any, r: Floats) -> Floats:
-    """``v`` with ``B'B v = r``, as far as there is one."""
+def _least_change(B: Any, r: Floats) -> Floats:
+    """The least ``d`` with ``B'd = r``, as far as there is one."""
     gram = sp.csc_array(B.T @ B)
     scale = np.sqrt(gram.diagonal())
     scale[scale == 0] = 1.0
@@ -537,9 +615,13 @@ def _least_squares(B: Any, r: Floats) -> Floats:
     if n > MOST_COLUMNS:
         d = sp.diags_array(1.0 / scale)
         regular = sp.csc_array(d @ gram @ d + RIDGE * sp.eye_array(n))
-        return np.asarray(splu(regular).solve(right) / scale)
-    dense = gram.toarray() / np.outer(scale, scale) + RIDGE * np.eye(n)
-    return np.asarray(np.linalg.solve(dense, right) / scale)
+        return np.asarray(B @ (splu(regular).solve(right) / scale))
+    if n > FEW_COLUMNS:
+        dense = gram.toarray() / np.outer(scale, scale) + RIDGE * np.eye(n)
+        return np.asarray(B @ (np.linalg.solve(dense, right) / scale))
+    # Normal equations would lose half of the digits of multipliers that are small beside others.
+    Q, R = np.linalg.qr(np.vstack([B.toarray() / scale, RIDGE * np.eye(n)]))
+    return np.asarray(Q[: B.shape[0]] @ np.linalg.solve(R.T, right))
 
 
 def _root_of_second_order(z: Floats) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import (
@@ -18,7 +20,9 @@ from structsvm.masters.base import (
     WorkingSet,
     checked,
 )
+from structsvm.masters.conic import ConicProgram, units_of
 from structsvm.problem import Regularized
+from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, factors_of
 
 if TYPE_CHECKING:
@@ -32,6 +36,10 @@ LARGE_ORDER = 40
 PRECISE = 1e-7
 """Tolerance below which every solver is told to be as accurate as it can."""
 
+KEPT = 1e-7
+"""Violation of constraints, relative to their terms, beyond which a problem is solved in other
+units."""
+
 # Of semidefinite programs Clarabel reaches 1e-11 on some processors, and calls a quarter of its
 # answers inaccurate on others.
 PRECISE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -44,6 +52,69 @@ USUAL_OPTIONS: dict[str, dict[str, Any]] = {
     "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 20_000},
     "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 100_000},
 }
+
+
+# ---- by how much a point breaks constraints: relative to the size of their terms, whoever asks
+
+
+SMALLEST = 1e-3
+"""Of the largest entry of a point, what others count for at least in the size of terms."""
+
+
+def sizes_of(variables: Iterable[cp.Variable]) -> dict[int, Floats]:
+    """The size of each entry of variables that have values; small ones count for more."""
+    found = {}
+    for variable in variables:
+        value = np.abs(np.asarray(variable.value, dtype=np.float64))
+        found[id(variable)] = np.maximum(value, SMALLEST * value.max(initial=0.0))
+    return found
+
+
+def broken_by(constraints: Sequence[cp.Constraint]) -> tuple[float, list[Any]]:
+    """The largest violation at the values of the variables, relative, and the absolute ones."""
+    sizes = sizes_of({v.id: v for c in constraints for v in c.variables()}.values())
+    amounts = [np.abs(np.asarray(constraint.violation())) for constraint in constraints]
+    of_terms = [size_of_constraint(constraint, sizes) for constraint in constraints]
+    return max(map(violation, amounts, of_terms), default=0.0), amounts
+
+
+def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
+    """The sum of the magnitudes of the terms of each entry, which may cancel."""
+    if id(node) in sizes:
+        return sizes[id(node)]
+    if node.args and (node.is_atom_affine() or node.is_pwl()):
+        return np.abs(node.numeric([size_of(arg, sizes) for arg in node.args]))
+    value = node.value
+    return np.abs(value.toarray() if sp.issparse(value) else np.asarray(value))
+
+
+def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> Any:
+    """Size of each entry of an inequality or an equality; the largest one of a cone."""
+    from cvxpy.constraints import Equality, Inequality
+
+    found = [size_of(arg, sizes) for arg in constraint.args]
+    if isinstance(constraint, Inequality | Equality):
+        return np.maximum(found[0], found[1])
+    return max(float(np.max(one, initial=0.0)) for one in found)
+
+
+def violation(amount: Any, size: Any) -> float:
+    """The largest violation of the entries of a constraint, relative to its size."""
+    if np.shape(size) != amount.shape:
+        size, amount = np.max(size, initial=0.0), np.max(amount, initial=0.0)
+    with np.errstate(divide="ignore"):
+        shares = np.divide(amount, size, out=np.zeros_like(amount), where=amount > 0)
+    return float(np.max(shares, initial=0.0))
+
+
+def price(amount: Any, duals: Sequence[Any]) -> float:
+    """What a violation is worth at most by the dual values of its constraint, if there are any."""
+    if any(dual is None for dual in duals):
+        return 0.0
+    if len(duals) == 1 and np.shape(duals[0]) == np.shape(amount):
+        return float(np.sum(np.abs(duals[0]) * amount))
+    # Of a cone the amount is a distance, or the least eigenvalue, whose price is the trace.
+    return float(np.max(amount, initial=0.0)) * sum(float(np.abs(dual).sum()) for dual in duals)
 
 
 @dataclass(frozen=True)
@@ -101,6 +172,12 @@ class CvxpyMaster(Master):
         if (own := self.solver.upper()) != "AUTO":
             usual = [own, *(name for name in usual if name != own)]
         label = solve_with(problem, usual, precise)
+        if further and (broken := broken_by(further)[0]) > KEPT:
+            usual_solution = problem.solution
+            if solve_in_units(problem) and broken_by(further)[0] < broken:
+                label = f"{label}, clarabel in units of the data"
+            else:
+                problem.unpack(usual_solution)
         dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
         duals = tuple(constraint.dual_value for constraint in further) if further else None
         return checked(MasterSolution(np.asarray(w.value), dual, label, duals=duals), risk, cuts)
@@ -129,6 +206,33 @@ def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
     if status == "interrupted":  # SCS and OSQP have taken Ctrl-C for themselves
         signal.raise_signal(signal.SIGINT)
     problem.unpack_results(raw, chain, inverse)
+
+
+def solve_in_units(problem: cp.Problem) -> bool:
+    """Solve by Clarabel with all numbers in units of the data; whether there is a solution."""
+    import cvxpy as cp
+
+    try:
+        data, chain, inverse = problem.get_problem_data("CLARABEL", solver_opts={})
+    except (cp.error.SolverError, cp.error.DCPError):
+        return False
+    program = ConicProgram.of(data, 0.0)
+    units = units_of(program)
+    given = program.scaled(units).data
+    raw = chain.solver.solve_via_data(given, False, False, dict(PRECISE_OPTIONS["CLARABEL"]))
+    if str(raw.status) != "Solved":
+        return False
+    answer = SimpleNamespace(
+        x=np.asarray(raw.x) * units.columns,
+        z=np.asarray(raw.z) * (units.objective / units.rows),
+        status="Solved",
+        obj_val=raw.obj_val * units.objective,
+        solve_time=raw.solve_time,
+        iterations=raw.iterations,
+    )
+    with without_warnings(Warning):
+        problem.unpack_results(answer, chain, inverse)
+    return True
 
 
 def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:

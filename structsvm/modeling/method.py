@@ -26,9 +26,10 @@ from structsvm.errors import (
 )
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.conic import PROVED
-from structsvm.masters.cvxpy import PRECISE_OPTIONS
+from structsvm.masters.cvxpy import PRECISE_OPTIONS, price, violation
 from structsvm.modeling.atoms import SLIPS, Plane, Touch, ask
 from structsvm.modeling.restricted import (
+    LEAST,
     SCALES,
     Box,
     InfeasibleError,
@@ -37,10 +38,15 @@ from structsvm.modeling.restricted import (
     levels,
     solver_of,
 )
-from structsvm.modeling.rewriting import Held, Rewritten, Sizes, atoms_of, violation
+from structsvm.modeling.rewriting import Held, Rewritten, Sizes, atoms_of
 from structsvm.parallel import Backend, SerialSession, backend_from
 from structsvm.solvers.base import Callback
-from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Stopping
+from structsvm.solvers.certificate import (
+    ADMISSIBLE,
+    BudgetSpentError,
+    Certificate,
+    Stopping,
+)
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.run import CutRun
@@ -340,9 +346,6 @@ EXACT = 1e-9
 WITNESSES = 20
 """Points at which later planes are compared with what the oracles said before."""
 
-LEAST = 1e-4
-"""What the size by the data counts for: all terms may vanish at the solution."""
-
 SEEN = 1e-9
 """A slack below which a constraint is kept, in units that may be far larger than its terms."""
 
@@ -397,8 +400,14 @@ class ProgramRun(CutRun):
         """The sizes of variables and of groups by the data."""
         self._least: Sizes = [0.0] * (1 + len(rewritten.constraints))
         """What the terms of the objective and of the constraints count for at least."""
-        self._scale = 0.0
-        """The size of the terms of the objective at the best point."""
+        self._scale = self._value = 0.0
+        """The size of the terms of the objective at the best point, and its value."""
+        self._broken: list[Any] = []
+        """By how much the best point breaks each constraint, if it does."""
+        self._duals: list[list[Any]] | None = None
+        """Multipliers of the constraints, of the last restricted problem that had a minimum."""
+        self._is_doubted = False
+        """Whether a bound was above a minimum that was found in other units."""
         self._remembered: set[int] = set()
         """Planes of earlier runs, which the pools hold."""
         self._touches: list[Touch] = []
@@ -482,9 +491,54 @@ class ProgramRun(CutRun):
         finally:
             self.master_seconds += time.perf_counter() - started
         self._active = cuts.active(answer.multipliers)
-        if answer.bound is not None:
+        if answer.is_minimum:
+            self._duals = None
+            self._pay_again()
+        if answer.bound is not None and not self._is_doubted:
             self.certificate.update_lower(*answer.bound)
+            self._confirm()
         return answer
+
+    def _confirm(self) -> None:
+        """Look for a lower minimum in other units before the bounds are said to have met."""
+        certificate, stopping = self.certificate, self.stopping
+        if self.solver is None or not certificate.gap <= stopping.tol:
+            return
+        started = time.perf_counter()
+        room = stopping.tol * float(certificate.scale or 1.0)
+        for w in self.solver.elsewhere(self._cuts):
+            broken, _ = self._look(w, self._cuts.group_values(w))
+            value = self.rewritten.value + self._worth(self._amounts())
+            if broken <= ADMISSIBLE and value < certificate.lower - room:
+                certificate.lower, self._is_doubted = value, True
+        self.master_seconds += time.perf_counter() - started
+
+    def _amounts(self) -> list[Any]:
+        """By how much the values that were put break each constraint."""
+        return [np.abs(np.asarray(c.violation())) for c in self.rewritten.constraints]
+
+    def _worth(self, amounts: Sequence[Any]) -> float:
+        """What violations have gained at most, by the multipliers of the last restricted problem.
+
+        The minimum of the Lagrangian, at the multipliers of an optimum, is the optimal value.
+        """
+        if not any(np.any(amount > 0) for amount in amounts):
+            return 0.0
+        if self.solver is None:
+            return np.inf
+        if self._duals is None:
+            self._duals = self.solver.duals()
+        gap = self.certificate.gap
+        share = 1.0 + (min(gap, 1.0) if gap >= 0 else 1.0)
+        return share * sum(map(price, amounts, self._duals))
+
+    def _pay_again(self) -> None:
+        """The upper bound of the best point, by the multipliers that are known now."""
+        certificate = self.certificate
+        if certificate.best is not None and self._broken:
+            certificate.upper = certificate.certified_upper = np.inf
+            value, best = self._value, certificate.best
+            certificate.update_best(value + self._worth(self._broken), best)
 
     def _measure(self, cuts: WorkingSet) -> None:
         """Find the size of variables and terms by the data: the constraints and the planes."""
@@ -532,11 +586,16 @@ class ProgramRun(CutRun):
                 return planes
             w = mended
             broken, scale = self._look(w, values)
-        value = self.rewritten.value
-        if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
+        value, amounts = self.rewritten.value, self._amounts()
+        if broken <= ROUNDING:
+            amounts = []
+        is_point = broken <= ADMISSIBLE and np.isfinite(value)
+        if is_point and self.certificate.update_best(value + self._worth(amounts), w):
+            self._value, self._broken = value, amounts
             self._scale, self.best_violation = scale, broken
             self.certificate.scale = scale
             self._touches = list(map(Touch.of, answers))
+            self._confirm()
         return planes
 
     def _arguments(self, w: Floats) -> list[Floats]:
@@ -600,7 +659,7 @@ class ProgramRun(CutRun):
         heights = np.maximum(np.abs(values), self._heights)
         sizes = self.rewritten.sizes_at(w, heights, self._w_units)
         scale, *sizes = map(np.maximum, sizes, self._least)
-        broken = map(violation, self.rewritten.constraints, sizes)
+        broken = map(violation, self._amounts(), sizes)
         return max(broken, default=0.0), float(scale)
 
     def _check_values(self, planes: Planes, known: Floats) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,8 @@ from structsvm.masters.conic import (
     columns_of,
     power_of_two,
     proof,
+    turned,
+    turned_back,
     units_for,
 )
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by, solved
@@ -51,6 +54,9 @@ FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 SHIFTS = (0, -20, 20)
 """Powers of two by which units are also tried: what a solver finds depends on them, a proof does
 not."""
+LEAST = 1e-4
+"""What the size by the data counts for: all terms may vanish at the solution."""
+
 CLOSED = 10.0
 """Times the accuracy that was asked for: a gap that no other units are tried to close."""
 OUTGROWN = 2.0**20
@@ -195,14 +201,21 @@ class Restricted(ABC):
         return None
 
     @hook
+    def duals(self) -> list[list[Any]]:
+        """Dual values of the last solution of the constraints of the rewritten problem."""
+        own = self.restriction
+        found = []
+        for constraint, unit in zip(own.constraints, own.constraint_units, strict=True):
+            values = [dual.value for dual in constraint.dual_variables]
+            factor = own.objective_unit / unit
+            found.append([None if value is None else value * factor for value in values])
+        return found
+
     def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
         """Give the user's constraints the dual values of the last solution."""
-        own = self.restriction
-        mine = zip(own.constraints, own.constraint_units, strict=True)
-        for theirs, (constraint, unit) in zip(constraints, mine, strict=False):
-            factor = own.objective_unit / unit
-            for dual, found in zip(theirs.dual_variables, constraint.dual_variables, strict=True):
-                dual.save_value(None if found.value is None else found.value * factor)
+        for theirs, values in zip(constraints, self.duals(), strict=False):
+            for dual, value in zip(theirs.dual_variables, values, strict=True):
+                dual.save_value(value)
 
 
 def solver_of(
@@ -216,7 +229,7 @@ def solver_of(
     form = form_of(rewritten) if solver is None and not options else None
     if form is None:
         return Conic(rewritten, box, options)
-    return FastMaster(rewritten, form)
+    return FastMaster(rewritten, form, box)
 
 
 class Box:
@@ -249,9 +262,14 @@ class Answer:
     z: Floats
     value: float
     proof: Proof
-    gap: float
-    """Of the value and what is proved, relative to the size of the terms of the objective."""
+    size: float
+    """Of the terms of the objective."""
     raw: Any
+
+    @property
+    def gap(self) -> float:
+        """Of value and proof, in either direction: a point breaks constraints by a little."""
+        return abs(self.value - self.proof.bound)
 
 
 class Conic(Restricted):
@@ -268,12 +286,15 @@ class Conic(Restricted):
             data, self._chain, self._inverse = restriction.problem.get_problem_data(
                 "CLARABEL", solver_opts={}
             )
-        self._program = ConicProgram.of(data, float(self._inverse[-1][cp.settings.OFFSET]))
+        given = ConicProgram.of(data, float(self._inverse[-1][cp.settings.OFFSET]))
+        self._program, self._turns = turned(given)
         self._ends = box_of(self._program)
         first = data[cp.settings.PARAM_PROB].var_id_to_col
         places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
         self._columns, self._heights = np.split(places, [rewritten.dim])
         self._units: Floats = np.zeros(self._program.q.size)
+        self._largest = 0.0
+        """The size of the objective by the data."""
         self._shift = 0
         """The power of two by which units were last another size than the data say."""
         self._raw: Any = None
@@ -290,6 +311,7 @@ class Conic(Restricted):
         if (found > OUTGROWN * self._units).any():
             self._units = np.maximum(found, self._units)
             self.w_units = self._units[self._columns]
+            self._largest = units_for(self._program, self._units).objective
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts, within a box if there is no minimum."""
@@ -329,11 +351,11 @@ class Conic(Restricted):
             except InfeasibleError:
                 continue
 
-    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
+    def duals(self) -> list[list[Any]]:
         if self._raw is not None:
             with without_warnings(Warning):
                 self.restriction.problem.unpack_results(self._raw, self._chain, self._inverse)
-        super().give_duals(constraints)
+        return super().duals()
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """Return None where the objective has curvature: a share of the way is as good there."""
@@ -386,7 +408,7 @@ class Conic(Restricted):
                 continue
             if best is None or found.gap < best.gap:
                 best, self._shift = found, shift
-            if found.gap <= CLOSED * max(tol, PRECISE):
+            if found.gap <= CLOSED * max(tol, PRECISE) * max(found.size, LEAST * self._largest):
                 break
         if best is None:
             assert failed is not None
@@ -397,7 +419,7 @@ class Conic(Restricted):
         )
         self._raw = SimpleNamespace(
             x=best.x,
-            z=np.concatenate([best.z[:start], best.z[end:]]),
+            z=turned_back(np.concatenate([best.z[:start], best.z[end:]]), self._turns),
             status="Solved",
             obj_val=best.value,
             solve_time=best.raw.solve_time,
@@ -441,11 +463,11 @@ class Conic(Restricted):
         bent = float(x @ (scaled.P @ x))
         value = 0.5 * bent + float(scaled.q @ x) + scaled.offset
         size = abs(scaled.offset) + float(np.abs(scaled.q) @ np.abs(x)) + abs(bent)
-        gap = max(value - found.bound, 0.0) / (size or 1.0)
         unit = units.objective
-        found = Proof(unit * found.bound, found.is_conditional)
         z_of_user = z * unit / units.rows
-        return Answer(x * units.columns, z_of_user, unit * value, found, gap, raw)
+        return Answer(
+            x * units.columns, z_of_user, unit * value, units.proof(found), unit * size, raw
+        )
 
 
 class ByName(Restricted):
@@ -534,17 +556,24 @@ class Form(Regularized):
 
 
 class FastMaster(Restricted):
-    """Newton's method; Clarabel if it fails. There are no constraints, and so no duals."""
+    """Newton's method; Clarabel where it is less exact. No constraints, and so no duals."""
 
-    def __init__(self, rewritten: Rewritten, form: Form) -> None:
-        self.rewritten, self.form = rewritten, form
+    def __init__(self, rewritten: Rewritten, form: Form, box: Box) -> None:
+        self.rewritten, self.form, self._box = rewritten, form, box
         self.w_units = np.zeros(rewritten.dim)
+        self._noise = np.zeros(rewritten.n_groups)
 
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
-        """Nothing: Newton's method needs no units."""
+        """Newton's method needs no units."""
+        self._noise = noise
 
-    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
-        """Give nothing: there are no constraints."""
+    @cached_property
+    def _conic(self) -> Conic:
+        return Conic(self.rewritten, self._box, {})
+
+    def duals(self) -> list[list[Any]]:
+        """None: there are no constraints."""
+        return []
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         form = self.form
@@ -565,7 +594,12 @@ class FastMaster(Restricted):
         bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
         w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
-        return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
+        found = MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
+        if upper - bound <= CLOSED * max(tol, PRECISE) * abs(upper):
+            return found
+        self._conic.fit(cuts, self._noise)
+        other = self._conic.solve(cuts, tol)
+        return other if other.bound is not None and other.bound[0] > rounded else found
 
 
 def form_of(rewritten: Rewritten) -> Form | None:

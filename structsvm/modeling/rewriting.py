@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,17 +9,13 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
-from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import without_warnings
 from structsvm.masters.base import Cut
-from structsvm.masters.cvxpy import solve_by
+from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by
 from structsvm.modeling.atoms import OracleAtom, Plane
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
-
-# ---- the size of the terms of objectives and constraints: what accuracy is relative to
-
 
 Sizes = list[Any]
 """A positive number for the objective, and for each (entry of a) constraint: what its terms are of
@@ -28,42 +23,8 @@ the size of.
 """
 
 
-def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
-    """The sum of the magnitudes of the terms of each entry, which may cancel."""
-    if id(node) in sizes:
-        return sizes[id(node)]
-    if node.args and (node.is_atom_affine() or node.is_pwl()):
-        return np.abs(node.numeric([size_of(arg, sizes) for arg in node.args]))
-    value = node.value
-    return np.abs(value.toarray() if sp.issparse(value) else np.asarray(value))
-
-
-def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> Any:
-    """Size of each entry of an inequality or an equality; the largest one of a cone."""
-    found = [size_of(arg, sizes) for arg in constraint.args]
-    if isinstance(constraint, Inequality | Equality):
-        return np.maximum(found[0], found[1])
-    return max(float(np.max(one, initial=0.0)) for one in found)
-
-
-def violation(constraint: cp.Constraint, size: Any) -> float:
-    """Violation of a constraint at the values of its variables, relative to its size."""
-    amount = np.abs(np.asarray(constraint.violation()))
-    if np.shape(size) != amount.shape:
-        size, amount = np.max(size, initial=0.0), np.max(amount, initial=0.0)
-    with np.errstate(divide="ignore"):
-        shares = np.divide(amount, size, out=np.zeros_like(amount), where=amount > 0)
-    return float(np.max(shares, initial=0.0))
-
-
-# ---- a problem with atoms that oracles know, written as one with a variable in the place of each
-
-
 OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
 """Attributes that rules of cvxpy for curvature do not ask for."""
-
-SMALLEST = 1e-3
-"""Of the largest entry of a point, what others count for at least in the size of terms."""
 
 
 @dataclass(eq=False)

@@ -24,8 +24,8 @@ ADMISSIBLE = 1e-6
 """By how much of its size a weight may break further constraints, which conic solvers keep to their
 accuracy only."""
 
-CROSSED = 1e-3
-"""Of its scale, how far the bounds of a program may cross: more than broken constraints explain."""
+CROSSED = 1e-6
+"""Of its scale, how far the bounds of a program may cross: both allow for broken constraints."""
 
 NOTICEABLE = 1e-9
 """Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
@@ -48,6 +48,8 @@ class Certificate:
         self.floor = self.lower = floor
         self.bound = CERTIFIED
         self.upper = self.certified_upper = np.inf
+        self.paid = 0.0
+        """What the upper bound has for constraints that its weight breaks."""
         self.best: Floats | None = None
         self.caught: str | None = None
         """Which oracle claimed more than it can keep, if one did: nothing it says is certified."""
@@ -91,18 +93,27 @@ class Certificate:
         self.caught = self.caught or what
 
     def update_upper(
-        self, evaluation: Planes, known: Floats | None = None, count: bool = True
+        self,
+        evaluation: Planes,
+        known: Floats | None = None,
+        count: bool = True,
+        paid: float = 0.0,
     ) -> None:
-        """Take note of an evaluation, and of the losses ``known`` from labellings found before."""
+        """Take note of an evaluation, and of the losses ``known`` from labellings found before.
+
+        ``paid`` is what constraints are worth that the weight breaks.
+        """
         self.note_answers(evaluation)
         losses = evaluation.values + evaluation.slacks
         if known is not None:
             self.compare(losses, known, evaluation.size)
             losses = np.maximum(losses, known)
-        total, penalty = float(losses.sum()), evaluation.penalty
+        total, penalty = float(losses.sum()), evaluation.penalty + paid
         rounding = ROUNDING * (evaluation.size + total + abs(penalty))
         certified = penalty + max(total, evaluation.at_most) + rounding
         better = count and self.update_best(penalty + total + rounding, evaluation.w)
+        if better:
+            self.paid = paid
         if better and evaluation.quality is Quality.HEURISTIC:
             self.certified_upper = np.inf if self.caught else certified
 
@@ -113,6 +124,11 @@ class Certificate:
         if worse.size and self.quality is not Quality.HEURISTIC:
             whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
             self._catch(f"{whose}: a labelling worse than one found before or since")
+
+    def pay(self, paid: float) -> None:
+        """Let the upper bound have another price of what its weight breaks."""
+        more, self.paid = paid - self.paid, paid
+        self.upper, self.certified_upper = self.upper + more, self.certified_upper + more
 
     def update_best(self, upper: float, w: Floats) -> bool:
         """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
@@ -161,13 +177,16 @@ class Certificate:
 
     def header(self) -> dict[str, Any]:
         """The state as plain values, without the best weight."""
-        plain = {name: getattr(self, name) for name in (*NUMBERS, "bound", "caught", "seconds")}
+        plain = {
+            name: getattr(self, name) for name in (*NUMBERS, "paid", "bound", "caught", "seconds")
+        }
         return plain | {"quality": self.quality.name, "history": list(map(astuple, self.entries))}
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
         """Take over the state that :meth:`header` told; LookupError, TypeError or ValueError."""
         for name in NUMBERS:
             setattr(self, name, float(header[name]))
+        self.paid = float(header.get("paid", 0.0))
         self.caught = None if header["caught"] is None else str(header["caught"])
         self.bound, self.best = str(header["bound"]), best
         self.quality = Quality[header["quality"]]

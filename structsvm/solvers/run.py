@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleWarning, PluginError, warn
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import solve_with, solved
+from structsvm.masters.cvxpy import broken_by, price, solve_with, solved
 from structsvm.parallel import SerialSession, Session
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import Quadratic
@@ -171,6 +171,10 @@ class Run(CutRun):
         self.session = SerialSession(self.parts)
         self._best_cuts: tuple[list[tuple[float, Cut]], int, tuple[Any, ...] | None] | None = None
         """Cuts that prove the lower bound, the number of their groups, and duals."""
+        self._duals: tuple[Any, ...] | None = None
+        """Multipliers of further constraints, of the last restricted problem."""
+        self._broken: list[Any] = []
+        """By how much the best weight breaks each of them."""
         self._starts: list[Floats] = []
         """The start of the risk, and two weights on the way back from it to the null weight."""
         if risk.start is not None:
@@ -183,6 +187,9 @@ class Run(CutRun):
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         risk, certificate = self.risk, self.certificate
         answer = solved(master, risk, cuts, request)
+        if answer.duals is not None:
+            self._duals = answer.duals
+            certificate.pay(self._worth(self._broken))
         upper = certificate.certified_upper
         bound = lower_bound(risk, cuts, answer.multipliers, upper, self._truths)
         if certificate.update_lower(*bound):
@@ -199,7 +206,7 @@ class Run(CutRun):
         certificate = self.certificate
         weights = [(self.risk.null, certificate.null)]
         if certificate.best is not None:
-            losses = certificate.upper - self.risk.penalty(certificate.best)
+            losses = certificate.upper - certificate.paid - self.risk.penalty(certificate.best)
             weights.append((certificate.best, losses))
         may_find_less = certificate.quality is Quality.HEURISTIC
         for w, before in weights:
@@ -258,8 +265,19 @@ class Run(CutRun):
     def _noted(self, found: Planes, known: Floats | None = None) -> Planes:
         """An evaluation with Omega, after taking note of it as an upper bound."""
         found = found._replace(penalty=self.risk.penalty(found.w))
-        self.certificate.update_upper(found, known, count=is_admissible(self.risk, found.w))
+        broken, amounts = violations(self.risk, found.w)
+        paid = self._worth(amounts)
+        self.certificate.update_upper(found, known, broken <= ADMISSIBLE, paid)
+        if self.certificate.best is found.w:
+            self._broken = amounts
         return found
+
+    def _worth(self, amounts: Sequence[Any]) -> float:
+        """What broken constraints have gained at most, by the last multipliers."""
+        if self._duals is None:
+            return 0.0
+        each = (d if isinstance(d, list | tuple) else [d] for d in self._duals)
+        return sum(map(price, amounts, each))
 
     @property
     def center(self) -> Floats | None:
@@ -270,7 +288,7 @@ class Run(CutRun):
         # Not a start: features of no use, which it uses as all others, would only fade away.
         if not any(np.array_equal(best, w) for w in (null, *self._starts)):
             return best
-        return null if is_admissible(self.risk, null) else None
+        return null if violations(self.risk, null)[0] <= ADMISSIBLE else None
 
     def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
         self.refuse_outside(w, self.risk.space)
@@ -331,9 +349,10 @@ class Run(CutRun):
         return np.asarray(np.add.reduce(self.session.map(truth_size, self.dim)))
 
 
-def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
+def violations(risk: RegularizedRisk, w: Floats) -> tuple[float, list[Any]]:
+    """The largest violation of further constraints, relative to their terms, and those of each."""
     if risk.constraints is None:
-        return True
+        return 0.0, []
     import cvxpy as cp
 
     metric = risk.space.to_metric(w)
@@ -343,8 +362,7 @@ def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
         nearest = cp.Problem(cp.Minimize(cp.sum_squares(B - metric)), further)
         solve_with(nearest, ["CLARABEL", "SCS"], precise=True)
     B.value = metric
-    size = max(1.0, float(np.abs(metric).max()))
-    return all(np.max(c.violation()) <= ADMISSIBLE * size for c in further)
+    return broken_by(further)
 
 
 def support_of(
