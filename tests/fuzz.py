@@ -1,7 +1,7 @@
 """`make fuzz`: draw new cases for some minutes, and keep those that find a fault in tests/corpus.
 
-The time is shared by the property tests, each round with another seed, and by the readers of files
-from strangers: atheris guides these by what they execute where it is installed, and mutations of
+The time is shared by the property tests, each round with another seed, by random programs of cvxpy,
+and by the readers of files from strangers: atheris guides these by what they execute where it is installed, and mutations of
 tests/fuzz_targets.py do without it. A file that finds a fault is written into the corpus of its
 target, from where every run of the tests tries it; hypothesis prints how to reproduce its cases,
 which belong into the test as @example or as a test of their own.
@@ -26,6 +26,8 @@ MOST_MEMORY = 6 * 2**30
 """Bytes of address space; a file of a few kilobytes that needs more is a fault."""
 GUIDED = re.compile(r"structsvm\.(support|io|learner|solvers)\.\w+|csv|json\.decoder")
 """The modules that atheris watches, in which nothing is compiled."""
+PROGRAMS = 2000
+"""Random programs of cvxpy, each compared with the explicit one (tests/drawn_programs.py)."""
 LONGEST = 30
 """Seconds that one file may take."""
 
@@ -52,6 +54,12 @@ def everything(seconds: float, seed: int) -> int:
         command = [sys.executable, __file__, "--target", name]
         command += ["--minutes", str(seconds / 120 / len(TARGETS)), "--seed", str(seed)]
         failed += subprocess.run(command, check=False).returncode != 0
+    command = [sys.executable, str(HERE / "drawn_programs.py"), str(seed % 2**31), str(PROGRAMS)]
+    try:
+        done = subprocess.run(command, check=False, timeout=max(20.0, end - time.monotonic()))
+        failed += done.returncode != 0
+    except subprocess.TimeoutExpired:
+        print("programs of cvxpy: the time is over", flush=True)
     environment = os.environ | {"STRUCTSVM_FUZZ": "1"}
     files = [*sorted(HERE.rglob("test_property_*.py")), HERE / "test_faults.py"]
     rounds = 0

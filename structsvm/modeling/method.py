@@ -517,15 +517,15 @@ class ProgramRun(CutRun):
         """By how much the values that were put break each constraint."""
         return [np.abs(np.asarray(c.violation())) for c in self.rewritten.constraints]
 
-    def _worth(self, amounts: Sequence[Any]) -> float:
+    def _worth(self, amounts: Sequence[Any], broken: float = 0.0) -> float:
         """What violations have gained at most, by the multipliers of the last restricted problem.
 
         The minimum of the Lagrangian, at the multipliers of an optimum, is the optimal value.
         """
         if not any(np.any(amount > 0) for amount in amounts):
             return 0.0
-        if self.solver is None:
-            return np.inf
+        if self.solver is None:  # no price is known yet, but for rounding
+            return np.inf if broken > ROUNDING else 0.0
         if self._duals is None:
             self._duals = self.solver.duals()
         gap = self.certificate.gap
@@ -587,10 +587,8 @@ class ProgramRun(CutRun):
             w = mended
             broken, scale = self._look(w, values)
         value, amounts = self.rewritten.value, self._amounts()
-        if broken <= ROUNDING:
-            amounts = []
         is_point = broken <= ADMISSIBLE and np.isfinite(value)
-        if is_point and self.certificate.update_best(value + self._worth(amounts), w):
+        if is_point and self.certificate.update_best(value + self._worth(amounts, broken), w):
             self._value, self._broken = value, amounts
             self._scale, self.best_violation = scale, broken
             self.certificate.scale = scale

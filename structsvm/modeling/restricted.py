@@ -499,6 +499,22 @@ class ByName(Restricted):
             self._levels = np.maximum(found, self._levels)
             self.restriction = Restriction.in_sizes(self.rewritten, self.w_units, cuts)
 
+    def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
+        """The same, unless there are integers, whose unit is their own."""
+        if self.rewritten.is_mixed_integer:
+            return []
+        found, usual = [], self.restriction
+        for shift in SHIFTS[1:]:
+            units = self.w_units * 2.0**shift
+            self.restriction = Restriction.in_sizes(self.rewritten, units, cuts)
+            try:
+                found.append(self.solve(cuts, PRECISE).w)
+            except MasterError:
+                continue
+            finally:
+                self.restriction = usual
+        return found
+
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
         master, stack = self.restriction.problem, self.restriction.rows(cuts)
