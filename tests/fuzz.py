@@ -1,10 +1,10 @@
 """`make fuzz`: draw new cases for some minutes, and keep those that find a fault in tests/corpus.
 
 The time is shared by the property tests, each round with another seed, by random programs of cvxpy,
-and by the readers of files from strangers: atheris guides these by what they execute where it is installed, and mutations of
-tests/fuzz_targets.py do without it. A file that finds a fault is written into the corpus of its
-target, from where every run of the tests tries it; hypothesis prints how to reproduce its cases,
-which belong into the test as @example or as a test of their own.
+and by the readers of files from strangers: atheris guides these by what they execute where it is
+installed, and mutations of tests/fuzz_targets.py do without it. A file that finds a fault is
+written into the corpus of its target, from where every run of the tests tries it; hypothesis prints
+how to reproduce its cases, which belong into the test as @example or as a test of their own.
 """
 
 import argparse
