@@ -298,7 +298,7 @@ def spikes(given: Examined) -> Found:
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
     data, names = [sample.data for sample in given.measured], given.column_names.tolist()
-    yield from codes_in(data, names, given.words.item, given.names)
+    yield from codes_in(data, names, given.words.item, given.names.__getitem__)
 
 
 def constant(given: Examined) -> Found:

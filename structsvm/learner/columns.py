@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, filled, of_each
-from structsvm.data.samples import column_values, constant_features, is_constant
+from structsvm.data.samples import constant_features, is_constant, values_of_columns
 from structsvm.errors import SettingsError, warn
 from structsvm.graphs.graph import NodeLabels
 from structsvm.messages import parameter
@@ -161,7 +161,7 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
 
 
 def dead_columns(
-    learner: Fitted, samples: Sequence[Sample]
+    learner: Fitted, samples: Sequence[Sample], seen: Floats | None = None
 ) -> list[tuple[tuple[str, ...], list[int], float]]:
     """Columns that the metric relies on, constant as never before; where, and what they weigh."""
     metric = learner.model_
@@ -175,7 +175,7 @@ def dead_columns(
     names, usual = column_names(learner), learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
     where = defaultdict(list)
-    for i, constant in enumerate(constant_features(data)):
+    for i, constant in enumerate(constant_features(data, seen)):
         dead = [names[j] for j in np.flatnonzero(constant).tolist() if j not in usual]
         dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
         if dead and samples[i].n_samples > 1:
@@ -189,9 +189,11 @@ def dead_columns(
     return found
 
 
-def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
+def warn_of_dead_features(
+    learner: Fitted, samples: Sequence[Sample], seen: Floats | None = None
+) -> None:
     words = learner.problem_.traits.words
-    for lost, places, share in dead_columns(learner, samples):
+    for lost, places, share in dead_columns(learner, samples, seen):
         verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
         warn(
             some_of([words.numbered(i) for i in places]) + f": {some_of(lost)} {verb} constant, "
@@ -201,8 +203,11 @@ def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
 
 def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
     """DataWarning for columns of new samples that are dead, or hold codes of missing values."""
-    warn_of_dead_features(learner, samples)
-    warn_of_columns(samples, column_names(learner), words_of(learner.problem_, samples))
+    arrays, seen = [x.data for x in samples if isinstance(x.data, np.ndarray)], None
+    if len(arrays) == len(samples):
+        seen = values_of_columns("looking at columns", arrays)
+    warn_of_dead_features(learner, samples, seen)
+    warn_of_columns(samples, column_names(learner), words_of(learner.problem_, samples), (), seen)
 
 
 # ---- codes of missing values, and labels among the columns
@@ -213,10 +218,15 @@ Said = tuple[str, str, dict[str, Any]]
 
 
 def codes_in(
-    Xs: Sequence[Data], names: Sequence[str], item: str, called: Sequence[str]
+    Xs: Sequence[Data],
+    names: Sequence[str],
+    item: str,
+    called: Callable[[int], str],
+    seen: Floats | None = None,
 ) -> Iterator[Said]:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    seen = np.array(of_each("looking for codes", column_values, Xs))  # (N, 4, P)
+    if seen is None:  # (N, 4, P)
+        seen = values_of_columns("looking for codes", Xs)
     low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
     for end in (low, high):
@@ -236,7 +246,7 @@ def codes_in(
         is_far = others.size and np.abs(others - value).min() > FAR * np.ptp(others)
         if sum(times) > 1 and is_far and len(set().union(*few)) >= VARIED:
             i = int(np.flatnonzero(times)[0])
-            where = f"the first is {item} {items[i][0]} of " + called[i]
+            where = f"the first is {item} {items[i][0]} of " + called(i)
             codes.append(f"{names[j]} is {value:.6g} in {sum(times)} {item}s (" + where + ")")
             values[names[j]].append(value)
     if codes:
@@ -350,11 +360,11 @@ def warn_of_columns(
     names: Sequence[str],
     words: Words,
     parts: Sequence[Part] = (),
+    seen: Floats | None = None,
 ) -> None:
     """DataWarning for columns that decide the result: codes of missing values, and labels."""
-    called = [words.numbered(i) for i in range(len(samples))]
     Xs = [sample.data for sample in samples]
-    found = list(codes_in(Xs, names, words.item, called))
+    found = list(codes_in(Xs, names, words.item, words.numbered, seen))
     told = [*labels_in(parts, names, words), *changes_in(parts, names, words)]
     found += [one for one in told if len(one[2]["features"]) < len(names)]
     for what, remedy, _ in found:

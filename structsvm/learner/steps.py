@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -187,7 +188,7 @@ def _decode_part(
     samples = samples if step is None else all_made_by(samples, step)
     found = []
     for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
-        with asked(problem, "partition", problem.traits.words.numbered(i)):
+        with asked(problem, "partition", partial(problem.traits.words.numbered, i)):
             found.append(model.partition(problem, sample, K, rule))
     return found
 
