@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import time
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -179,9 +179,9 @@ class TimeAxis:
                 # what a second is in numbers that count from 1970, 0 of other times
                 second = next((unit for unit in EPOCHS if 1e9 <= first / unit < 4e9), 0.0)
                 return first + value * second if second and abs(value) < SECONDS else value
-            pandas = require("pandas", "files", "reading times")
-            # of a date in digits alone, more than there are seconds
-            since = float(pandas.to_numeric(str(moment), errors="coerce"))
+            since = np.nan  # of a date in digits alone, more than there are seconds
+            with suppress(ValueError):
+                since = float(str(moment))
             day = self.values[0].astype("datetime64[D]")
             is_of_day = self.clock and self.values[0] - day < np.timedelta64(1, "h")
             is_clock = bool(OF_DAY.fullmatch(str(moment)))
@@ -191,7 +191,7 @@ class TimeAxis:
                 return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
             day_first = self.day_first and not YEAR_FIRST.match(str(moment))
             day_first = day_first or bool(DAY_FIRST.match(str(moment)))
-            stamp = pandas.to_datetime(str(moment), dayfirst=day_first)
+            stamp = _stamp(str(moment), day_first)
         except (TypeError, ValueError):
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
         if stamp.tzinfo is not None and self.offset is not None:
@@ -342,6 +342,13 @@ def read_times(
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
     written = tuple(map(str, column)) if keep_text else None
     return TimeAxis(name, values, written, 0.0, day_first, is_either, clock, offset)
+
+
+@lru_cache(maxsize=2**16)
+def _stamp(text: str, day_first: bool) -> Any:
+    """A date, of which a table of labels has the same ones many times."""
+    pandas = require("pandas", "files", "reading times")
+    return pandas.to_datetime(text, dayfirst=day_first)
 
 
 def _offset(column: Any) -> np.timedelta64 | None:
