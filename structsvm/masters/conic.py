@@ -41,6 +41,9 @@ CONDITIONAL = f"{PROVED}, for points within 2^20 of the units of the data"
 LARGEST = 1e50
 """Entries of a dual point, in units, beyond which it proves nothing."""
 
+CLOSE = 1e-10
+"""Of the size of the terms, how near to the value of the point a bound is good enough."""
+
 STEPS = 4
 """Corrections of a dual point at most; each takes away most of what is left."""
 
@@ -427,8 +430,17 @@ def proof(program: ConicProgram, y: Floats, z: Floats, box: tuple[Floats, Floats
     held = z.copy()
     unequal = slice(int(program.dims.zero), program.n_plain)
     held[unequal] = np.where(slacks[unequal] > z[unequal], 0.0, z[unequal])
-    found = [_Dual(program, box, y, start).best() for start in (z, held)]
-    return max(found, key=lambda proved: proved.bound)
+    terms = np.concatenate([[program.offset], program.q * y, 0.5 * y * (program.P @ y)])
+    enough = float(terms.sum()) - CLOSE * float(np.abs(terms).sum())
+    found = NOTHING
+    for start in (held, z):
+        if not found.bound >= enough:
+            found = max(found, _Dual(program, box, y, start).best(enough), key=_bound_of)
+    return found
+
+
+def _bound_of(found: Proof) -> float:
+    return found.bound
 
 
 class _Dual:
@@ -453,10 +465,13 @@ class _Dual:
         )
         self.slips = self._slips * self.terms
 
-    def best(self) -> Proof:
+    def best(self, enough: float) -> Proof:
+        """The best bound of all corrections, or the first that is enough."""
         found = NOTHING
         for _ in range(STEPS):
-            found = max(found, self.proof(), key=lambda proved: proved.bound)
+            found = max(found, self.proof(), key=_bound_of)
+            if found.bound >= enough:
+                break
             wanted = (self.program.curvature == 0) & (np.abs(self.r) > self.slips)
             if not (wanted.any() and np.isfinite(self.terms).all()):
                 break
@@ -464,7 +479,7 @@ class _Dual:
                 break
             self._look()
         else:
-            found = max(found, self.proof(), key=lambda proved: proved.bound)
+            found = max(found, self.proof(), key=_bound_of)
         return found
 
     # ---- the bound

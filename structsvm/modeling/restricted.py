@@ -293,6 +293,8 @@ class Conic(Restricted):
         places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
         self._columns, self._heights = np.split(places, [rewritten.dim])
         self._units: Floats = np.zeros(self._program.q.size)
+        self._tallest = 0.0
+        """The largest intercept when columns were measured."""
         self._largest = 0.0
         """The size of the objective by the data."""
         self._shift = 0
@@ -302,6 +304,10 @@ class Conic(Restricted):
 
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
         """Measure the columns by the constraints and the planes; only larger planes do so again."""
+        tallest = float(np.abs(cuts.intercepts).max(initial=0.0))
+        if self._tallest > 0 and tallest <= OUTGROWN * self._tallest:
+            return
+        self._tallest = tallest
         program = self._with(cuts)
         n, at = len(cuts), self._program.n_plain
         groups, b = program.groups.copy(), program.b.copy()
