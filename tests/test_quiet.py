@@ -1,5 +1,6 @@
 """What is told: warnings at the line of the user, or in no thread but others; progress."""
 
+import math
 import warnings
 from collections.abc import Callable
 from inspect import currentframe
@@ -7,6 +8,7 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from clocks import Clock as FakeClock
 from cut_cases import planted
 from recording_cases import changes
 from sklearn.exceptions import ConvergenceWarning
@@ -200,6 +202,25 @@ class TestTerminal:
         with terminal.Terminal().working("learning [a]"):
             tell("iteration 1", 0.5)
         assert "learning [a]: iteration 1, about 0 s left, 50%\n" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("end", "left"),
+        [
+            (math.inf, ", about 12 s left"),
+            (10.0, ", about 6 s left"),
+            (1.0, ""),
+            (4.0, ""),
+            (4.5, ", about 0 s left"),
+        ],
+    )
+    def test_time_left_is_that_of_the_work_and_none_is_told_past_the_end(
+        self, monkeypatch, capsys, end, left
+    ):
+        clock = FakeClock.of(monkeypatch, terminal)
+        with terminal.Terminal().working("learning", clock.now + end):
+            clock.sleep(4.0)
+            tell("iteration 1", 0.25)
+        assert capsys.readouterr().err == f"learning: iteration 1{left}, 25%\n"
 
     def test_quiet(self, monkeypatch, capsys):
         monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)

@@ -1,4 +1,4 @@
-"""Candidates are tried while there is time, the cheap ones first, and not twice."""
+"""Candidates are tried while there is time, the best ones first, and not twice."""
 
 import math
 from types import SimpleNamespace
@@ -81,7 +81,17 @@ def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left(clock):
     assert "b" not in names(tried)
 
 
-def test_cheap_tasks_come_first_and_what_others_have_to_beat_before_them():
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("", ["untrained", "s", "f", "lags"]),
+        ("lags", ["untrained", "lags", "s", "f"]),
+        ("f", ["untrained", "f", "s", "lags"]),
+        ("untrained", ["untrained", "s", "f", "lags"]),
+    ],
+)
+def test_what_others_have_to_beat_and_the_first_answer_come_before_the_default(first, expected):
+    """Then the order is that of preference, whatever a candidate costs."""
     settings = SimpleNamespace(features=None, standardize="recording")
     of_lags = SimpleNamespace(features=object(), standardize="recording")
     slow, fast = (Method(n, EqualSegments(), c) for n, c in (("s", 9), ("f", 0.1)))
@@ -89,8 +99,15 @@ def test_cheap_tasks_come_first_and_what_others_have_to_beat_before_them():
         Method("lags", MetricLearner(), 2.0): of_lags,
         Method("untrained", MetricLearner(metric="untrained")): settings,
     }
-    order = [task.candidates[0].name for task in tasks_of(asked, [slow, fast, *asked], None)]
-    assert order == ["untrained", "f", "lags", "s"]
+    tasks = tasks_of(asked, [slow, fast, *asked], None, first)
+    assert [task.candidates[0].name for task in tasks] == expected
+
+
+def test_the_first_answer_is_tried_whatever_it_takes_and_the_default_only_in_time(clock):
+    log = []
+    tasks = [task("a", log=log), task("first", 0.05, log=log, clock=clock), task("b", log=log)]
+    tried, untried, *_ = trials_of(tasks, FOLDS, Clock(clock.now - 1.0), first="first")
+    assert (names(tried), names(untried)) == ({"a", "first"}, {"b"})
 
 
 def test_what_was_saved_is_not_tried_again(tmp_path):

@@ -224,6 +224,19 @@ def test_the_default_is_taken_unless_the_best_is_better_beyond_chance():
     assert chosen(losses, units, names) == 2
 
 
+def test_the_default_replaces_the_first_answer_only_if_its_mean_is_less():
+    """The difference is within chance; neither is better beyond it."""
+    noise = np.random.default_rng(0).normal(size=20)
+    losses = np.column_stack([noise - noise.mean(), np.zeros(20), np.full(20, 0.1)])
+    units, names = np.arange(20), ["default", "quick", "other"]
+    for shift, of_quick, of_other in ((-0.01, 0, 0), (0.01, 1, 0), (0.2, 1, 2)):
+        shifted = losses + np.array([shift, 0.0, 0.0])
+        assert chosen(shifted, units, names) == 0
+        assert chosen(shifted, units, names, first="quick") == of_quick
+        assert chosen(shifted, units, names, first="other") == of_other
+        assert chosen(shifted, units, names, first="not tried") == 0
+
+
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 5])
 def test_few_groups_keep_the_default_however_many_rivals_it_has(n_groups):
     """One of thirty that are all as good looks better, and is not; one that is far better is."""

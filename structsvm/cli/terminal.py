@@ -117,8 +117,8 @@ class Terminal:
             nonlocal due
             now, shown = time.monotonic(), ", ".join(dict.fromkeys(words.split(": ")[levels]))
             doing = printable(task if shown == task else f"{task}: {shown}")
-            if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0:
-                left = min((now - start) * (1 - part) / part, max(end - now, 0.0))
+            if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0 and now < end:
+                left = min((now - start) * (1 - part) / part, end - now)
                 doing += f", about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left"
             progress.update(bar, description=doing, total=1.0, completed=part)
             if not live and now >= due:

@@ -14,6 +14,7 @@ import shlex
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ from structsvm.cli.usage import METHODS
 from structsvm.errors import (
     DataError,
     DataWarning,
+    LearningError,
     SettingsError,
+    StructSVMError,
     VerdictWarning,
     printable,
     without_warnings,
@@ -50,7 +53,8 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
-from structsvm.learner.methods import menu_of
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import fit_methods, menu_of
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
@@ -59,25 +63,21 @@ from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
 from structsvm.plotting.report import HeldOut, page_of
 from structsvm.plotting.words import training_in_words
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
 from structsvm.support.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import share
+from structsvm.support.progress import OutOfTimeError, share, until
 
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
 ALL = "all.structsvm"  # the model that is learned from all that was read
-FIRST_SECONDS = 5.0
-"""What learning may take for the first answer, where there is no closed form."""
-FIRST = ("olda", "rca")
-"""Metrics in closed form for the first answer, the better one first."""
-CHEAP = 1.0
-"""What baselines of the first answer cost at most."""
+CHEAP, FEW_VALUES = 1.0, 100_000
+"""What baselines of the first answer cost at most, and values up to which there are any."""
 JUDGING, MORE = 5.0, 2.0
 """Seconds that judging takes, if no answer was judged before; and how much more in the end, when
 there are more methods."""
+SPARE = 0.15
+"""The part of the time by which the choice may be late before the answer so far is kept."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,8 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None
     if not resume:
         (output / TRIED).unlink(missing_ok=True)
     is_answered, judging = resume and (output / MODEL).is_file(), MORE * JUDGING
+    spare = SPARE * max(end - started, 0.0)
+    answer: Answer | None = None
     try:
         if not is_answered:
             with terminal.working("first answer", end):
@@ -211,7 +213,7 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None
         if left > 0 or resume:
             chosen = max(left, 0.0) / (max(left, 0.0) + judging)
             with terminal.working("trying", end, slice(0, 3, 2)):
-                with share("choosing", 0.0, chosen):
+                with share("choosing", 0.0, chosen), until(end - judging + spare):
                     search = _chosen(train, split, wanted, left)
                 with share("comparing on what was held out", chosen, 1.0):
                     answer = Answer.of(train, test, output, search.best_estimator_, search)
@@ -221,6 +223,10 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None
         raise KeyboardInterrupt(
             f"{output} holds the answer so far; the same command with --resume goes on"
         ) from interrupt
+    except OutOfTimeError:
+        terminal.note(f"there was no time to choose: {output} holds the answer so far")
+    if answer is None:
+        answer = Answer.of(train, test, output, load_learner(output / MODEL), is_written=True)
     answer.tell(terminal, output)
     if not wanted.refit:
         terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
@@ -245,20 +251,27 @@ def _chosen(train: Part, split: str | None, wanted: Wanted, seconds: float) -> M
     return search
 
 
-def _learned_quickly(train: Part, split: str | None) -> MetricLearner:
-    """A metric in closed form, or one that is learned in a few seconds, and cheap baselines."""
+def _learned_quickly(train: Part, split: str | None) -> Learner:
+    """What answers first, or the next simpler method that can learn from the labels."""
     data = replace(train.data, question=split or WHOLE)
-    learner = MetricLearner(data.problem, metric="diagonal", random_state=0)
-    closed = [name for name in FIRST if name in data.problem.traits.baselines]
-    if closed:
-        learner.set_params(metric=closed[0])
-    else:
-        convex, stopping = data.problem.traits.convex, Stopping(max_seconds=FIRST_SECONDS)
-        learner.set_params(solver=solver_from("auto", stopping, convex=convex))
+    menu: Menu = menu_of(data, MetricLearner(data.problem, random_state=0))
+    closed = reversed(data.problem.traits.baselines)  # the better one first
+    methods = [menu.first, *(menu.of_metric(name, name) for name in closed)]
+    cheap = [one for one in menu.baselines if one.is_metric or one.cost <= CHEAP]
+    size = sum(sample.n_samples for sample in data.samples) * data.n_features
+    failures: list[StructSVMError] = []
     with without_warnings(DataWarning, ConvergenceWarning), train.inputs.named():
-        methods = menu_of(data, learner).baselines
-        cheap = [one.name for one in methods if one.is_metric or one.cost <= CHEAP]
-        return learner.fit(data, baselines=cheap)
+        for method in methods:
+            learner: Learner = copy(method.learner)
+            try:
+                learner.fit(data)
+            except (DataError, LearningError) as error:
+                failures.append(error)
+                continue
+            if size <= FEW_VALUES:
+                learner._compare_with(fit_methods(cheap, data.counted(), named=False))
+            return learner
+    raise failures[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +293,7 @@ class Answer:
         output: Path,
         learner: Learner,
         search: MetricLearnerCV | None = None,
+        is_written: bool = False,
     ) -> Answer:
         """Judge by what was held out, and write what was found: all the files or none."""
         inputs = test.inputs
@@ -311,10 +325,11 @@ class Answer:
                 n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
                 prepared=list(held_out.evaluation.prepared),
             )
-        with Interrupts():
-            train.inputs.save(learner, model)
-            write_atomically(output / "report.html", printable(page).encode())
-            write_folder(output / PREDICTED, inputs, answers)
+        if not is_written:
+            with Interrupts():
+                train.inputs.save(learner, model)
+                write_atomically(output / "report.html", printable(page).encode())
+                write_folder(output / PREDICTED, inputs, answers)
         advice = f"{verdict.answer} {verdict.advice}"
         if verdict.code == "blind":
             advice += f"\n  structsvm diagnose {model} LABELLED"
@@ -325,10 +340,10 @@ class Answer:
         return cls(held_out, search, verdict, advice)
 
     def in_short(self, seconds: float) -> str:
-        scores = self.held_out.evaluation.scores
+        scores, learner = self.held_out.evaluation.scores, self.held_out.learner
         losses = ", ".join(
-            f"{baseline_in_words(name)} {loss:.3f}"
-            for name in (LEARNED, "untrained", *classifiers_in(self.held_out.learner.baselines_))
+            f"{learner.called if name == LEARNED else baseline_in_words(name)} {loss:.3f}"
+            for name in (LEARNED, "untrained", *classifiers_in(learner.baselines_))
             if (loss := scores[name]["loss"]) is not None
         )
         return f"first answer after {seconds:.0f} s; losses: {losses}"

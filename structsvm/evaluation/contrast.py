@@ -37,18 +37,20 @@ def chosen(
     names: Sequence[str],
     weights: Floats | None = None,
     draws: float = 1,
+    first: str = "",
 ) -> int:
     """Index of the candidate to take, given losses on held-out samples, (N, n_candidates).
 
     Candidates come in the order of preference; a column with NaN is out of the question. Those of
     one name differ in their strength only, and are compared by their means. The first name is the
-    default. The best of all is taken instead if it is better beyond chance or, where fewer than
-    :data:`FEW` units are independent, beyond the chance of the best of so many. ``draws`` are those
-    of :meth:`Contrast.of`.
+    default, and what answers ``first`` is left for it only if its mean is less. The best of all is
+    taken instead if it is better beyond chance or, where fewer than :data:`FEW` units are
+    independent, beyond the chance of the best of so many. ``draws`` are those of
+    :meth:`Contrast.of`.
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0)).tolist()
     means = np.average(losses, axis=0, weights=weights)
-    of_default = [j for j in usable if names[j] == names[usable[0]]]
+    of_default = [j for j in usable if names[j] in (names[usable[0]], first)]
     best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
     found = Contrast.of("", losses[:, best] - losses[:, default], units, weights, draws)
     n = len(usable) if found.units < FEW else 1

@@ -85,7 +85,8 @@ class MetricLearnerCV(ProblemParameters):
     Candidates are metrics, learned or in closed form, and all other methods that suit the labels,
     such as :class:`~structsvm.StateSegmenter`; whoever wants a metric names metrics. Each is fitted
     on all folds but one, including its penalty, and segments the remaining recordings. The first
-    candidate is the default, and the best one is taken in its place if it is better beyond chance.
+    candidate is the default, or the quick one that answers first if its mean loss is less; the best
+    one is taken in its place if it is better beyond chance.
     The choice is fitted again on all recordings, and ``verdict_`` says whether learning pays.
 
     Parameters
@@ -110,8 +111,9 @@ class MetricLearnerCV(ProblemParameters):
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
     max_seconds : float, optional
-        About how long ``fit`` may take. Candidates are tried in the order of what they cost, and
-        those for which there is no time are left out, as are such baselines: ``untried_``.
+        About how long ``fit`` may take. What others have to beat and what answers first are tried
+        whatever it takes, then the default, and the others in the order of preference; those for
+        which there is no time are left out, as are such baselines: ``untried_``.
     regularizer, features, standardize, whiten, solver, constraints, random_state
         As for :class:`MetricLearner`, for candidates by name. ``whiten`` applies to full metrics,
         and ``random_state`` also shuffles samples into folds.
@@ -253,7 +255,9 @@ class MetricLearnerCV(ProblemParameters):
         self, data: TrainingSet, clock: Clock, resume: str | PathLike[str] | None
     ) -> Method:
         Settings.of(self._base(data.problem).get_params(deep=False))
-        candidates = self._methods(data)
+        menu: Menu = menu_of(data, self._base(data.problem))
+        candidates = self._methods(menu)
+        first = menu.first.name if self.candidates is None else ""
         # Bad settings are refused before any work.
         settings = {c: self._settings(c) for c in candidates if c.is_metric}
         split = split_samples(self.split, data, self.cv, self.random_state)
@@ -261,7 +265,7 @@ class MetricLearnerCV(ProblemParameters):
         if resume is not None:
             about = (problem_name(data.problem), data.item_labels, split.fold)
             saved = SavedTrials(resume, fingerprint((*about, [x.data for x in data.samples])))
-        found = HeldOut.of(split, candidates, settings, clock, saved)
+        found = HeldOut.of(split, candidates, settings, clock, saved, first)
         best = found.best
         trials = [(c.name, trial) for c, of_each in found.tried.items() for trial in of_each]
         usable = {
@@ -322,13 +326,12 @@ class MetricLearnerCV(ProblemParameters):
         given = {name: getattr(self, name) for name in shared - {"n_jobs"}}
         return MetricLearner(**given | {"problem": problem})
 
-    def _methods(self, data: TrainingSet) -> list[Method]:
+    def _methods(self, menu: Menu) -> list[Method]:
         """The candidates in the order of preference, learned metrics once for each strength."""
-        menu: Menu = menu_of(data, self._base(data.problem))
         known = list(menu.candidates)
         if self.lams is not None:
             known = [replace(method, lams=()) for method in known]
-        lams = data.problem.traits.lams if self.lams is None else self.lams
+        lams = menu.problem.traits.lams if self.lams is None else self.lams
         return candidates_among(known if self.candidates is None else self.candidates, lams, menu)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
@@ -418,6 +421,8 @@ class HeldOut:
     """Candidates for which there was no time, and the seconds that each would take."""
     models: Mapping[str, Any]
     """Estimators that were learned from all samples meanwhile, by the name of the candidate."""
+    first: str
+    """The candidate that answers first."""
 
     @classmethod
     def of(
@@ -427,6 +432,7 @@ class HeldOut:
         settings: Mapping[Method, Settings],
         clock: Clock,
         saved: SavedTrials | None,
+        first: str,
     ) -> HeldOut:
         """Try every candidate on every fold, as long as there is time."""
         folds = []
@@ -436,8 +442,9 @@ class HeldOut:
             if split.shares is None and others.size == len(data):
                 folded = in_folds(train, split.fold[others[data.weights > 0]], FEWEST_INNER)
             folds.append(Fold(k, train, split.test_set(k), folded))
-        tasks = tasks_of(settings, candidates, split.whole)
-        found, untried, models = trials_of(tasks, folds, clock, saved)
+        needed = first_of(candidates, first)
+        tasks = tasks_of(settings, candidates, split.whole, needed)
+        found, untried, models = trials_of(tasks, folds, clock, saved, needed)
         tried = {c: found[c] for c in candidates if c in found}
         N, traits = len(split.held_out), split.held_out.problem.traits
         both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
@@ -452,14 +459,16 @@ class HeldOut:
                 (trial,) = try_method(method, fold)
                 of_blind[method.name][test] = trial.losses[:, judged]
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
-        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried, models)
+        about = accuracy, of_blind, untried, models, first
+        return cls(split, tried, both[..., judged], criterion, *about)
 
     def _chosen(self, losses: Floats, which: Ints) -> int:
         """The candidate to take, by the losses of some recordings."""
         units = np.unique(self.split.units[which], return_inverse=True)[1]
         names = [c.name for c in self.tried]
         weights = self.split.held_out.weights[which]
-        return chosen(losses[which], units, names, weights, self.split.draws_among(which))
+        draws = self.split.draws_among(which)
+        return chosen(losses[which], units, names, weights, draws, self.first)
 
     @property
     def best(self) -> Method:
@@ -571,6 +580,13 @@ def _means(losses: Floats, weights: Floats) -> list[float]:
 
 
 # ---- the candidates to choose from, in the order of preference
+
+
+def first_of(candidates: Sequence[Method], first: str) -> str:
+    """What answers first if it is a candidate, or else the first learned metric, or candidate."""
+    names = [c.name for c in candidates]
+    learned = [c.name for c in candidates if c.has_path]
+    return first if first in names else (learned or names)[0]
 
 
 def candidates_among(

@@ -239,8 +239,12 @@ def tasks_of(
     asked: Mapping[Method, Settings],
     candidates: Sequence[Method],
     whole: Whole | None,
+    first: str = "",
 ) -> list[Task]:
-    """The tasks in order: what others have to beat, then by cost. ``asked`` are all metrics'."""
+    """The tasks in order: what others have to beat, what answers ``first``, then by preference.
+
+    ``asked`` are the settings of all metrics.
+    """
     alike: dict[Any, dict[Method, Settings]] = {}
     for c, settings in asked.items():
         kind = c.name if c.has_path else ""
@@ -256,10 +260,13 @@ def tasks_of(
             tasks.append(Task([c], partial(_try_at_once, c, whole), c.cost, at_once=True))
         else:
             tasks.append(Task([c], partial(try_method, c), c.cost))
-    names = {task: [c.name for c in task.candidates] for task in tasks}
-    n_folds = 1 if whole is None else len(whole[1])
-    in_all = {task: task.cost * (1 if task.at_once else n_folds) for task in tasks}
-    return sorted(tasks, key=lambda task: ("untrained" not in names[task], in_all[task]))
+    place = {c: number for number, c in enumerate(candidates)}
+
+    def order(task: Task) -> tuple[bool, bool, int]:
+        names = {c.name for c in task.candidates}
+        return "untrained" not in names, first not in names, min(place[c] for c in task.candidates)
+
+    return sorted(tasks, key=order)
 
 
 class Clock:
@@ -321,8 +328,12 @@ def trials_of(
     folds: Sequence[Fold],
     clock: Clock,
     saved: SavedTrials | None = None,
+    first: str = "",
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float], dict[str, Any]]:
-    """Trials in each fold of what there is time for, what others would take, and models of all."""
+    """Trials in each fold of what there is time for, what others would take, and models of all.
+
+    What others have to beat and what answers ``first`` are tried whatever time they take.
+    """
     found: dict[tuple[Task, int], list[Trial]] = {}
     models: dict[str, Any] = {}
     if saved is not None:
@@ -333,8 +344,7 @@ def trials_of(
         clock.seconds[task] = sum(trial.seconds for trial in trials)
     parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
     asked = [(task, part) for task, part in parts if (task, part[0].number) not in found]
-    learned = [task for task in tasks if task.candidates[0].has_path]
-    needed = {*tasks[:1], *learned[:1]}  # whatever time they take
+    needed = {*tasks[:1], *(t for t in tasks if first in [c.name for c in t.candidates])}
     begun: list[tuple[Task, Sequence[Fold]]] = []
     late: set[Task] = set()
 

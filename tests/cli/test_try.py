@@ -13,16 +13,17 @@ from cases import cases
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
-from structsvm import ChangePoint
+from structsvm import ChangePoint, StateSegmenter
 from structsvm.cli import main, try_out
 from structsvm.cli.try_out import _verdict
-from structsvm.errors import DataError
+from structsvm.errors import DataError, LearningError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 from structsvm.messages import parameter
+from structsvm.support.progress import OutOfTimeError
 
 TRY = "try change-point --minutes 10"
 """With time for all candidates, whatever else the machine does."""
@@ -285,6 +286,41 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
     assert "first answer" not in err
     assert json.loads(out)["untried"] == {}
     assert repr(load(tmp_path / "out" / "model.structsvm")) != repr(first)
+
+
+def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_path, monkeypatch):
+    def late(*_):
+        raise OutOfTimeError
+
+    monkeypatch.setattr(try_out, "_chosen", late)
+    line = f"{TRY} {recordings} -o {tmp_path}/out"
+    out, err = done(line)
+    assert f"there was no time to choose: {tmp_path}/out holds the answer so far" in err
+    assert "first answer after" in err
+    written = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    again, err = done(f"{line} --resume")
+    assert "holds the answer so far" in err
+    assert again == out
+    assert {path: path.read_bytes() for path in written} == written
+
+
+@pytest.mark.parametrize("kind", [DataError, LearningError])
+def test_the_next_simpler_method_answers_where_the_first_cannot_learn(
+    done, recordings, tmp_path, monkeypatch, kind
+):
+    asked = []
+    fit = try_out.Learner.fit
+
+    def refusing(self, *args, **kwargs):
+        asked.append(self)
+        if len(asked) == 1:
+            raise kind("it cannot")
+        return fit(self, *args, **kwargs)
+
+    for one in (try_out.MetricLearner, StateSegmenter):
+        monkeypatch.setattr(one, "fit", refusing)
+    done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
+    assert load(tmp_path / "out" / "model.structsvm").metric == "olda"
 
 
 def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):
