@@ -13,7 +13,16 @@ from structsvm.baselines import EqualSegments, FrameClassifier
 from structsvm.errors import CheckpointError, SettingsError
 from structsvm.learner import Method
 from structsvm.model_selection import trials
-from structsvm.model_selection.trials import Clock, SavedTrials, Task, Trial, tasks_of, trials_of
+from structsvm.model_selection.trials import (
+    Clock,
+    SavedTrials,
+    Task,
+    Trial,
+    tasks_of,
+    trials_of,
+    with_count,
+)
+from structsvm.partitions import UNCONSTRAINED, Sample
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching
 
@@ -121,6 +130,22 @@ def test_what_was_saved_is_not_tried_again(tmp_path):
     assert math.isnan(of_folds[0].accuracy)
     with pytest.raises(CheckpointError, match="of other data or settings"):
         SavedTrials(path, "other")
+
+
+@pytest.mark.parametrize("change", [-1, 0, 1])
+def test_the_best_of_all_numbers_of_segments_is_not_searched_for_again(change):
+    """With any other number it is; it is what a search for this number finds."""
+    names = [np.repeat(["a", "b", "a"], [20, 30, 10]) for _ in range(4)]
+    rng = np.random.default_rng(0)
+    arrays = [(y == "b")[:, None] + 0.3 * rng.normal(size=(60, 1)) for y in names]
+    learner = FrameClassifier("lda").fit(arrays, names)
+    (sample,) = learner.inputs_([Sample(arrays[0])])
+    priced = learner.model_.partition(learner.problem_, sample, None, UNCONSTRAINED)
+    K = priced.partition.n_clusters + change
+    found = with_count(learner.problem_, learner.model_, sample, K, priced)
+    expected = learner.model_.partition(learner.problem_, sample, K, UNCONSTRAINED)
+    assert (found is priced) == (change == 0)
+    assert found.partition.boundaries.tolist() == expected.partition.boundaries.tolist()
 
 
 def test_until_ends_what_tells_of_itself_and_nothing_else():

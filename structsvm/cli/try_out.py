@@ -76,6 +76,8 @@ CHEAP, FEW_VALUES = 1.0, 100_000
 JUDGING, MORE = 5.0, 2.0
 """Seconds that judging takes, if no answer was judged before; and how much more in the end, when
 there are more methods."""
+LEARNED_BY = 0.6
+"""The part of the time of the first answer, about, after which it is learned."""
 SPARE = 0.15
 """The part of the time by which the choice may be late before the answer so far is kept."""
 
@@ -205,8 +207,10 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None
     try:
         if not is_answered:
             with terminal.working("first answer", end):
-                learner, learned = _learned_quickly(train, split), time.monotonic()
-                answer, is_answered = Answer.of(train, test, output, learner), True
+                with share("learning", 0.0, LEARNED_BY):
+                    learner, learned = _learned_quickly(train, split), time.monotonic()
+                with share("comparing on what was held out", LEARNED_BY, 1.0):
+                    answer, is_answered = Answer.of(train, test, output, learner), True
                 judging = MORE * (time.monotonic() - learned)
             terminal.note(answer.in_short(time.monotonic() - started))
         left = end - time.monotonic() - judging

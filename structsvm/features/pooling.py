@@ -8,6 +8,7 @@ import numpy as np
 
 from structsvm.data.samples import UNKNOWN
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.progress import stage
 
 PRIOR = 0.1
 """What equal weights count, in groups of recordings: of 0.1, 0.3, 1 and 3 the least did best on the
@@ -69,7 +70,7 @@ def pooled(
     fold_of_row = np.repeat(fold, [len(one) for one in likelihoods])
     counts = 1.0 / np.bincount(unit)[unit]
     means: list[Floats] = [np.empty(0)] * len(codes)
-    for k in np.unique(fold).tolist():
+    for k in stage("weighing classifiers", np.unique(fold).tolist()):
         others = fold_of_row != k
         weights = pool_weights(rows[others], counts[others])
         for i in np.flatnonzero(fold == k).tolist():

@@ -33,9 +33,14 @@ from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.progress import share, stage
 
 LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
 """Lags, and widths of windows, that classifiers see, in typical segments."""
+
+SCORED, TRIED, LEARNED = 0.6, 0.8, 0.85
+"""The parts of the time, about, after which classifiers have scored the recordings, settings were
+tried, and the search for segments was learned from all of them."""
 
 
 class FrameLearner(Learner):
@@ -58,9 +63,15 @@ class FrameLearner(Learner):
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         with Interrupts() as interrupts, interrupts.released():
-            scored = learn_in_memory(data, type(self).__name__, self._scored_in)[1]
-            nothing: tuple[Any, Floats] = (), np.empty((0, len(scored.known)))
-            model = self._tuned(scored, *(self._losses(scored) if scored.is_tunable else nothing))
+            with share("classifiers", 0.0, SCORED * how.part):
+                scored = learn_in_memory(data, type(self).__name__, self._scored_in)[1]
+            choices: Sequence[Any] = ()
+            losses = np.empty((0, len(scored.known)))
+            if scored.is_tunable:
+                with share("settings", SCORED * how.part, TRIED * how.part):
+                    choices, losses = self._losses(scored)
+            with share("the search for segments", TRIED * how.part, how.part):
+                model = self._tuned(scored, choices, losses)
         return Learned(self._stage, model)
 
     def learn_held_out(self, data: TrainingSet) -> tuple[list[Sample], list[Model]]:
@@ -74,16 +85,20 @@ class FrameLearner(Learner):
         DataError
             If there are no two groups to hold one out.
         """
-        which, scored = learn_in_memory(data, type(self).__name__, self._scored_in)
+        with share("classifiers", 0.0, SCORED):
+            which, scored = learn_in_memory(data, type(self).__name__, self._scored_in)
         if not scored.probabilities:
             raise DataError(f"{type(self).__name__}: there are no two groups to hold one out")
-        choices, losses = self._losses(scored)
-        self._keep(data, Learned(self._stage, self._tuned(scored, choices, losses)))
+        with share("settings", SCORED, TRIED):
+            choices, losses = self._losses(scored)
         recordings = [part.recording for part in scored.known]
-        without = {}
-        for k in np.unique(scored.fold).tolist():
-            others = scored.fold[recordings] != k
-            without[k] = copy(self)._tuned(scored.at(others), choices, losses[:, others])
+        without: dict[int, Model] = {}
+        with share("the search for segments", TRIED, LEARNED):
+            self._keep(data, Learned(self._stage, self._tuned(scored, choices, losses)))
+        with share("the search for segments", LEARNED, 1.0):
+            for k in stage("folds", np.unique(scored.fold).tolist()):
+                others = scored.fold[recordings] != k
+                without[k] = copy(self)._tuned(scored.at(others), choices, losses[:, others])
         pairs = zip([data.samples[i] for i in which], scored.probabilities, strict=True)
         samples = [replace(sample, states=p) for sample, p in pairs]
         return samples, [without[k] for k in scored.fold.tolist()]

@@ -34,6 +34,7 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features.frames import read_names
 from structsvm.learner.closed_forms import tuned
 from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.methods import Method
 from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import names_in
@@ -166,21 +167,32 @@ class Fold:
         problem, (samples, states) = self.test.problem, seen
         counts: Sequence[int | None] = self.counts or [None] * len(samples)
         each = [models] * len(samples) if isinstance(models, Model) else models
-        counted = [
-            model.partition(problem, x, K, UNCONSTRAINED)
-            for model, x, K in zip(each, samples, counts, strict=True)
-        ]
-        priced = counted
         decides = all(getattr(model, "price", 0.0) is not None for model in each)
+        priced: Sequence[Found | None] = [None] * len(samples)
         if decides and not (isinstance(models, Metric) and problem.traits.given_k):
-            pairs = zip(each, samples, strict=True)
-            priced = [model.partition(problem, x, None, UNCONSTRAINED) for model, x in pairs]
+            pairs = list(zip(each, samples, strict=True))
+            priced = [
+                model.partition(problem, x, None, UNCONSTRAINED)
+                for model, x in stage("partitioning", pairs)
+            ]
+        asked = list(zip(each, samples, counts, priced, strict=True))
+        counted = [with_count(problem, *one) for one in stage("partitioning into as many", asked)]
+        priced = [one or other for one, other in zip(priced, counted, strict=True)]
         return self.trial([priced, counted], names_in(priced, samples, states), seconds, **about)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
         nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
         return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+
+
+def with_count(
+    problem: Any, model: Model, sample: Sample, K: int | None, priced: Found | None
+) -> Found:
+    """The partition into K clusters, given the one that a price decides."""
+    if isinstance(model, StatePath) and priced is not None and priced.partition.n_clusters == K:
+        return priced  # the best of all numbers is that of its own
+    return model.partition(problem, sample, K, UNCONSTRAINED)
 
 
 def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
