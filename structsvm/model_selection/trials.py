@@ -177,8 +177,8 @@ class Fold:
             ]
         asked = list(zip(each, samples, counts, priced, strict=True))
         counted = [with_count(problem, *one) for one in stage("partitioning into as many", asked)]
-        priced = [one or other for one, other in zip(priced, counted, strict=True)]
-        return self.trial([priced, counted], names_in(priced, samples, states), seconds, **about)
+        found = [one or other for one, other in zip(priced, counted, strict=True)]
+        return self.trial([found, counted], names_in(found, samples, states), seconds, **about)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
