@@ -151,7 +151,7 @@ def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("structsvm.learner.learner.tune", interrupt)
+    monkeypatch.setattr("structsvm.learner.menu.Menu.fitted", interrupt)
     learned, search = [], small()
     with pytest.raises(KeyboardInterrupt):
         search.fit(*data, when_learned=learned.append)
@@ -163,9 +163,10 @@ def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
 def test_a_metric_that_is_not_finished_ends_the_search(data, monkeypatch):
     kept = MetricLearner._keep
 
-    def unfinished(self, read, inputs, result):
-        kept(self, read, inputs, result)
+    def unfinished(self, data, learned):
+        kept(self, data, learned)
         self.interrupted_ = True
+        return self
 
     monkeypatch.setattr(MetricLearner, "_keep", unfinished)
     search = small()

@@ -233,7 +233,10 @@ def _choose_lam(learner: Any, training: TrainingSet, inputs: InputData, always: 
         if len(several) < 2:
             return
         training = training.at(several)
-    shared, own = inspect.signature(MetricLearnerCV).parameters, learner.get_params(deep=False)
+    shared, own = (
+        inspect.signature(MetricLearnerCV.__init__).parameters,
+        learner.get_params(deep=False),
+    )
     settings: dict[str, Any] = {name: own[name] for name in shared if name in own}
     search = MetricLearnerCV(**settings | {"candidates": ("untrained", learner.metric)})
     with inputs.terminal.working("choosing lam by cross-validation"):

@@ -35,6 +35,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.learner import Learner
 from structsvm.learner.methods import BLIND
 from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.stages import Inputs, Stage
 from structsvm.learner.steps import measured as measured_by
 from structsvm.learner.steps import names_in, partition_all, read_training
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
@@ -255,13 +256,13 @@ def _found_by_all(
             f"{learner.called} was learned from labels without a change, which give no price of "
             "one: there is no untrained metric to compare it with"
         )
-    seen = {id(learner.inputs_): samples}  # samples as several methods see them are made once
+    seen = {_made_by(learner.inputs_): samples}  # what several methods see is made once
     guesses: Partitions = {}
     names: States = {}
     for name, one in stage("methods", [*({LEARNED: learner} | metrics | others).items()]):
-        own = seen.setdefault(id(one.inputs_), [])
+        own = seen.setdefault(_made_by(one.inputs_), [])
         if not own:
-            own = seen[id(one.inputs_)] = one.inputs_(measured)
+            own = seen[_made_by(one.inputs_)] = one.inputs_(measured)
         found, _ = partition_all(one, own, counts, {})
         guesses[name] = [each.partition for each in found]
         named = None if problem.traits.words is TABLES else names_in(found, own, one.classes_)
@@ -271,6 +272,11 @@ def _found_by_all(
             names[name] = named
     # What is blind to the samples comes last.
     return guesses, dict(sorted(names.items(), key=lambda item: item[0] in BLIND))
+
+
+def _made_by(stage: Stage) -> object:
+    """What samples are made by, but for the probabilities of states that come with them."""
+    return (id(stage.features), id(stage.standardizer)) if isinstance(stage, Inputs) else id(stage)
 
 
 def _labels_by(

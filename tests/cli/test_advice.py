@@ -70,7 +70,8 @@ def test_advice_names_options_and_helps(tmp_path, monkeypatch, capsys, case):
     monkeypatch.chdir(tmp_path)
     data = content if isinstance(content, bytes) else content.encode()
     (tmp_path / "one.csv").write_bytes(data)
-    command = f"{line} one.csv -o out --method olda --baselines none"
+    method = "rca" if "clustering" in line else "olda"
+    command = f"{line} one.csv -o out --method {method} --baselines none"
     if line.startswith("try"):
         command = f"{line} one.csv -o out"
     main(command.split())

@@ -93,11 +93,11 @@ def test_unseen_states_are_refused_with_the_option_to_count_them(done, refused, 
 
 
 def test_a_classifier_of_samples_names_what_it_finds_itself(run, done):
-    done("fit change-point train --method frame-logistic -o frames.structsvm --force")
+    done("fit change-point walks --method frame-logistic -o frames.structsvm --force")
     out, _ = done("predict frames.structsvm test/t0.csv --json")
     (found,) = json.loads(out)["recordings"]
     assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
-    done("fit change-point train --method boundary-logistic -o bounds.structsvm --force")
+    done("fit change-point walks --method boundary-logistic -o bounds.structsvm --force")
     _, out, _ = run("predict bounds.structsvm test/t0.csv")
     assert "rest" not in out  # a classifier of boundaries knows no names
 
@@ -222,7 +222,7 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, done, monkeypa
     ("change-point walks --context regions", "got 'regions'"),
     ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
     ("change-point walks --context moments --set features.few=1", "Invalid parameter 'few'"),
-    ("change-point walks --set spam=1", "a learner has no such parameter, it has backend"),
+    ("change-point walks --set spam=1", "the method metric has no such parameter, it has backend"),
     ("clustering walks/p0_0.csv --context lags", "is for recordings and images"),
     ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
     ("change-point walks --groups (", "is no regular expression"),
