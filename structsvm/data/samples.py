@@ -171,7 +171,9 @@ def missing_labels(values: NDArray[Any]) -> Bools:
     kind = values.dtype.kind
     if kind in "fmM":
         return np.asarray(np.isnan(values) if kind == "f" else np.isnat(values))
-    return _each(values, _is_missing) if kind in "OUS" else np.zeros(values.shape, dtype=np.bool_)
+    if kind == "U":
+        return np.asarray(np.char.str_len(np.char.strip(values)) == 0)
+    return _each(values, _is_missing) if kind in "OS" else np.zeros(values.shape, dtype=np.bool_)
 
 
 def unlabelled(values: NDArray[Any]) -> Bools:

@@ -128,13 +128,15 @@ class FrameModel:
     """C, of which it may know fewer."""
     weight: float = 1.0
     """What it counts in a mean of several."""
+    step: int = 1
+    """One sample of so many is looked at, and stands for those about it."""
 
     def probabilities(
         self, Xs: Recordings, owner: str, features: Recordings | None = None
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
         features = self.features.transform(Xs) if features is None else features
-        rows = np.vstack([self.standardizer(F) for F in features])
+        rows = np.vstack([self.standardizer(F[_middles(len(F), self.step)]) for F in features])
         with _threads_for(rows):  # at once, because trees take as long for a few rows as for many
             answer = np.asarray(self.classifier.predict_proba(rows))
         fits = answer.shape == (len(rows), self.known.size)
@@ -147,7 +149,28 @@ class FrameModel:
             )
         p = np.zeros((len(rows), self.n_classes))
         p[:, self.known] = answer
-        return np.split(p, np.cumsum([len(F) for F in features])[:-1])
+        sizes = [-(-len(F) // self.step) for F in features]
+        parts = np.split(p, np.cumsum(sizes)[:-1])
+        if self.step == 1:
+            return parts
+        pairs = zip(parts, features, strict=True)
+        return [np.repeat(part, self.step, axis=0)[: len(F)] for part, F in pairs]
+
+
+def _middles(T: int, step: int) -> Ints:
+    """The sample in the middle of each block of so many samples."""
+    return np.minimum(np.arange(step // 2, T + step // 2, step), T - 1)
+
+
+def _learned_from(code: Ints, every: int) -> Ints:
+    """One sample of so many, and one of each stretch of a state that is shorter."""
+    some = np.arange(0, code.size, every)
+    if every == 1:
+        return some
+    starts = np.flatnonzero(np.diff(code, prepend=code[:1] - 1))
+    sizes = np.diff(starts, append=code.size)
+    short = sizes < every
+    return np.union1d(some, starts[short] + sizes[short] // 2)
 
 
 def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
@@ -205,6 +228,8 @@ class FrameRecipe:
     n_folds: Any = None
     every: int = 1
     """From one frame that is learned from to the next."""
+    step: int = 1
+    """From one frame that is looked at to the next."""
 
     def __post_init__(self) -> None:
         self.owner = type(self.learner).__name__
@@ -227,7 +252,7 @@ class FrameRecipe:
         if learned is not None:
             cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
             apart = groups if cross_fits else None  # which the others do not look at
-            asked = (self.features, self.standardize, self.classifier, self.every)
+            asked = (self.features, self.standardize, self.classifier, self.every, self.step)
             key = fingerprint((*asked, list(Xs), states.codes, states.classes.size, apart))
             if key in learned:
                 return learned[key]
@@ -237,8 +262,10 @@ class FrameRecipe:
         else:
             context.fit(Xs[:1])
         standardizer = Standardizer.fit(self.standardize, features)
-        code = np.concatenate([y[:: self.every] for y in states.codes])
-        rows = np.vstack([standardizer(F)[:: self.every] for F in features])[code != UNKNOWN]
+        seen = [_learned_from(y, self.every) for y in states.codes]
+        code = np.concatenate([y[at] for y, at in zip(states.codes, seen, strict=True)])
+        kept = [standardizer(F)[at] for F, at in zip(features, seen, strict=True)]
+        rows = np.vstack(kept)[code != UNKNOWN]
         code = code[code != UNKNOWN]
         classifier = clone(self.classifier)
         if np.unique(code).size == 1:  # most classifiers refuse a single state; loaded when needed
@@ -251,7 +278,9 @@ class FrameRecipe:
                 f"{self.owner}: {self.classifier!r} failed" + where + f": {error}"
             ) from error
         known = np.asarray(classifier.classes_, dtype=np.int64)
-        model = FrameModel(context, standardizer, classifier, known, states.classes.size)
+        model = FrameModel(
+            context, standardizer, classifier, known, states.classes.size, step=self.step
+        )
         if learned is not None:
             learned[key] = model
         return model

@@ -14,8 +14,11 @@ PRIOR = 0.1
 """What equal weights count, in groups of recordings: of 0.1, 0.3, 1 and 3 the least did best on the
 sets of docs/results.md, and none had the weights of no classifier at all."""
 
-ROUNDS = 200
-"""Of expectation maximisation: by then its steps are far below what weights are told apart by."""
+ROUNDS, SAME = 200, 1e-5
+"""Of expectation maximisation at most, and steps that tell no weights apart."""
+
+ROWS = 20_000
+"""Samples that weights are learned from, at most about."""
 
 
 def pool_weights(likelihoods: Floats, counts: Floats, prior: float = PRIOR) -> Floats:
@@ -41,8 +44,11 @@ def pool_weights(likelihoods: Floats, counts: Floats, prior: float = PRIOR) -> F
     for _ in range(ROUNDS):
         shares = weights * likelihoods
         shares /= shares.sum(axis=1, keepdims=True)
+        before = weights
         weights = counts @ shares + prior
         weights /= weights.sum()
+        if np.abs(weights - before).max() < SAME:
+            break
     return weights
 
 
@@ -61,8 +67,9 @@ def pooled(
     """
     likelihoods = []
     of_unit = []
+    every = 1 + sum(code.size for code in codes) // ROWS
     for i, code in enumerate(codes):
-        known = np.flatnonzero(code != UNKNOWN)
+        known = np.flatnonzero(code != UNKNOWN)[::every]
         likelihoods.append(np.stack([p[i][known, code[known]] for p in held_out], axis=1) + least)
         of_unit.append(np.full(known.size, units[i]))
     rows = np.concatenate(likelihoods)

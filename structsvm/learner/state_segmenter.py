@@ -70,8 +70,11 @@ shrunk to counts. Of 0.3, 1 and 3 it had the smallest loss on s11-s15 of har_sps
 TIMES_LONGEST = 2
 """Lengths are told apart up to so many times that of the longest labelled segment."""
 
-LEARNED_FROM = 25
-"""Samples of a typical segment that classifiers learn from, at least."""
+LEARNED_FROM, MOST_LEARNED_FROM = 25, 40_000
+"""Samples of a typical segment that classifiers learn from, at least; and of all, at most about."""
+
+LOOKED_AT = 100
+"""Samples of a typical segment that classifiers look at, at least."""
 
 BLOCKS_OF_A_SEGMENT = 50
 """Into how many blocks a typical segment is divided at most while weights are learned."""
@@ -187,11 +190,13 @@ classifiers of scikit-learn, optional
         estimators = usual if self.estimators is None else self.estimators
         if isinstance(estimators, str) or not len(estimators):
             raise SettingsError(f"estimators must be a list, such as ['lda'], got {estimators!r}")
+        typical = int(typical_length(sequences))
         folds: dict[str, Any] = {
             "n_folds": self.n_folds or (5 if few else 3),
             "kept": "all" if few else "folds",
             # Samples next to each other are much alike.
-            "every": max(1, int(typical_length(sequences)) // LEARNED_FROM),
+            "every": max(1, typical // LEARNED_FROM, sum(map(len, Xs)) // MOST_LEARNED_FROM),
+            "step": max(1, min(typical // LOOKED_AT, *(shortest_of(y) for y in sequences))),
         }
         held_out = []
         models = []
@@ -397,6 +402,11 @@ class StateCounts:
         x = np.log(np.arange(1, longest + 1))
         away = (x - center[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
         return np.pad((away.min() - away) / 2, ((0, 0), (1, 0)))
+
+
+def shortest_of(sequence: Ints) -> int:
+    """The number of samples of the shortest segment."""
+    return int(runs_of(sequence).sizes.min())
 
 
 def longest_of(sequences: Sequence[Ints]) -> int:
