@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf
+from math import ceil, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,12 @@ LEARNED_FROM, MOST_LEARNED_FROM = 25, 40_000
 LOOKED_AT = 100
 """Samples of a typical segment that classifiers look at, at least."""
 
-BLOCKS_OF_A_SEGMENT = 50
-"""Into how many blocks a typical segment is divided at most while weights are learned."""
+BLOCKS_OF_A_SEGMENT, FEWEST_BLOCKS = 50, 10
+"""Into how many blocks a typical segment is divided at most, and at least, while weights are
+learned."""
+
+WORK = 1e7
+"""Operations that one search of all recordings takes then, about, if segments are long enough."""
 
 
 @dataclass(eq=False, repr=False)
@@ -270,7 +274,11 @@ classifiers of scikit-learn, optional
     def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], int, int]:
         """Scores and states of blocks where segments are long, their samples, and the longest."""
         seen, sequences = scored.seen(self.smoothing), scored.sequences
-        usual = max(1, int(typical_length(sequences)) // BLOCKS_OF_A_SEGMENT)
+        typical = int(typical_length(sequences))
+        samples = sum(y.size for y in sequences) * self.allowed_.first.size
+        work = TIMES_LONGEST * longest_of(sequences) * samples  # that of a search, in blocks of one
+        quick = min(typical // FEWEST_BLOCKS, ceil(sqrt(work / WORK)))
+        usual = max(1, typical // BLOCKS_OF_A_SEGMENT, quick)
         for block in sorted({usual, 1}, reverse=True):
             starts = [block_starts(y, block) for y in sequences]
             ys = [in_blocks(y, begin, block) for y, begin in zip(sequences, starts, strict=True)]
