@@ -205,6 +205,7 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     data, full = whole.data, whole.data.scorable
     names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
     copies = contents([sample.data for sample in data.samples])
+    n_given = np.unique(names[full]).size
     names = joined(np.unique(names, return_inverse=True)[1], copies)
     units, few = np.unique(names[full]), data.problem.traits.contiguous
     if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
@@ -226,6 +227,8 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
         )
     what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
     what += "" if full.all() else f" whose {words.item}s have labels"
+    if units.size < n_given:
+        what += f", of which {n_given - units.size} more hold copies"
     apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
     raise DataError(
         f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "

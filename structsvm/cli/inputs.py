@@ -45,6 +45,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.support.checks import counted, meant, some_of
 from structsvm.support.contract import settings_in
+from structsvm.support.lazy import require
 
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
@@ -453,6 +454,13 @@ def takes_images(problem: PartitionProblem) -> bool:
     return problem.traits.words in (GRAPHS, IMAGES)
 
 
+def _check_libraries(problem: PartitionProblem) -> None:
+    """Refuse images before they are read if what divides them is missing."""
+    image = getattr(problem, "image", None)
+    if getattr(image, "nodes", "pixels") != "pixels":
+        require("skimage.segmentation", "images", "superpixels")
+
+
 def read(
     request: Request, terminal: Terminal, problem: PartitionProblem, **options: Any
 ) -> InputData:
@@ -484,6 +492,7 @@ def read_layers(
         alone += parameter("labels") + " as well"
         refuse_if(option in OF_LABELS and labels is None, alone)
     if takes_images(problem):
+        _check_libraries(problem)
         with terminal.working("reading images"):
             known = {**getattr(learner, "columns_", {}), **typed}
             missing = known.get("missing_labels", ())

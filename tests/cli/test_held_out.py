@@ -78,6 +78,20 @@ def test_too_few_changes_are_refused(n, changes):
         divided(part_of(long(n, changes=changes)), None)
 
 
+@pytest.mark.parametrize(
+    ("copied", "said"),
+    [
+        ([0] * 5, "1 recording, of which 4 more hold copies: too few"),
+        ([0] * 2, "1 recording, of which 1 more hold copies: too few"),
+        ([0], "1 recording: too few"),
+    ],
+)
+def test_recordings_that_are_too_few_as_others_are_copies_are_called_so(copied, said):
+    recordings = [long(1, changes=2)[i] for i in copied]
+    with pytest.raises(DataError, match=said):
+        divided(part_of(recordings), None)
+
+
 def test_what_is_labelled_in_part_is_held_out_too_and_named():
     recordings = long(9, T=80, changes=3)
     in_part = {1, 5, 6}

@@ -1,6 +1,7 @@
 """Normalized cuts of images from the command line: folders of images and of masks."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from cases import cases
 from cut_cases import disc, write_images
 from PIL import Image
 
-from structsvm.cli import main
+from structsvm.cli import inputs, main
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,14 @@ def folder(tmp_path_factory):
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
     assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
     return folder
+
+
+@pytest.mark.parametrize("command", ["fit", "try"])
+def test_a_missing_library_is_named_before_images_are_read(refused, monkeypatch, command):
+    monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
+    monkeypatch.setattr(inputs, "read_images", None)
+    said = refused(f"{command} normalized-cut learn -o missing.structsvm")
+    assert "superpixels needs skimage: pip install 'structsvm-partitioning[images]'" in said
 
 
 def test_fit_tells_what_it_did(done):
