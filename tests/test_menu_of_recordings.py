@@ -12,6 +12,7 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import EqualSegments
 from structsvm.errors import DataWarning, LearningError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
+from structsvm.features.context import Columns
 from structsvm.learner import Method, TrainingSet
 from structsvm.model_selection.recordings import Recordings
 from structsvm.problems import ChangePoint
@@ -75,6 +76,23 @@ def test_what_answers_first_is_a_candidate_or_a_closed_form(labels, T, first):
     menu = Recordings(data, MetricLearner())
     assert menu.first.name == first
     assert first in [candidate.name for candidate in menu.candidates]
+
+
+@pytest.mark.parametrize(
+    ("labels", "P", "first", "sees"),
+    [
+        ([NAMES] * 4, 150, "states-quick", None),
+        ([NAMES] * 4, 151, "states-quick", Columns),
+        ([[8, 18, 30]] * 4, 150, "statistics-olda", Union),
+        ([[8, 18, 30]] * 4, 1000, "olda", None),
+    ],
+)
+def test_what_answers_first_sees_no_context_of_very_many_columns(labels, P, first, sees):
+    """Linear discriminants of seven thousand windows take minutes."""
+    data = TrainingSet.of(ChangePoint(), [np.zeros((30, P))] * len(labels), labels)
+    method = Recordings(data, MetricLearner()).first
+    assert method.name == first
+    assert type(method.learner.features) is (sees or type(None))
 
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
