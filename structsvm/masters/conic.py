@@ -110,6 +110,18 @@ class ConicProgram:
         return found
 
     @cached_property
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Row, column and value of the entries of A that are not 0."""
+        rows = np.repeat(np.arange(self.b.size), np.diff(self.A.indptr))
+        is_there = self.A.data != 0
+        return rows[is_there], self.A.indices[is_there], self.A.data[is_there]
+
+    @cached_property
+    def magnitudes(self) -> tuple[Any, Any]:
+        """Of the entries of A and of P."""
+        return abs(self.A), abs(self.P)
+
+    @cached_property
     def groups(self) -> Ints:
         """A number for each row, the same within a cone, (m,)."""
         found = np.arange(self.b.size)
@@ -152,15 +164,22 @@ class ConicProgram:
 
     def scaled(self, units: Units) -> ConicProgram:
         """The program for ``x / columns``, with rows and objective in units, all powers of two."""
-        d, e, c = sp.diags_array(units.columns), sp.diags_array(1.0 / units.rows), units.objective
+        d, c = units.columns, units.objective
         return replace(
             self,
-            P=sp.csr_array(d @ self.P @ d) / c,
-            q=self.q * units.columns / c,
-            A=sp.csr_array(e @ self.A @ d),
+            P=_multiplied(self.P, d / c, d),
+            q=self.q * d / c,
+            A=_multiplied(self.A, 1.0 / units.rows, d),
             b=self.b / units.rows,
             offset=self.offset / c,
         )
+
+
+def _multiplied(M: Any, rows: Floats, columns: Floats) -> Any:
+    """A matrix by rows, with its rows and columns multiplied."""
+    M = sp.csr_array(M)
+    entries = M.data * np.repeat(rows, np.diff(M.indptr)) * columns[M.indices]
+    return sp.csr_array((entries, M.indices, M.indptr), M.shape)
 
 
 def _with_more(dims: Any, n: int) -> Any:
@@ -201,10 +220,8 @@ def columns_of(program: ConicProgram, groups: Ints, b: Floats) -> Floats:
     sides. Columns without such a row have the size at which they are as large as the others in a
     row, and columns that nothing measures that at which linear and quadratic terms are alike.
     """
-    entries = sp.coo_array(program.A)
-    is_there = entries.data != 0
-    row, column = groups[entries.row[is_there]], entries.col[is_there]
-    size = np.abs(entries.data[is_there])
+    row, column, value = program.entries
+    row, size = groups[row], np.abs(value)
     levels = np.zeros(int(groups.max(initial=-1)) + 1)
     np.maximum.at(levels, groups, np.abs(b))
     u = np.full(program.q.size, np.inf)
@@ -252,10 +269,11 @@ def _most_of_others(rows: Ints, terms: Floats, n: int) -> Floats:
 
 def units_for(program: ConicProgram, columns: Floats) -> Units:
     """Units of rows and of the objective for those of the columns."""
-    A = abs(program.A) @ sp.diags_array(columns)
-    rows = np.maximum(A.max(axis=1).toarray().ravel() if A.nnz else 0.0, np.abs(program.b))
+    A = program.A
+    groups = np.repeat(program.groups, np.diff(A.indptr))
     whole = np.zeros(program.b.size)
-    np.maximum.at(whole, program.groups, rows)
+    np.maximum.at(whole, groups, np.abs(A.data) * columns[A.indices])
+    np.maximum.at(whole, program.groups, np.abs(program.b))
     rows = whole[program.groups]
     bent = float((program.P.diagonal() * columns**2).max(initial=0.0))
     objective = max(float((np.abs(program.q) * columns).max(initial=0.0)), bent)
@@ -331,9 +349,7 @@ def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
     cone its tail by its head, and a semi-definite one its entries by its diagonal.
     """
     m, n = program.A.shape
-    entries = sp.coo_array(program.A)
-    there = entries.data != 0
-    i, j, a = entries.row[there], entries.col[there], entries.data[there]
+    i, j, a = program.entries
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     s_low, s_high = np.full(m, -np.inf), np.full(m, np.inf)
     s_low[: program.n_plain] = 0.0
@@ -451,8 +467,7 @@ class _Dual:
     ) -> None:
         self.program, self.box, self.y = program, box, y
         self.z = into_dual_cone(z, program.dims)
-        self._size = abs(program.A).T.tocsr()
-        counts = np.diff(sp.csc_array(program.A).indptr) + np.diff(program.P.indptr)
+        counts = np.bincount(program.A.indices, minlength=y.size) + np.diff(program.P.indptr)
         self._slips = (counts + 8) * EPS
         self._look()
 
@@ -460,9 +475,8 @@ class _Dual:
         program = self.program
         Py, Az = program.P @ self.y, program.A.T @ self.z
         self.r = Py + program.q + Az
-        self.terms = (
-            abs(program.P) @ np.abs(self.y) + np.abs(program.q) + self._size @ np.abs(self.z)
-        )
+        A, P = program.magnitudes
+        self.terms = P @ np.abs(self.y) + np.abs(program.q) + A.T @ np.abs(self.z)
         self.slips = self._slips * self.terms
 
     def best(self, enough: float) -> Proof:
@@ -517,7 +531,7 @@ class _Dual:
     def _bound(self, linear: Floats, cost: float, is_conditional: bool) -> Proof:
         program = self.program
         bent = -0.5 * self.y * (program.P @ self.y)
-        bent_size = 0.5 * float(np.abs(self.y) @ (abs(program.P) @ np.abs(self.y)))
+        bent_size = 0.5 * float(np.abs(self.y) @ (program.magnitudes[1] @ np.abs(self.y)))
         terms = np.concatenate([[program.offset], bent, -program.b * self.z, linear])
         if not np.isfinite(terms).all() or not math.isfinite(cost):
             return NOTHING
@@ -538,10 +552,10 @@ class _Dual:
         n = program.n_plain
         rows = np.arange(n)
         able = (rows < int(program.dims.zero)) | (z[:n] > 0)
-        A = sp.csr_array(program.A[:n])
-        entries = sp.coo_array(A)
-        kept = able[entries.row] & loose[entries.col] & (entries.data != 0)
-        row, column, size = entries.row[kept], entries.col[kept], np.abs(entries.data[kept])
+        row, column, value = program.entries
+        kept = (row < n) & loose[column]
+        kept[kept] = able[row[kept]]
+        row, column, size = row[kept], column[kept], np.abs(value[kept])
         room = np.where(rows < int(program.dims.zero), np.inf, z[:n])
         weight = np.minimum(room[row], 1.0) * size
         is_open, layers = loose.copy(), []
@@ -559,7 +573,7 @@ class _Dual:
             layers.append(chosen)
             is_open[column[chosen]] = False
         error, cost = error.copy(), 0.0
-        magnitude = abs(A)
+        magnitude = program.magnitudes[0]
         for chosen in reversed(layers):
             i, j = row[chosen], column[chosen]
             change = error[j] / size[chosen]
@@ -605,20 +619,26 @@ class _Dual:
         plain = np.append(
             1.0 + np.abs(z[: program.dims.zero]), z[program.dims.zero : program.n_plain]
         )
-        parts: list[Any] = [sp.diags_array(plain)] if plain.size else []
+        places = np.arange(plain.size)
+        rows, columns, entries = [places], [places], [plain]
         for kind, first, size in program.blocks:
             part = z[first : first + size]
             if kind == "soc":
-                parts.append(_root_of_second_order(part))
+                root = _root_of_second_order(part)
             elif kind == "psd" and size <= LARGEST_ORDER * (LARGEST_ORDER + 1) // 2:
-                parts.append(_root_of_semidefinite(part))
+                root = _root_of_semidefinite(part)
             elif kind == "exp":
-                parts.append(_along_exponential(part))
+                root = _along_exponential(part)
             elif kind == "power":
-                parts.append(sp.diags_array(np.abs(part)))
+                root = np.diag(np.abs(part))
             else:
-                parts.append(sp.csr_array((size, size)))
-        return sp.block_diag(parts, format="csr")
+                continue
+            i, j = np.nonzero(root)
+            rows.append(first + i)
+            columns.append(first + j)
+            entries.append(root[i, j])
+        where = np.concatenate(rows), np.concatenate(columns)
+        return sp.csr_array((np.concatenate(entries), where), shape=(z.size, z.size))
 
 
 def _least_change(B: Any, r: Floats) -> Floats:

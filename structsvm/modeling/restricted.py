@@ -549,7 +549,7 @@ class ByName(Restricted):
         dual, value = stack.dual_value, float(problem.value)
         alpha = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
         gap = MIP_GAP if is_mixed else 0.0
-        least = self.restriction.objective_unit * (value - gap * max(1.0, abs(value)))
+        least = float(self.restriction.objective_unit) * (value - gap * max(1.0, abs(value)))
         found = np.concatenate([column(v.value) for v in self.restriction.variables])
         return MasterSolution(
             self.rewritten.tidy(self.restriction.w_units * found),
