@@ -1,9 +1,10 @@
 """``structsvm try``: a model, its report and its predictions in one command, within a minute.
 
-A part of the data is held out. The first answer is a metric in closed form, and what is learned
-quickly beside it. Then candidates are compared on the others by cross-validation, until the time is
-over, and the answer is that of the best. The verdict comes from the part that was held out; where
-that is too little, from the cross-validation on the others, if they are enough.
+A part of the data is held out. The first answer is that of the quick method which is best for such
+labels. Then candidates are compared on the others by cross-validation, until the time is over, and
+the answer is that of the best; if the choice is late, the answer so far stays. The verdict comes
+from the part that was held out; where that is too little, from the cross-validation on the others,
+if they are enough.
 """
 
 from __future__ import annotations

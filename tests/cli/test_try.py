@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from cases import cases
 from cli_kit import TEST, TRAIN
+from clocks import Clock
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint, StateSegmenter
@@ -23,7 +24,8 @@ from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 from structsvm.messages import parameter
-from structsvm.support.progress import OutOfTimeError
+from structsvm.support import progress
+from structsvm.support.progress import OutOfTimeError, tell
 
 TRY = "try change-point --minutes 10"
 """With time for all candidates, whatever else the machine does."""
@@ -302,6 +304,24 @@ def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_pa
     assert "holds the answer so far" in err
     assert again == out
     assert {path: path.read_bytes() for path in written} == written
+
+
+@pytest.mark.parametrize("minutes", [0.1, 1, 4])
+def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
+    done, recordings, tmp_path, monkeypatch, minutes
+):
+    clock = Clock.of(monkeypatch, try_out, progress)
+    start = clock.now
+
+    def slow(*_):
+        while True:
+            clock.sleep(0.5)
+            tell("slowly", 0.5)
+
+    monkeypatch.setattr(try_out, "_chosen", slow)
+    _, err = done(f"try change-point {recordings} --minutes {minutes} -o {tmp_path}/out")
+    assert "holds the answer so far" in err
+    assert 60 * minutes <= clock.now - start <= 1.3 * 60 * minutes
 
 
 @pytest.mark.parametrize("kind", [DataError, LearningError])
