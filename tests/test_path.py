@@ -10,7 +10,7 @@ from recording_cases import recordings_of_two_kinds as recordings
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import SettingsError
 from structsvm.interop import risk_of
-from structsvm.learner import closed_forms as tuned_metrics
+from structsvm.model_selection import trials
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -135,12 +135,12 @@ def search(**settings):
 def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
     tuned = []
 
-    def counted(name, problem, samples, truths, **settings):
-        tuned.append((name, len(samples)))
-        return original(name, problem, samples, truths, **settings)
+    def counted(name, problem, data, *settings):
+        tuned.append((name, len(data.samples)))
+        return original(name, problem, data, *settings)
 
-    original = tuned_metrics.fit
-    monkeypatch.setattr(tuned_metrics, "fit", counted)
+    original = trials.tuned
+    monkeypatch.setattr(trials, "tuned", counted)
     found = search().fit(*recordings())
     in_folds = [kind for kind, n in tuned if n == 4]
     assert sorted(in_folds) == ["rca"] * 3 + ["untrained"] * 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
 from structsvm.data.samples import UNKNOWN
@@ -110,7 +111,7 @@ class RegionClassifier(Learner):
         else:
             self.models_ = [recipe.fit(arrays, regions, data.groups)]
         self.classes_ = regions.classes
-        stage = replace(seeing, models=self.models_, owner=recipe.owner)
+        stage = replace(seeing, models=self.models_, classes=regions.classes, owner=recipe.owner)
         return Learned(stage, Regions(self.threshold_))
 
     @property
@@ -129,7 +130,13 @@ class SeenNodes(Stage):
 
     of_pixels: bool
     models: Sequence[FrameModel] = ()
+    classes: NDArray[Any] | None = None
     owner: str = ""
+
+    @property
+    def states(self) -> NDArray[Any] | None:
+        """Names of the regions; None of pixels, which are no items of the graph."""
+        return None if self.of_pixels else self.classes
 
     def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         graphs = [self.graph_of(sample) for sample in samples]

@@ -19,7 +19,7 @@ from structsvm.learner.fitting import LEARNED, NOT_RESUMED, Settings, learn
 from structsvm.learner.form import Form
 from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.methods import ACRONYMS
-from structsvm.learner.stages import FrameScores, Inputs
+from structsvm.learner.stages import Inputs
 from structsvm.learner.steps import prepared
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
@@ -219,7 +219,7 @@ class MetricLearner(Learner):
         """Take the probabilities of states of the quickest baseline that has any."""
         if self.inputs_.scores is not None or self.inputs_.states is None:
             stages = [one.inputs_ for one in baselines.values()]
-            named = (stage for stage in stages if isinstance(stage, FrameScores) and stage.named)
+            named = (stage for stage in stages if stage.states is not None)
             self.inputs_ = replace(self.inputs_, scores=next(named, None))
         self.classes_ = self.inputs_.states
 

@@ -61,6 +61,12 @@ class Stage(ABC):
         """What is done to each sample where it is used; None for nothing."""
         return None
 
+    @property
+    @hook
+    def states(self) -> NDArray[Any] | None:
+        """Names of the states that samples have probabilities of; None for none."""
+        return None
+
     @hook
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the model sees them."""
@@ -157,7 +163,7 @@ class Inputs(Stage):
         own = next((stage for stage in stages if isinstance(stage, NamedScores)), None)
         if own is not None:
             return own.classes_
-        return None if self.scores is None else self.scores.classes
+        return None if self.scores is None else self.scores.states
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +183,10 @@ class FrameScores(Stage):
         else:
             found = self.probabilities([filled(sample.X) for sample in samples])
         return [replace(sample, states=p) for sample, p in zip(samples, found, strict=True)]
+
+    @property
+    def states(self) -> NDArray[Any] | None:
+        return self.classes if self.named else None
 
     def probabilities(self, arrays: Sequence[Floats]) -> list[Floats]:
         """Of each class at each item of each sample, (T_i, C)."""
