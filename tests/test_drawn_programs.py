@@ -38,6 +38,16 @@ def test_random_programs_have_the_bounds_and_the_optimum_of_the_explicit_ones():
     assert words.count(SHORT) <= SHORT_OF_IT
 
 
+@pytest.mark.parametrize(
+    ("seed", "word"),
+    [(867, "optimal"), (1064, "optimal"), (1234, "infeasible"), (1266, "infeasible")],
+)
+def test_programs_that_are_hard_in_some_units(seed, word):
+    """A point that breaks constraints closes no gap, and empty boxes have no point."""
+    _, ends = outcomes(seed)
+    assert {found for found, _ in ends} == {word}
+
+
 # ---- in units of 2^k: powers of two are exact, and so every bit has to be the same
 
 ROOMS = {

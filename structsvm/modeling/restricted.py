@@ -54,6 +54,8 @@ FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 SHIFTS = (0, -20, 20)
 """Powers of two by which units are also tried: what a solver finds depends on them, a proof does
 not."""
+FINER_SHIFTS = (*SHIFTS, -8, 8)
+"""Those that are tried until one closes the gap."""
 LEAST = 1e-4
 """What the size by the data counts for: all terms may vanish at the solution."""
 
@@ -264,12 +266,14 @@ class Answer:
     proof: Proof
     size: float
     """Of the terms of the objective."""
+    broken: float
+    """What the inequalities that the point breaks are worth by their multipliers."""
     raw: Any
 
     @property
     def gap(self) -> float:
-        """Of value and proof, in either direction: a point breaks constraints by a little."""
-        return abs(self.value - self.proof.bound)
+        """Of value and proof, in either direction, and what the point owes to what it breaks."""
+        return abs(self.value - self.proof.bound) + self.broken
 
 
 class Conic(Restricted):
@@ -349,13 +353,19 @@ class Conic(Restricted):
         d = self._columns.size
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, program.q.size))
         sides = sp.vstack([sides, -sides])
+        empty: InfeasibleError | None = None
         while True:
-            lower, upper = self._box.grown(n_cuts, self.w_units)
+            try:
+                lower, upper = self._box.grown(n_cuts, self.w_units)
+            except UnboundedError:
+                if empty is None:
+                    raise
+                raise empty from None
             try:
                 boxed = program.with_rows(sides, np.concatenate([upper, -lower]))
                 return self._solved(boxed, 1e-7, is_boxed=True)
-            except InfeasibleError:
-                continue
+            except InfeasibleError as error:
+                empty = error
 
     def duals(self) -> list[list[Any]]:
         if self._raw is not None:
@@ -401,7 +411,7 @@ class Conic(Restricted):
         """In the units of the data, or larger and smaller ones where these do not close the gap."""
         best: Answer | None = None
         failed: MasterError | None = None
-        for shift in (self._shift, *(shift for shift in SHIFTS if shift != self._shift)):
+        for shift in (self._shift, *(shift for shift in FINER_SHIFTS if shift != self._shift)):
             try:
                 found = self._attempt(program, shift, tol)
             except MasterError as error:
@@ -412,8 +422,11 @@ class Conic(Restricted):
                 if failed is None or isinstance(error, InfeasibleError):
                     failed = error
                 continue
+            known = found if best is None else best
+            proved = max(known.proof, found.proof, key=lambda proof: proof.bound)
             if best is None or found.gap < best.gap:
                 best, self._shift = found, shift
+            best = replace(best, proof=proved)
             if found.gap <= CLOSED * max(tol, PRECISE) * max(found.size, LEAST * self._largest):
                 break
         if best is None:
@@ -469,10 +482,19 @@ class Conic(Restricted):
         bent = float(x @ (scaled.P @ x))
         value = 0.5 * bent + float(scaled.q @ x) + scaled.offset
         size = abs(scaled.offset) + float(np.abs(scaled.q) @ np.abs(x)) + abs(bent)
+        unequal = slice(int(scaled.dims.zero), scaled.n_plain)
+        excess = np.maximum((scaled.A @ x - scaled.b)[unequal], 0.0)
+        broken = float(excess @ np.abs(z[unequal]))
         unit = units.objective
         z_of_user = z * unit / units.rows
         return Answer(
-            x * units.columns, z_of_user, unit * value, units.proof(found), unit * size, raw
+            x * units.columns,
+            z_of_user,
+            unit * value,
+            units.proof(found),
+            unit * size,
+            unit * broken,
+            raw,
         )
 
 
