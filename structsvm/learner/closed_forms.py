@@ -66,7 +66,9 @@ def tuned(
     else:
         factor = learning.closed_form(name, data)
     if factor is None:
-        raise SettingsError(f"a metric of this problem is one of {NAMES}, got {name!r}")
+        own = [n for n in NAMES if n != "olda" or traits.contiguous]
+        known = tuple(dict.fromkeys([*own, *traits.baselines]))
+        raise SettingsError(f"a metric of this problem is one of {known}, got {name!r}")
     if not factor.any():
         part = traits.words.part
         raise LearningError(

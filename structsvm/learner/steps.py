@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypedDict, Unpack
@@ -147,17 +146,19 @@ def decode_with(
 ) -> list[EquivalenceMatrix]:
     """Partition samples with the model of a learner, or another one that sees the same."""
     check_is_fitted(learner)
-    own = copy(learner)
-    own.model_ = model
     samples = X if is_prepared(X) else Form.given_to(learner, X).samples
-    return [one.partition for one in partition_all(own, samples, n_clusters, rules)[0]]
+    return [one.partition for one in partition_all(learner, samples, n_clusters, rules, model)[0]]
 
 
 def partition_all(
-    learner: Fitted, Xs: Any, n_clusters: Counts, rules: Rules
+    learner: Fitted, Xs: Any, n_clusters: Counts, rules: Rules, model: Model | None = None
 ) -> tuple[list[Found], Sequence[Sample]]:
-    """What is found in samples that were taken apart, and these as they were partitioned."""
-    model, samples = learner.model_, Xs
+    """What is found in samples that were taken apart, and these as they were partitioned.
+
+    Another ``model`` than that of the learner sees the same; what is told of new samples is about
+    that of the learner.
+    """
+    model, samples = learner.model_ if model is None else model, Xs
     step: Step | None = None
     if rules and not model.keeps_rules:
         raise SettingsError(

@@ -271,10 +271,12 @@ class MetricLearnerCV(ProblemParameters):
         usable = {
             c.name for j, c in enumerate(found.tried) if not np.isnan(found.criterion[:, j]).any()
         }
+        # A metric that becomes zero is left to ``cv_results_``, unless no other one was learned.
+        none = not usable & {c.name for c in found.tried if c.has_path}
         failed = {
             name: trial.failure
             for name, trial in reversed(trials)
-            if trial.refused or (trial.failure and name not in usable)
+            if trial.refused or (none and trial.failure)
         }
         for name, why in failed.items():
             warn(f"{name} is not compared: {why}")
