@@ -179,7 +179,7 @@ def test_a_price_at_the_end_of_those_tried(end, word, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_a_strength_at_the_edge_of_its_path():
-    search = MetricLearnerCV(candidates=["untrained", "diagonal"], lams=[1e-3, 1e-4], cv=2)
+    search = MetricLearnerCV(candidates=["diagonal", "untrained"], lams=[1e-3, 1e-4], cv=2)
     finding = one(diagnose(search.fit(XS[:6], YS[:6]), XS, YS), "path")
     assert finding.values["tried"] == [1e-4, 1e-3]
     search.best_lam_ = 5e-4  # within

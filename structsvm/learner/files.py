@@ -207,6 +207,8 @@ def _storable(learner: Any, codec: Codec) -> Any:
     if getattr(kept.inputs_, "scores", None) is not None:
         kept.inputs_ = replace(kept.inputs_, scores=None)  # those of a baseline, found again
     kept.baselines_ = {}
+    if codec.lost(kept, type(learner).__name__):  # which is refused as a whole
+        return kept
     for name, baseline in learner.baselines_.items():
         own = _storable(baseline, codec)
         if why := codec.lost(own, type(baseline).__name__):
