@@ -416,6 +416,7 @@ class Rows(_Wrapper):
             )
         self.transformer_ = clone(given)
         self._call(self.transformer_, np.vstack(arrays), "fit")
+        self.n_features_out_ = int(self._features(arrays[0][:1]).shape[1])
 
     def _features(self, X: Floats) -> Floats:
         found = self.transformer_.transform(X)
@@ -425,7 +426,6 @@ class Rows(_Wrapper):
         try:
             return list(self.transformer_.get_feature_names_out(columns))
         except (AttributeError, ValueError):
-            self.n_features_out_ = self._features(np.zeros((1, len(columns)))).shape[1]
             return super()._names(columns)
 
 

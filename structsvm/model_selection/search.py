@@ -9,8 +9,9 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial, wraps
+from inspect import Signature, signature
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -180,6 +181,9 @@ class MetricLearnerCV(ProblemParameters):
     solver: str | Solver = "auto"
     constraints: Callable[[Any], list[Any]] | None = None
     random_state: int | None = None
+
+    __signature__: ClassVar[Signature]
+    """That of ``__init__``, which ``__new__`` hides."""
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
         """Say where the kind of metric goes."""
@@ -399,6 +403,10 @@ class MetricLearnerCV(ProblemParameters):
                 limit = math.inf if tried else end  # time was kept for what was tried
                 with suppress(OutOfTimeError), until(limit):
                     learner._compare_with(fit_methods([method], folded, named or tried))
+
+
+_of_init = signature(MetricLearnerCV.__init__)
+MetricLearnerCV.__signature__ = _of_init.replace(parameters=[*_of_init.parameters.values()][1:])
 
 
 # ---- how every candidate did on the recordings it was not tuned on
