@@ -102,7 +102,7 @@ def draw(
         found[name] = scores(ys_test, learner.predict_partitions(Xs_test))
         print(
             f"{setting.name} draw {number} {name}: {np.mean(found[name], axis=0).round(3)}, "
-            f"lam {learner.best_lam_:g}, {seconds:.1f} s",
+            f"{learner.best_candidate_}, lam {learner.best_lam_}, {seconds:.1f} s",
             flush=True,
         )
     best = learner.best_estimator_

@@ -530,7 +530,7 @@ def _as_value(text: str) -> int:
 
 def _is_seen(image: Any) -> NDArray[np.bool_]:
     """Which pixels of a picture are opaque; all of one that is as opaque everywhere."""
-    if not image.has_transparency_data:
+    if "A" not in image.getbands() and "transparency" not in image.info:
         return np.ones(image.size[::-1], dtype=np.bool_)
     opaque = np.asarray(image.convert("RGBA"))[:, :, 3] >= OPAQUE
     return opaque | (not opaque.any())
