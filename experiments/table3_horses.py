@@ -106,8 +106,8 @@ def draw(
             flush=True,
         )
     best = learner.best_estimator_
-    for name, metric in best.baselines_.items():
-        found[name] = scores(ys_test, decode_with(best, metric, Xs_test))
+    for name, method in best.baselines_.items():
+        found[name] = scores(ys_test, method.predict_partitions(Xs_test))
     return found
 
 
@@ -124,7 +124,7 @@ def learners(setting: Setting) -> dict[str, MetricLearnerCV]:
     plain = replace(problem, objective_kind="plain")
 
     def chosen(problem: NormalizedCut, metric: str) -> MetricLearnerCV:
-        return MetricLearnerCV(problem, ("untrained", metric), random_state=0)
+        return MetricLearnerCV(problem, (metric, "untrained"), random_state=0)
 
     return {
         "learned, the paper's objective": chosen(plain, "full"),
