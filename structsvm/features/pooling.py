@@ -11,8 +11,9 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import stage
 
 PRIOR = 0.1
-"""What equal weights count, in groups of recordings: of 0.1, 0.3, 1 and 3 the least did best on the
-sets of docs/results.md, and none had the weights of no classifier at all."""
+"""What equal weights count, in groups of recordings. Of 0.1 and 1 the smaller one had the smaller
+mean loss on 14 divisions of har_spsw, mocap6, SKAB, TEP and digits into groups learned from and
+groups held out."""
 
 ROUNDS, SAME = 200, 1e-5
 """Of expectation maximisation at most, and steps that tell no weights apart."""
