@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,15 +20,18 @@ SHARED = Path(os.environ.get("STRUCTSVM_DATA") or ROOT.parent / "shared" / "data
 def publish(name: str, rows: Sequence[Row], earlier: Iterable[str] = ()) -> None:
     """Print ``rows``, write docs/paper/<name>.json and the block <name> of the page that has it.
 
-    ``earlier`` names the commits of rows that were measured before and are only passed on.
+    ``earlier`` names the commits of rows that were measured before and are only passed on. A quick
+    run writes nothing into docs/: its figures are those of a small version.
     """
-    store(name, origin(earlier), rows)
     table = Table(title=name)
     for column in rows[0]:
         table.add_column(column)
     for row in rows:
         table.add_row(*(text(value) for value in row.values()))
     Console().print(table)
+    if "--quick" in sys.argv and DOCS == USUAL:
+        return
+    store(name, origin(earlier), rows)
     begin = f"<!-- begin {name} -->"
     shown = [page for page in pages() if begin in page.read_text(encoding="utf-8")]
     if not shown and DOCS == USUAL:
