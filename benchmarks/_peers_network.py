@@ -29,7 +29,8 @@ def segmented(learn: Sequence[Recording], test: Sequence[Recording]) -> list[lis
     torch: Any = import_module("torch")
     torch.manual_seed(0)
     stacked = np.vstack([r.X for r in learn])
-    mean, deviation = stacked.mean(axis=0), stacked.std(axis=0)
+    mean = stacked.mean(axis=0)
+    deviation = stacked.std(axis=0)
 
     def seen(r: Recording) -> Any:
         """Scaled over the training set, and within the recording, (2 P, T)."""
@@ -42,7 +43,8 @@ def segmented(learn: Sequence[Recording], test: Sequence[Recording]) -> list[lis
     inputs = [seen(r) for r in learn]
     people = [r.name[:3] for r in learn]
     fold = np.unique(people, return_inverse=True)[1] % 3
-    nets, held_out = [], [np.empty(0)] * len(learn)
+    nets = []
+    held_out = [np.empty(0)] * len(learn)
     for k in range(4):  # the last one learns from all
         away = fold == k
         kept = np.flatnonzero(~away)
@@ -97,7 +99,8 @@ def _net(torch: Any, n_features: int, n_states: int) -> Any:
             return X + self.layers(X)
 
     blocks = [Block(dilation) for dilation in (1, 2, 4, 8)]
-    first, last = nn.Conv1d(n_features, CHANNELS, 3, padding=1), nn.Conv1d(CHANNELS, n_states, 1)
+    first = nn.Conv1d(n_features, CHANNELS, 3, padding=1)
+    last = nn.Conv1d(CHANNELS, n_states, 1)
     return nn.Sequential(first, *blocks, last)
 
 

@@ -62,7 +62,9 @@ def main() -> None:
 
 def make_case(seed: int, augmented: bool, known: bool) -> Case:
     rng = np.random.default_rng(seed)
-    T, r, K = int(rng.integers(7, 10)), int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    T = int(rng.integers(7, 10))
+    r = int(rng.integers(1, 4))
+    K = int(rng.integers(2, 5))
     labels = np.concatenate((np.arange(K), rng.integers(0, K, T - K)))
     centers = rng.choice([0.0, 1.5, 4.0]) * rng.standard_normal((K, r))
     Z = (rng.standard_normal((T, r)) + centers[labels]) * rng.choice([0.5, 1.0, 2.0])
@@ -142,7 +144,8 @@ def print_decoding() -> None:
                 f"| {question} | {name} | {found[name]:.1%} | {gaps.mean():.2%} "
                 f"| {gaps.max():.1%} |"
             )
-        ours, goal = found.pop("structsvm"), GOALS[augmented, known]
+        ours = found.pop("structsvm")
+        goal = GOALS[augmented, known]
         peer = max(found.values())
         results.append(
             {

@@ -44,7 +44,8 @@ def oracles() -> list[Goal]:
         operator = hinge.at(0.3 * np.eye(5)).operator
         dense = operator.dense()
         whole = partial(sl.eigh, dense, subset_by_index=[T - 1, T - 1], check_finite=False)
-        lanczos, peer = seconds(partial(operator.top, 1), repeats=5), seconds(whole, repeats=1)
+        lanczos = seconds(partial(operator.top, 1), repeats=5)
+        peer = seconds(whole, repeats=1)
         goals.append(Goal.at_least(f"oracle, T=4000, {name}: Lanczos / eigh", lanczos, peer, 15))
     return goals
 
@@ -64,7 +65,8 @@ def pixels() -> tuple[FeatureGraph, np.ndarray]:
 def learn() -> tuple[MetricLearner, list[Goal]]:
     """Ten images, longest side 160 pixels, about 115 superpixels each; the graphs are made once."""
     horses = read_images(HORSES)[:10]
-    images, labels = [one.image for one in horses], [one.labels for one in horses]
+    images = [one.image for one in horses]
+    labels = [one.labels for one in horses]
     goals = []
     for features in ("colour+position", "all"):
         problem = NormalizedCut(image=GraphOfImage(features=features))

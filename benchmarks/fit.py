@@ -105,7 +105,8 @@ def calibration() -> list[Goal]:
     """The part of a fit in which penalties are calibrated."""
     data = recordings(400, 200, 10)
     learner = fitted("diagonal", data)
-    samples, truths = prepare(learner, data[0]), encode(learner, *data)
+    samples = prepare(learner, data[0])
+    truths = encode(learner, *data)
 
     def twice() -> None:
         for factor in (np.eye(10), learner.metric_.factor):

@@ -67,7 +67,9 @@ def learned(what: Any) -> None:
     warnings.simplefilter("ignore")
     if not hasattr(what, "transform"):  # loads what classifiers need
         FrameClassifier("logistic").fit([Generated(2)[0]] * 2, [Generated(2).names(0)] * 2)
-    data, before, started = read(200), peak(), time.process_time()
+    data = read(200)
+    before = peak()
+    started = time.process_time()
     if hasattr(what, "transform"):
         Inputs.fit(what, None, data)
     else:
@@ -89,7 +91,8 @@ def whole(n: int) -> None:
             solver=CuttingPlane(Stopping(1e-9, 3), slack="one"),
             backend=Dask(client),
         )
-        data, started = read(n), time.perf_counter()
+        data = read(n)
+        started = time.perf_counter()
         learner.fit(data)
         took = time.perf_counter() - started
         print(peak(), max(client.run(peak).values()), took)

@@ -31,7 +31,8 @@ def run(
     risk = make_risk(N, T, P, metric)
     regularizer = Trace() if omega == "trace" else SquaredNorm()
     risk = replace(risk, regularizer=risk.problem.regularizer(regularizer, LAM))
-    before, started = _peak(), time.process_time()
+    before = _peak()
+    started = time.process_time()
     solution = CuttingPlane(Stopping(tol, 2000, LIMIT), slack).solve(risk)
     took = time.process_time() - started
     print(took, solution.gap, solution.oracle_calls, before, _peak())

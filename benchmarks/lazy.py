@@ -65,7 +65,8 @@ class Generated:
     def __getitem__(self, i: int) -> Floats:
         if not 0 <= i < self.n:
             raise IndexError(i)
-        noise, begin = _noise(self.n_features), int(np.random.default_rng([i, 2]).integers(TILE))
+        noise = _noise(self.n_features)
+        begin = int(np.random.default_rng([i, 2]).integers(TILE))
         X = noise[(begin + np.arange(self.n_samples)) % TILE]
         state = np.random.default_rng([i, 3]).normal(size=self.n_features)
         for start, end in zip(self.ends(i)[:-1:2], self.ends(i)[1::2], strict=True):
@@ -113,7 +114,9 @@ class _Counted(Session):
 
 def learned(client: Any, data: Generated, rounds: int = ROUNDS) -> dict[str, float]:
     """What a fit of so many rounds takes, and a round of it."""
-    times, travelled, counts = [], [], list[int]()
+    times = []
+    travelled = []
+    counts = list[int]()
     learner = MetricLearner(
         metric="diagonal",
         features=Columns(which=range(0, data.n_features, EVERY)),
@@ -142,7 +145,8 @@ def constants(client: Any) -> list[Goal]:
     every = MetricLearner(metric="diagonal", features=Columns(which=range(0, P, EVERY)))
     read = read_training(every, data, [data.ends(i) for i in range(2)])
     risk = risk_of(every, read)
-    x, y = risk.xs[0], risk.ys[0]
+    x = risk.xs[0]
+    y = risk.ys[0]
     held = [(x.read(), y)]
     made, checked, prepared, searched = cpu_seconds_in_turns(
         lambda: data[0],

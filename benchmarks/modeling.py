@@ -56,7 +56,8 @@ def full_program(losses: Floats, solver: str) -> float | None:
     None when it was stopped.
     """
     n, n_assets = losses.shape
-    x, t = cp.Variable(n_assets, nonneg=True), cp.Variable()
+    x = cp.Variable(n_assets, nonneg=True)
+    t = cp.Variable()
     excess = cp.Variable(n, nonneg=True)
     kept = [excess >= losses @ x - t, cp.sum(x) == 1, x <= MOST]
     problem = cp.Problem(cp.Minimize(t + cp.sum(excess) / (SHARE * n)), kept)
@@ -68,8 +69,10 @@ def own_loop(losses: Floats) -> float:
     """What one writes by hand: a new problem each round, with one more constraint."""
     n, n_assets = losses.shape
     n_worst = round(SHARE * n)
-    x, z = cp.Variable(n_assets, nonneg=True), cp.Variable()
-    kept, best = [cp.sum(x) == 1, x <= MOST, z >= -100.0], np.inf
+    x = cp.Variable(n_assets, nonneg=True)
+    z = cp.Variable()
+    kept = [cp.sum(x) == 1, x <= MOST, z >= -100.0]
+    best = np.inf
     while True:
         lower = cp.Problem(cp.Minimize(z), kept).solve(solver="CLARABEL")
         loss = losses @ x.value
@@ -114,7 +117,8 @@ def learner_goals(metric: str, n_features: int) -> list[Goal]:
     risk = risk_of(MetricLearner(metric=metric), Xs, ys)
     known = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
     gap = 1e-3 * (known.null - known.lower) / max(1.0, known.upper)
-    seen, ends = [x.X for x in risk.xs], [y.breakpoints for y in risk.ys]
+    seen = [x.X for x in risk.xs]
+    ends = [y.breakpoints for y in risk.ys]
 
     def by_learner() -> None:
         CuttingPlane(Stopping(tol=1e-3)).solve(risk)

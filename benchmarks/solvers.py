@@ -102,7 +102,8 @@ def main() -> None:
 
 def full_metric(runs: Runs) -> Goal:
     """P = 60, N = 10, gap 1e-2: against the same loop with the faster of two conic solvers."""
-    risk, name = make_risk(10, 400, 60, "full"), "full 60, N 10, 0.01"
+    risk = make_risk(10, 400, 60, "full")
+    name = "full 60, N 10, 0.01"
     stop = Stopping(1e-2, 1000, LIMIT)
     runs.run(name, "warm-up", CuttingPlane(Stopping(0.9)), risk)
     ours = runs.run(name, "default", CuttingPlane(stop), risk)
@@ -132,7 +133,8 @@ def full_master() -> Goal:
 
 def one_slack_cuts(risk: RegularizedRisk, n_cuts: int) -> WorkingSet:
     """The cuts of that many rounds of the plain 1-slack method."""
-    run, groups = Run(risk, Stopping()), np.zeros(risk.n_samples, dtype=np.int64)
+    run = Run(risk, Stopping())
+    groups = np.zeros(risk.n_samples, dtype=np.int64)
     cuts = WorkingSet(1, risk.space.dim)
     cuts.add(run.start(groups))
     while len(cuts) < n_cuts:
@@ -142,7 +144,8 @@ def one_slack_cuts(risk: RegularizedRisk, n_cuts: int) -> WorkingSet:
 
 def diagonal_metric(runs: Runs) -> list[Goal]:
     """P = 300, N = 10, gap 1e-3: against one slack with cvxpy and SCS."""
-    risk, name = make_risk(10, 600, 300, "diagonal"), "diagonal 300, N 10, 0.001"
+    risk = make_risk(10, 600, 300, "diagonal")
+    name = "diagonal 300, N 10, 0.001"
     stop = Stopping(1e-3, 2000, LIMIT)
     runs.run(name, "warm-up", CuttingPlane(Stopping(0.9)), risk)
     ours = runs.run(name, "default", CuttingPlane(stop), risk)
@@ -165,7 +168,8 @@ def suite(runs: Runs) -> list[Goal]:
         ("diagonal", 200, 200, 300, 1e-3),
         ("full", 200, 200, 30, 1e-3),
     ):
-        risk, name = make_risk(N, T, P, metric), f"{metric} {P}, N {N}, {tol:g}"
+        risk = make_risk(N, T, P, metric)
+        name = f"{metric} {P}, N {N}, {tol:g}"
         times = {}
         for solver, most in SUITE.items():
             took = runs.run(name, solver, solver_from(solver, Stopping(tol, 1000, most)), risk)
@@ -178,7 +182,8 @@ def suite(runs: Runs) -> list[Goal]:
 def scale(runs: Runs) -> list[Goal]:
     """P = 300 full, and 1,000 recordings: in less than 2 GB."""
     large = CuttingPlane(Stopping(1e-2, 1000, 300.0))
-    risk, name = make_risk(10, 600, 300, "full"), "full 300, N 10, 0.01"
+    risk = make_risk(10, 600, 300, "full")
+    name = "full 300, N 10, 0.01"
     took = runs.run(name, "default", large, risk)
     risk = make_risk(1000, 200, 30, "full")
     many = runs.run("full 30, N 1000, 0.01", "default", large, risk)

@@ -41,7 +41,8 @@ class Pieces:
         self.commits: dict[str, str] = {}
         if self.path.exists():
             content = json.loads(self.path.read_text())
-            self.known, self.commits = content["pieces"], content["commits"]
+            self.known = content["pieces"]
+            self.commits = content["commits"]
 
     def get(self, key: str, compute: Callable[[], Any]) -> Any:
         """The piece of this key; None if it is not there and the time is over."""
@@ -49,7 +50,8 @@ class Pieces:
             if time.monotonic() > self.deadline:
                 self.left_out += 1
                 return None
-            self.known[key], self.commits[key] = compute(), commit()
+            self.known[key] = compute()
+            self.commits[key] = commit()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             content = {"pieces": self.known, "commits": self.commits}
             write_atomically(self.path, json.dumps(content, indent=1).encode())

@@ -60,7 +60,8 @@ class Size:
     """At least, and at most."""
 
 
-FULL, QUICK = Size(), Size(300, (8, 11))
+FULL = Size()
+QUICK = Size(300, (8, 11))
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,8 @@ def _mux(path: Path, sound: Sound, frames: Iterator[NDArray[np.uint8]]) -> None:
         video.bit_rate = 200_000
         audio = container.add_stream("mp2", rate=RATE)
         audio.layout, audio.bit_rate = "mono", 64_000
-        whole, block = (32_767 * sound).astype(np.int16), 1_152
+        whole = (32_767 * sound).astype(np.int16)
+        block = 1_152
         begun = 0
         for second, picture in enumerate(frames):
             container.mux(video.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
@@ -146,7 +148,8 @@ def soundtrack(made: Script, use: str, rng: Rng) -> Sound:
     n = int(made.edges[-1] * RATE)
     sound = np.zeros(n, dtype=np.float32)
     for part, (start, end) in enumerate(zip(made.edges[:-1], made.edges[1:], strict=True)):
-        a, b = int(start * RATE), int(end * RATE)
+        a = int(start * RATE)
+        b = int(end * RATE)
         is_talk = made.kind(part) == "talk"
         sound[a:b] = talk(b - a, use, rng) if is_talk else music(b - a, rng)
     a = 0
@@ -217,7 +220,8 @@ def _sentences(voice: str) -> list[Sound]:
             command = [program, "--stdout", "-v", voice, "-s", str(speed), text]
             made = subprocess.run(command, capture_output=True, check=True).stdout
             with wave.open(io.BytesIO(made)) as file:
-                rate, raw = file.getframerate(), file.readframes(2**24)
+                rate = file.getframerate()
+                raw = file.readframes(2**24)
             sound = resample_poly(np.frombuffer(raw, dtype="<i2") / 32768.0, 320, rate // 50)
         found.append((sound / max(np.sqrt(np.mean(sound**2)), 1e-6) * 0.3).astype(np.float32))
     return found
@@ -371,7 +375,8 @@ def _studio(rng: Rng) -> Any:
     def shot(_: int) -> Any:
         picture = wall.copy()
         for (x, y, size), skin, coat in zip(people, skins, coats, strict=True):
-            x, y = x + rng.normal(), y + rng.normal()
+            x = x + rng.normal()
+            y = y + rng.normal()
             picture[(np.abs(X - x) < 1.6 * size) & (y + size < Y)] = coat
             picture[((X - x) / 0.8) ** 2 + (Y - y) ** 2 < size**2] = skin
         return picture
@@ -400,7 +405,8 @@ def _stage(rng: Rng) -> Any:
 
 def _audience(rng: Rng) -> Any:
     """Rows of heads, in either kind of part."""
-    size, light = rng.uniform(5, 9), _coloured(rng, 0.5)
+    size = rng.uniform(5, 9)
+    light = _coloured(rng, 0.5)
 
     def shot(t: int) -> Any:
         heads = np.sin(2 * np.pi * X / size + t) * np.sin(2 * np.pi * Y / size)

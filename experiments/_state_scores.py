@@ -65,9 +65,11 @@ def state_matching_score(
     """
     weight = {**ERROR_WEIGHTS, **(weights or {})}
     a, _ = _labels(truth, guess)
-    T, b = a.size, matched_labels(guess, truth)
+    T = a.size
+    b = matched_labels(guess, truth)
     ends = np.array([0, *(np.flatnonzero(np.diff(a)) + 1), T])
-    cost, wrong = 0.0, a != b
+    cost = 0.0
+    wrong = a != b
     begins = wrong & np.concatenate([[True], ~wrong[:-1] | (np.diff(b) != 0)])
     for start in np.flatnonzero(begins).tolist():  # stretches of one state, wrong throughout
         other = np.flatnonzero(~wrong[start:] | (b[start:] != b[start]))

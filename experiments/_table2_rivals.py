@@ -46,10 +46,12 @@ def run(task: Task, name: str) -> float:
     """The loss of one metric on one split; NaN when it fails."""
     settings = SETTINGS[name] | ({} if name == "lmnn" else {"random_state": task.seed})
     problem = Clustering(random_state=task.seed)
-    X, truth = task.train.standardized, task.train.truth
+    X = task.train.standardized
+    truth = task.train.truth
     if name in ("lmnn", "nca") and len(X) > ROWS:
         rows = np.random.default_rng(task.seed).permutation(len(X))[:ROWS]
-        X, truth = X[rows], EquivalenceMatrix.from_labels(truth.labels[rows])
+        X = X[rows]
+        truth = EquivalenceMatrix.from_labels(truth.labels[rows])
     try:
         model = getattr(metric_learn, ALGORITHMS[name])(**settings)
         with warnings.catch_warnings():
@@ -79,7 +81,8 @@ def tasks(tables: list[Table]) -> Iterator[tuple[str, Table, Task]]:
 
 
 def main(folder: Path, names: list[str], algorithms: list[str], seconds: float) -> None:
-    tables, pieces = [read(name, folder) for name in names], Pieces("table2_rivals", seconds)
+    tables = [read(name, folder) for name in names]
+    pieces = Pieces("table2_rivals", seconds)
     path = PAPER / "table2_rivals.json"
     found = json.loads(path.read_text()) if path.exists() else {"runs": {}, "commits": {}}
     for algorithm in algorithms:

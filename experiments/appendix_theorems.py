@@ -190,7 +190,8 @@ def draw(drawn: list[tuple[int, int, Pair]], close: list[Pair]) -> None:
     first.legend(title="dotted: first order")
 
     flows = np.array([(*p.flows, p.loss) for _, _, p in drawn])
-    eta, ratio = flows[:, 0], flows[:, 2] / flows[:, 1]
+    eta = flows[:, 0]
+    ratio = flows[:, 2] / flows[:, 1]
     grid = np.geomspace(eta.min(), 0.25, 100)
     second.semilogx(eta, ratio, ".", markersize=2)
     for side in (-1, 1):

@@ -86,12 +86,14 @@ def recordings(asked: str, seed: int) -> Draw:
 def classes(name: str, folder: Path, seed: int) -> Draw:
     """The rows of some classes of a table, and those of the others."""
     table = read(name, folder)
-    X, y = np.asarray(table.X), np.unique(table.y, return_inverse=True)[1]
+    X = np.asarray(table.X)
+    y = np.unique(table.y, return_inverse=True)[1]
     rng = np.random.default_rng(seed)
     order = rng.permutation(int(y.max()) + 1)
     rows = [rng.permutation(np.flatnonzero(y == c))[:MOST_ROWS] for c in order]
     half = max(FEWEST_LABELLED, len(order) // 2)
-    known, new = np.concatenate(rows[:half]), np.concatenate(rows[half:])
+    known = np.concatenate(rows[:half])
+    new = np.concatenate(rows[half:])
     return [X[known]], [y[known]], None, [X[new]], [y[new]]
 
 
@@ -110,7 +112,8 @@ def chosen(problem: Any, draw: Draw, asked: str | None) -> dict[str, Any]:
     Xs, ys, groups, new, labels = draw
     search = MetricLearnerCV(problem, split=asked, random_state=0)
     search.fit(Xs, ys, groups=groups)
-    best, (learned, called) = search.best_estimator_, learned_metric(search, Xs, ys, groups)
+    best = search.best_estimator_
+    (learned, called) = learned_metric(search, Xs, ys, groups)
     plain = MetricLearner(problem, metric="diagonal").fit(Xs, ys, baselines=["rca"])
     truths = encode(plain, new, labels)
     numbers = [M.n_clusters for M in truths]

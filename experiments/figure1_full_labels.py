@@ -26,9 +26,11 @@ LEVELS = {"independent levels": None, "rank-3 levels": 3}
 def losses(rank: int | None, seed: int) -> dict[str, float]:
     """Mean test loss of every method for one seed; only ours and "untrained" are not given K."""
     recordings = relevant_changes(20, rank=rank, random_state=seed)
-    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    Xs = [r.X for r in recordings]
+    ys = [r.y for r in recordings]
     learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10])
-    learn, test = prepare(learner, Xs[:10]), prepare(learner, Xs[10:])
+    learn = prepare(learner, Xs[:10])
+    test = prepare(learner, Xs[10:])
     truths = encode(learner, test, ys[10:])
     counts = [truth.n_clusters for truth in truths]
 

@@ -55,7 +55,8 @@ class Trial:
 
     def __init__(self, level: str, seed: int, fraction: float) -> None:
         made = relevant_changes(20, rank=LEVELS[level], random_state=seed)
-        self.Xs, ys = [r.X for r in made], [r.y for r in made]
+        self.Xs = [r.X for r in made]
+        ys = [r.y for r in made]
         self.partial = [np.where(np.arange(y.size) < fraction * y.size, y, -1) for y in ys[:10]]
         self.truths = [EquivalenceMatrix.from_labels(y) for y in ys[10:]]
         self.samples = [Sample(Standardizer("recording")(X)) for X in self.Xs]
@@ -82,7 +83,8 @@ class Trial:
     def rivals(self) -> dict[str, float]:
         """Everybody else."""
         whole = TrainingSet(PROBLEM, self.samples[:10], self.known, np.ones(10), self.partial).parts
-        parts, truths = whole.samples, whole.truths
+        parts = whole.samples
+        truths = whole.truths
         scatter = sum(x.X.T @ x.X for x in self.samples[:10])
         principal = np.linalg.eigh(scatter)[1][:, ::-1]
         whitening = within_whitening(Examples(parts, truths), 1e-2)

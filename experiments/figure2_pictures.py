@@ -62,7 +62,8 @@ def _placed(rng: np.random.Generator) -> Floats:
 def _ground(rng: np.random.Generator) -> Floats:
     """A tinted photograph of a surface, the further part in the shade, (HEIGHT, WIDTH, 3)."""
     surface = getattr(data, GROUNDS[int(rng.integers(len(GROUNDS)))])() / 255.0
-    y, x = rng.integers(0, 512 - 2 * HEIGHT), rng.integers(0, 512 - 2 * WIDTH)
+    y = rng.integers(0, 512 - 2 * HEIGHT)
+    x = rng.integers(0, 512 - 2 * WIDTH)
     part = surface[y : y + 2 * HEIGHT, x : x + 2 * WIDTH]
     grey = transform.resize(part, (HEIGHT, WIDTH), anti_aliasing=True)
     tint = color.hsv2rgb(np.array([[[rng.uniform(0.2, 0.42), rng.uniform(0.15, 0.4), 1.0]]]))

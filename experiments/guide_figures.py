@@ -52,7 +52,8 @@ def clusters() -> plt.Figure:
     """Wines in the metric without learning, and in the learned one."""
     wine = load_wine()
     rows = np.random.default_rng(0).permutation(len(wine.data))
-    learned, others = rows[:90], rows[90:]
+    learned = rows[:90]
+    others = rows[90:]
     names = wine.target_names[wine.target]
     learner = MetricLearner(Clustering())
     learner.fit(wine.data[learned], names[learned], feature_names=wine.feature_names)

@@ -59,7 +59,8 @@ def main(folder: Path) -> None:
     warnings.simplefilter("ignore", DataWarning)
     learn, test = split(folder)
     learners = fitted(learn)
-    new, truths = [recording.X for recording in test], [truth(recording.y) for recording in test]
+    new = [recording.X for recording in test]
+    truths = [truth(recording.y) for recording in test]
     last = learners[list(METRICS)[-1]]
     labels = {name: of for name, (of, _) in METRICS.items()}
     labels |= {BOUNDARIES: CHANGES, FRAMES: STATES}

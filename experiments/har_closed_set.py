@@ -40,7 +40,8 @@ from har_spsw import split
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
 
-SIZES, DRAWS = (1, 2, 5, 10, 20, 40, 95), 5
+SIZES = (1, 2, 5, 10, 20, 40, 95)
+DRAWS = 5
 SHOWN = (
     OLDA,
     OLDA_ON_LAGS,
@@ -139,7 +140,8 @@ def draw() -> None:
 def main(folder: Path, seconds: float) -> None:
     warnings.simplefilter("ignore", DataWarning)
     learn, test = split(folder)
-    pieces, found = Pieces("har_closed_set", seconds), {}
+    pieces = Pieces("har_closed_set", seconds)
+    found = {}
     for size in SIZES:
         for method in [m for m in SHOWN if possible(m, size)]:
             runs = [

@@ -45,7 +45,8 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
         "learned, diagonal": diagonal.metric_,
         "learned, full": full.metric_,
     }
-    samples, truths = prepare(full, X_test), encode(full, X_test, y_test)
+    samples = prepare(full, X_test)
+    truths = encode(full, X_test, y_test)
     found = {}
     for name, metric in metrics.items():
         guesses = decode_with(full, metric, samples)

@@ -98,7 +98,8 @@ def main(folder: Path, states: Sequence[int], seconds: float, ordinary: bool) ->
     warnings.simplefilter("ignore", VerdictWarning)
     learn, test = people(folder)
     title = "har_hidden_ordinary" if ordinary else "har_hidden_chosen"
-    pieces, folds = Pieces(title, seconds), None if ordinary else "states"
+    pieces = Pieces(title, seconds)
+    folds = None if ordinary else "states"
     found = {
         state: pieces.get(STATES[state], partial(run, state, learn, test, folds))
         for state in states

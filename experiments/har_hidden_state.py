@@ -81,7 +81,8 @@ def stretches(recordings: Sequence[Recording], hidden: int) -> list[tuple[Floats
     """Features, labels and name of each stretch without a state."""
     found = []
     for recording in recordings:
-        X, y = standardized(recording), np.asarray(recording.y)
+        X = standardized(recording)
+        y = np.asarray(recording.y)
         edges = np.flatnonzero(np.diff(y != hidden, prepend=False, append=False))
         for start, end in edges.reshape(-1, 2).tolist():
             if end - start >= SHORTEST:

@@ -105,7 +105,8 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     samples = standardized(data.Xs)
     known = read_labels(PROBLEM, samples, labels)
     whole = TrainingSet(PROBLEM, samples, known, np.ones(len(samples)), labels)
-    parts, truths = whole.parts.samples, whole.parts.truths
+    parts = whole.parts.samples
+    truths = whole.parts.truths
     identity = np.eye(samples[0].n_features)
     calibration = calibrate_known(identity, whole)
     untrained = data.loss_of(calibration.metric(identity))
@@ -230,7 +231,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="fractions to measure anew, as 10%%")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # one labelled recording, and the like
-    data, pieces = Data(args.data), Pieces("har_label_fraction", args.seconds)
+    data = Data(args.data)
+    pieces = Pieces("har_label_fraction", args.seconds)
     fractions = measured(pieces, data, args.only)
     if args.only:
         pieces.finish()

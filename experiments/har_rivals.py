@@ -121,7 +121,8 @@ def not_learned(
     """Segmentations in the untrained metric and in PCA's, whose penalties are tuned on labels."""
     Xs, ys = arrays_and_labels(learn)
     learner = MetricLearner(standardize="recording").fit(Xs, ys)
-    samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
+    samples = prepare(learner, Xs)
+    truths = encode(learner, Xs, ys)
     pca = tuned_metrics.fit("pca", learner.problem_, samples, truths)
     unseen = prepare(learner, [r.X for r in test])
     metrics = dict(zip(NEEDS, (learner.baselines_["untrained"].metric_, pca), strict=True))

@@ -45,7 +45,8 @@ def row(
 ) -> Row:
     """Held-out scores of one metric, given the true number of segments and not."""
     Xs, ys = arrays_and_labels(test)
-    samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
+    samples = prepare(learner, Xs)
+    truths = encode(learner, Xs, ys)
     known = decode_with(learner, metric, samples, [truth.n_clusters for truth in truths])
     unknown = scores(truths, decode_with(learner, metric, samples))
     return {
@@ -68,7 +69,8 @@ def main(folder: Path) -> None:
         seconds = time.perf_counter() - start
         rows.append(row(f"learned, {kind}", learner, learner.metric_, test, seconds))
     rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca", "OLDA": "olda"}
-    samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
+    samples = prepare(learner, Xs)
+    truths = encode(learner, Xs, ys)
     for shown, name in rivals.items():
         start = time.perf_counter()
         metric = tuned_metrics.fit(name, learner.problem_, samples, truths)

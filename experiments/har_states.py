@@ -41,7 +41,8 @@ NAMES = (LEARNED, TUNED, SLOW, ALONE, FRAMES)
 CONSENSUS = "consensus of a metric and two classifiers"
 COUNTS = ("unknown", "known")
 RIGHT = "named right"
-PEOPLE, FEW = 5, (2, 5, 10)
+PEOPLE = 5
+FEW = (2, 5, 10)
 """People who are tested on at a time, and recordings to learn from."""
 
 Found = Mapping[str, Mapping[str, Sequence[float]]]

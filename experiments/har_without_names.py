@@ -97,7 +97,8 @@ def main(folder: Path, seconds: float) -> None:
     n = len(learn)
     draws = [np.random.default_rng(seed).permutation(n)[:FEW].tolist() for seed in range(DRAWS)]
     chosen = {f"{n} recordings": [list(range(n))], f"{FEW} recordings": draws}
-    pieces, found = Pieces("har_without_names", seconds), {}
+    pieces = Pieces("har_without_names", seconds)
+    found = {}
     for size, sets in chosen.items():
         for method in SHOWN:
             found[size, method] = [

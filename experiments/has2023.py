@@ -76,7 +76,8 @@ def scored(name: str, test: Sequence[Recording], ends: Sequence[list[int]]) -> R
 
 def measured(learn: Sequence[Recording], test: Sequence[Recording]) -> list[Row]:
     """A row for each method."""
-    cuts, new = [cut(one) for one in learn], [cut(one) for one in test]
+    cuts = [cut(one) for one in learn]
+    new = [cut(one) for one in test]
     ys = [found.labels(one.y) for found, one in zip(cuts, learn, strict=True)]
     several = [i for i, y in enumerate(ys) if len(np.unique(y)) > 1]
     rows = []

@@ -48,7 +48,8 @@ CUTS: dict[str, Callable[[], Any]] = {
 
 def main(folder: Path, seconds: float) -> None:
     warnings.simplefilter("ignore", DataWarning)
-    images, pieces = read_images(folder), Pieces("horses_forest", seconds)
+    images = read_images(folder)
+    pieces = Pieces("horses_forest", seconds)
     samples, _ = SETTING.problem.read([image.image for image in images])
     graphs = [sample.side for sample in samples]
     truths = [node_labels(x.labels, g) for x, g in zip(images, graphs, strict=True)]
@@ -65,8 +66,10 @@ def main(folder: Path, seconds: float) -> None:
 def draw(number: int, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> Scores:
     """Loss and Jaccard distance of every test image of a draw, by method."""
     learn, test = split(number, len(graphs))
-    Xs, ys = [graphs[i] for i in learn], [truths[i] for i in learn]
-    Xs_test, ys_test = [graphs[i] for i in test], [truths[i] for i in test]
+    Xs = [graphs[i] for i in learn]
+    ys = [truths[i] for i in learn]
+    Xs_test = [graphs[i] for i in test]
+    ys_test = [truths[i] for i in test]
     found: Scores = {}
     for name, make in (RIVALS | CUTS).items():
         start = time.process_time()
@@ -105,7 +108,8 @@ def paired(
         gains = [np.array(run[rival])[:, j] - np.array(run[ours])[:, j] for run in runs]
         images = np.concatenate([np.asarray(test) for test in tests])
         by_image = np.bincount(images, np.concatenate(gains)) / np.bincount(images)
-        mean, error = by_image.mean(), by_image.std(ddof=1) / np.sqrt(by_image.size)
+        mean = by_image.mean()
+        error = by_image.std(ddof=1) / np.sqrt(by_image.size)
         won = sum(gain.mean() > 0 for gain in gains)
         cells[f"{what} gained"] = (
             f"{mean:.3f} (95 % interval {mean - 1.96 * error:.3f} to {mean + 1.96 * error:.3f}, "

@@ -33,7 +33,8 @@ def labels(rng: np.random.Generator, T: int, K: int, least: int) -> NDArray[np.i
 
 
 def of_many_sizes(rng: np.random.Generator) -> Drawn:
-    T, K = 60, int(rng.integers(2, 6))
+    T = 60
+    K = int(rng.integers(2, 6))
     y = labels(rng, T, K, 4)
     X = rng.normal(size=(T, 4))
     X[:, 0] += (rng.exponential(1.5, size=K) * rng.choice([-1, 1], K))[y]
@@ -42,7 +43,8 @@ def of_many_sizes(rng: np.random.Generator) -> Drawn:
 
 
 def of_three_states(rng: np.random.Generator) -> Drawn:
-    T, K = 80, int(rng.integers(3, 7))
+    T = 80
+    K = int(rng.integers(3, 7))
     y = labels(rng, T, K, 5)
     means = np.array([[0.0, 0.0], [1.6, 0.4], [0.4, 1.6]])[rng.integers(0, 3, K)]
     X = rng.normal(size=(T, 6)) * rng.lognormal(0, 0.35)
@@ -78,7 +80,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = []
     for n in SIZES:
-        held, narrowly = [], []
+        held = []
+        narrowly = []
         for draw, first in PROCESSES:
             found = [one_run(draw, n, first + k) for k in range(runs)]
             mean, half, narrow, true = np.array(found).T

@@ -23,7 +23,8 @@ def main(folder: Path) -> None:
     table = read("letter", folder)
     MetricLearner(Clustering(oracle="rounded")).fit(table.X[:500], table.y[:500])  # compiles
     risk = risk_of(MetricLearner(Clustering()), [table.X], [table.y])
-    memory, rows = Memory(), []
+    memory = Memory()
+    rows = []
     for lam in LAMS:
         start = time.process_time()
         step = replace(risk, regularizer=risk.problem.regularizer(SquaredNorm(), lam))

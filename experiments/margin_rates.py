@@ -30,7 +30,8 @@ def main(folder: Path) -> None:
     for name, features in {"plain": None, "lags": Lags()}.items():
         learner = MetricLearner(features=features, random_state=0).fit(Xs, ys)
         learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=people, tolerance=TOLERANCE)
-        rates, right = [], []
+        rates = []
+        right = []
         tables = learner.predict_segments([recording.X for recording in test])
         found = [table[1:] for table in tables]
         for recording, changes in zip(test, found, strict=True):

@@ -52,7 +52,8 @@ def zscored(X: Floats) -> Floats:
 
 def standard_error(gains: Floats, units: Ints) -> float:
     """Of the mean, when only different units are independent."""
-    sums, G = np.bincount(units, weights=gains - gains.mean()), np.unique(units).size
+    sums = np.bincount(units, weights=gains - gains.mean())
+    G = np.unique(units).size
     return float(np.sqrt((sums**2).sum() * G / (G - 1)) / gains.size)
 
 
@@ -110,7 +111,8 @@ class Nested:
         self.name, self.jobs, self.whiten = name, jobs, whiten
         # Lags and classifiers learned on means of samples say nothing of samples.
         self.plain = plain or name in BLOCKS
-        self.Zs, self.ends = [zscored(X) for X in Xs], [labels_to_breakpoints(y) for y in ys]
+        self.Zs = [zscored(X) for X in Xs]
+        self.ends = [labels_to_breakpoints(y) for y in ys]
         self.folds, self.groups = outer_folds(name, recordings)
         block = BLOCKS.get(name, 1)
         pairs = zip(self.Zs, self.ends, strict=True)
@@ -125,8 +127,10 @@ class Nested:
 
     def fold(self, k: int) -> dict[str, Any]:
         """Choose on the training recordings of a fold, segment the others."""
-        test, train = self.folds[k], self.training(k)
-        Xs, ys = [self.pooled[i][0] for i in train], [self.pooled[i][1] for i in train]
+        test = self.folds[k]
+        train = self.training(k)
+        Xs = [self.pooled[i][0] for i in train]
+        ys = [self.pooled[i][1] for i in train]
         model = MetricLearnerCV(
             candidates=ChangePoint().traits.candidates if self.plain else None,
             standardize=None,
@@ -142,7 +146,8 @@ class Nested:
         groups = None if self.groups is None else self.groups[train]
         learned, choice = learned_metric(model, Xs, ys, groups)
         models = {"plain": plain, "best": best, "learned": learned}
-        Zs, ends = [self.Zs[i] for i in test], [self.ends[i] for i in test]
+        Zs = [self.Zs[i] for i in test]
+        ends = [self.ends[i] for i in test]
         print(self.name, k, choice, model.best_candidate_, model.verdict_, flush=True)
         return {
             "test": test.tolist(),
@@ -191,7 +196,8 @@ def main(
     title = "nested_cv_plain" if plain else "nested_cv"
     title = title if whiten is None else "nested_cv_whitened"
     plain = plain or whiten is not None
-    pieces, rows = Pieces(title, seconds), []
+    pieces = Pieces(title, seconds)
+    rows = []
     for name in names:
         nested = Nested(name, folder / name, jobs, "auto" if whiten is None else whiten, plain)
         found = [

@@ -75,10 +75,12 @@ class Nested:
 
     def fold(self, k: int) -> dict[str, Any]:
         """Choose on the training recordings of a fold, segment the others."""
-        test, train = self.folds[k], np.setdiff1d(np.arange(len(self.Xs)), self.folds[k])
+        test = self.folds[k]
+        train = np.setdiff1d(np.arange(len(self.Xs)), self.folds[k])
         if train.size > N_TRAINING:
             train = np.random.default_rng(100 + k).permutation(train)[:N_TRAINING]
-        Xs, ys = [self.Xs[i] for i in train], [self.ys[i] for i in train]
+        Xs = [self.Xs[i] for i in train]
+        ys = [self.ys[i] for i in train]
         groups = None if self.groups is None else self.groups[train].tolist()
         search = MetricLearnerCV(random_state=0)
         best = search.fit(Xs, ys, groups=groups).best_estimator_
@@ -175,8 +177,10 @@ def main(folder: Path, names: Sequence[str], seconds: float) -> None:
     """Compute what is missing of these sets, and publish them with the earlier rows of others."""
     warnings.simplefilter("ignore", DataWarning)
     warnings.simplefilter("ignore", VerdictWarning)
-    pieces, rows = Pieces("nested_rivals", seconds), []
-    before, earlier = stored("nested_rivals"), set[str]()
+    pieces = Pieces("nested_rivals", seconds)
+    rows = []
+    before = stored("nested_rivals")
+    earlier = set[str]()
     for name, labels in SETS:
         nested = Nested(name, labels, folder)
         keys = [f"{name} {labels} {k}" for k in range(len(nested.folds))]

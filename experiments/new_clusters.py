@@ -60,14 +60,16 @@ class Draw:
     def of(cls, name: str, folder: Path, seed: int) -> Draw:
         """Divide the classes of a table in two, and the rows of the first half."""
         table = read(name, folder)
-        X, y = table.X, np.unique(table.y, return_inverse=True)[1]
+        X = table.X
+        y = np.unique(table.y, return_inverse=True)[1]
         rng = np.random.default_rng(seed)
         classes = rng.permutation(int(y.max()) + 1)
         half = classes.size // 2
         share, most = SIZES[name]
         rows = {c: rng.permutation(np.flatnonzero(y == c))[:most] for c in classes.tolist()}
         cut = {c: int(share if share >= 1 else share * len(rows[c])) for c in rows}
-        known, new = classes[:half].tolist(), classes[half:].tolist()
+        known = classes[:half].tolist()
+        new = classes[half:].tolist()
 
         def part(pieces: Sequence[NDArray[np.int64]]) -> Rows:
             chosen = np.concatenate(pieces)
@@ -93,7 +95,8 @@ class Draw:
 
 def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
     """The default settings, and the metrics in closed form."""
-    draw, start = Draw.of(name, folder, seed), time.process_time()
+    draw = Draw.of(name, folder, seed)
+    start = time.process_time()
     learner = MetricLearner(Clustering()).fit(*draw.learn, baselines=["rca", "lda"])
     seconds = time.process_time() - start
     found = {"default": draw.scores(learner.predict_partitions)}
@@ -104,7 +107,8 @@ def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
 
 def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
     """What model selection takes, learned or not, by its own question."""
-    draw, start = Draw.of(name, folder, seed), time.process_time()
+    draw = Draw.of(name, folder, seed)
+    start = time.process_time()
     search = MetricLearnerCV(Clustering(), split=split, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)

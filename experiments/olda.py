@@ -99,7 +99,8 @@ def shrinkages(learn: Sequence[Recording], test: Sequence[Recording]) -> dict[st
         pairs = zip(known, decode_with(learner, metric, xs), strict=True)
         return float(np.mean([partition_loss(t, g) for t, g in pairs]))
 
-    found, trained = {}, {}
+    found = {}
+    trained = {}
     for shrinkage in SHRINKAGES:
         metric = tuned_metrics.fit("olda", learner.problem_, samples, truths, shrinkage=shrinkage)
         found[f"{shrinkage:g}"] = loss(metric, new, unseen)

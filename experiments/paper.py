@@ -204,7 +204,8 @@ def main(
         shutil.rmtree(ROOT / ".cache" / "pieces", ignore_errors=True)
     book = Book(logs / "book.json")
     left = _left(parts, book, quick, only)
-    deadline, failed = time.monotonic() + seconds, []
+    deadline = time.monotonic() + seconds
+    failed = []
     for i, (part, arguments) in enumerate(left):
         if time.monotonic() > deadline:
             say(f"{len(left) - i} parts are left; run again to go on")
@@ -252,7 +253,9 @@ def run(
 ) -> bool:
     """Run one part, saying how far it is; whether all went well."""
     logs.mkdir(parents=True, exist_ok=True)
-    expected, start, cpu = book.expected(part, quick), time.monotonic(), _cpu()
+    expected = book.expected(part, quick)
+    start = time.monotonic()
+    cpu = _cpu()
     line = list(arguments)
     if line[0] != "make":
         line = [sys.executable, str(FOLDER / line[0]), *line[1:]]

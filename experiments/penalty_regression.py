@@ -55,7 +55,8 @@ class Rule:
 
 def regression(features: Floats, intervals: Floats, constant: bool) -> Rule:
     """Learn from intervals (N, 2) of logarithms of penalties, with infinite ends where open."""
-    centre, scale = features.mean(axis=0), features.std(axis=0)
+    centre = features.mean(axis=0)
+    scale = features.std(axis=0)
     scale = np.where(scale > 1e-9, scale, np.inf)  # what never varies says nothing
     design = np.column_stack([np.ones(len(features)), (features - centre) / scale])
     design = design[:, :1] if constant else design
@@ -63,7 +64,8 @@ def regression(features: Floats, intervals: Floats, constant: bool) -> Rule:
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         f = design @ theta
-        below, above = np.maximum(0, low + MARGIN - f), np.maximum(0, f - high + MARGIN)
+        below = np.maximum(0, low + MARGIN - f)
+        above = np.maximum(0, f - high + MARGIN)
         value = (below**2 + above**2).mean() + RIDGE * (theta[1:] ** 2).sum()
         slope = design.T @ (2 * (above - below)) / len(f)
         slope[1:] += 2 * RIDGE * theta[1:]
@@ -100,7 +102,8 @@ def held_out(
     """Losses of the test recordings by metric and penalty."""
     learner = MetricLearner(metric="diagonal", standardize="recording")
     learner.fit([Xs[i] for i in train], [ends[i] for i in train])
-    samples, truths = prepare(learner, list(Xs)), encode(learner, list(Xs), list(ends))
+    samples = prepare(learner, list(Xs))
+    truths = encode(learner, list(Xs), list(ends))
     found: dict[tuple[str, str], list[float]] = {}
     metrics = {"untrained": learner.baselines_["untrained"].metric_, "learned": learner.metric_}
     for name, metric in metrics.items():

@@ -42,7 +42,8 @@ def held_out_losses(name: str, folder: Path) -> Losses:
         train = nested.training(k)
         learner = MetricLearner(ChangePoint(penalty=price), metric, lam=lam, standardize=None)
         learner.fit([nested.pooled[i][0] for i in train], [nested.pooled[i][1] for i in train])
-        Zs, ends = [nested.Zs[i] for i in test], [nested.ends[i] for i in test]
+        Zs = [nested.Zs[i] for i in test]
+        ends = [nested.ends[i] for i in test]
         truths = encode(learner, Zs, ends)
         for given, counts in (("k", [M.n_clusters for M in truths]), ("u", None)):
             key = f"{short}{mark} {lam:g} {given}"

@@ -43,7 +43,8 @@ ROUNDS, SOFTNESS = 30, 0.1
 
 def transport(X: Floats, Y: Floats, L: Floats, entropy: float) -> tuple[Floats, Floats]:
     """Cost of entropic transport between windows (n, w, P), (n,), and the plans (n, w, w)."""
-    A, B = X @ L.T, Y @ L.T
+    A = X @ L.T
+    B = Y @ L.T
     cost = (A**2).sum(-1)[:, :, None] + (B**2).sum(-1)[:, None, :] - 2 * A @ B.transpose(0, 2, 1)
     cost = np.maximum(cost, 0.0)
     n, w = cost.shape[:2]
@@ -65,7 +66,8 @@ def divergence(
 ) -> tuple[Floats, list[tuple[float, Floats, Floats, Floats]]]:
     """Sinkhorn divergences (n,), and what their gradients need."""
     parts = [(1.0, X, Y), (-0.5, X, X), (-0.5, Y, Y)]
-    value, kept = np.zeros(len(X)), []
+    value = np.zeros(len(X))
+    kept = []
     for sign, A, B in parts:
         cost, plan = transport(A, B, L, entropy)
         value = value + sign * cost
@@ -103,7 +105,8 @@ def triplets(
         i = int(rng.integers(len(Zs)))
         bounds = [0, *ends[i]]
         k = int(rng.integers(1, len(bounds) - 1))
-        first, second = (bounds[k - 1], bounds[k]), (bounds[k], bounds[k + 1])
+        first = (bounds[k - 1], bounds[k])
+        second = (bounds[k], bounds[k + 1])
         if rng.random() < 0.5:
             first, second = second, first
         if min(first[1] - first[0], second[1] - second[0]) < w:
@@ -116,18 +119,23 @@ def triplets(
 
 def learned(given: Triplets, entropy: float, P: int) -> Floats:
     """``L`` by Adam on the triplet hinges, from the identity."""
-    L, first, second = np.eye(P), np.zeros((P, P)), np.zeros((P, P))
+    L = np.eye(P)
+    first = np.zeros((P, P))
+    second = np.zeros((P, P))
     scale = entropy / SOFTNESS
     for step in range(STEPS):
         rows = slice(step * BATCH, (step + 1) * BATCH)
-        a, b, c = given.anchors[rows], given.same[rows], given.other[rows]
+        a = given.anchors[rows]
+        b = given.same[rows]
+        c = given.other[rows]
         near, near_kept = divergence(a, b, L, entropy)
         far, far_kept = divergence(a, c, L, entropy)
         active = ((near - far) / scale + MARGIN > 0) / (scale * BATCH)
         gradient = slope(near_kept, active, L) - slope(far_kept, active, L)
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
-        one, two = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        one = 1 - 0.9 ** (step + 1)
+        two = 1 - 0.999 ** (step + 1)
         L = L - RATE * (first / one) / (np.sqrt(second / two) + 1e-8)
     return L
 

@@ -203,7 +203,9 @@ def _relevant(shows: Shows, n: int) -> Floats:
 
 def _in_metric(shows: Shows, factor: Floats) -> Segmenter:
     """With the penalty of smallest loss on the shows to learn from."""
-    problem, learn, samples = ChangePoint(), shows.used("learn"), shows.samples
+    problem = ChangePoint()
+    learn = shows.used("learn")
+    samples = shows.samples
     taught = Examples([samples[i] for i in learn], [shows.truths[i] for i in learn])
     metric = problem.learning.calibrate(factor, taught).metric(factor)
     return lambda which: [problem.partition(samples[i], metric) for i in which]

@@ -79,7 +79,8 @@ def show() -> None:
     for protocol, names in order.items():
         rows = [row(name, found[protocol][name], protocol) for name in names]
         publish(f"table2_{protocol}", rows, earlier)
-    names, held_out = order.get("held_out", []), found.get("held_out", {})
+    names = order.get("held_out", [])
+    held_out = found.get("held_out", {})
     if names:
         publish("table2_paired", [paired(name, held_out[name]) for name in names], earlier)
         publish("table2_rand", [rand(name, held_out[name]) for name in names], earlier)
@@ -115,7 +116,9 @@ def _unless_zero(make: Callable[[], Metric]) -> Metric | None:
 
 def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Metric], bool]]:
     """Name, how to make the metric, and whether it is one of z-scores."""
-    X, truth, P = task.train.standardized, task.train.truth, task.train.X.shape[1]
+    X = task.train.standardized
+    truth = task.train.truth
+    P = task.train.X.shape[1]
     problem = Clustering(random_state=task.seed)
     identity = Metric(np.eye(P), 1.0)
 
@@ -153,7 +156,8 @@ def learn(task: Task, metric: str, oracle: str, lam: float) -> Metric:
 
 def rca_of_pairs(task: Task, n: int) -> Metric:
     """RCA from n random pairs of rows that belong together."""
-    rng, labels = np.random.default_rng(task.seed), task.train.truth.labels
+    rng = np.random.default_rng(task.seed)
+    labels = task.train.truth.labels
     assert labels is not None
     pairs: list[Any] = []
     while len(pairs) < n:

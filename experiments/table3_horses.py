@@ -62,7 +62,8 @@ class Setting:
 
 
 def main(folder: Path, seconds: float, quick: bool) -> None:
-    images, pieces = read_images(folder)[: FEW if quick else None], Pieces("table3_horses", seconds)
+    images = read_images(folder)[: FEW if quick else None]
+    pieces = Pieces("table3_horses", seconds)
     settings = [Setting(features, n) for n in SEGMENTS for features in SETS]
     some = f" of {FEW}" if quick else ""
     found: dict[Setting, list[Scores]] = {}
@@ -92,8 +93,10 @@ def draw(
 ) -> Scores:
     """All methods on one draw."""
     learn, test = split(number, len(graphs))
-    Xs, ys = [graphs[i] for i in learn], [truths[i] for i in learn]
-    Xs_test, ys_test = [graphs[i] for i in test], [truths[i] for i in test]
+    Xs = [graphs[i] for i in learn]
+    ys = [truths[i] for i in learn]
+    Xs_test = [graphs[i] for i in test]
+    ys_test = [truths[i] for i in test]
     found: Scores = {}
     for name, learner in learners(setting).items():
         start = time.perf_counter()
@@ -204,7 +207,8 @@ def table(setting: Setting, size: float, runs: Sequence[Scores]) -> list[Row]:
 
 
 def _mean_and_sd(values: Sequence[np.ndarray]) -> tuple[str, str]:
-    mean, sd = np.mean(values, axis=0), np.std(values, axis=0)
+    mean = np.mean(values, axis=0)
+    sd = np.std(values, axis=0)
     several = len(values) > 1
     loss, jaccard = (
         f"{m:.3f} ± {s:.3f}" if several else f"{m:.3f}" for m, s in zip(mean, sd, strict=True)
@@ -257,7 +261,8 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     losses = np.array(found[setting][0]["learned, full"])[:, 0]
     order = np.argsort(losses)
     shown = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
-    Xs, ys = [images[i].image for i in learn], [images[i].labels for i in learn]
+    Xs = [images[i].image for i in learn]
+    ys = [images[i].labels for i in learn]
     learner = fit(learners(setting)["learned, full"], Xs, ys).best_estimator_
     figure = Figure(figsize=(9.0, 6.6), layout="constrained")
     rows = figure.subplots(3, 4)

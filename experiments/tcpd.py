@@ -68,9 +68,11 @@ def of_the_majority(one: Annotated) -> list[tuple[Any, float]]:
     """One change near marks of a majority, none where nobody marks any, else unknown."""
     T = len(one.recording.X)
     marks = sorted(end for ends in one.breakpoints.values() for end in ends[:-1])
-    regions, quiet = [], 0
+    regions = []
+    quiet = 0
     for group in _groups(marks):
-        low, high = max(group[0] - TOLERANCE, quiet), min(group[-1] + TOLERANCE + 1, T)
+        low = max(group[0] - TOLERANCE, quiet)
+        high = min(group[-1] + TOLERANCE + 1, T)
         if low - quiet > 1:
             regions.append((quiet, low, 0))
         if 2 * len(group) > len(one.breakpoints) and high - low > 1:
@@ -114,7 +116,8 @@ def scores(one: Annotated, ends: Sequence[int]) -> tuple[float, float]:
 
 def _hits(marks: set[int], found: set[int]) -> int:
     """Marks that have a change found within the tolerance, each change serving one."""
-    left, hits = set(found), 0
+    left = set(found)
+    hits = 0
     for mark in sorted(marks):
         near = [change for change in left if abs(change - mark) <= TOLERANCE]
         if near:
@@ -148,7 +151,8 @@ def row(labels: str, metric: str, series: Sequence[Annotated], ends: list[list[i
     """Means over series."""
     found = np.array([scores(one, of) for one, of in zip(series, ends, strict=True)])
     error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    (cover, f1), (cover_error, f1_error) = found.mean(axis=0), error
+    (cover, f1) = found.mean(axis=0)
+    (cover_error, f1_error) = error
     return {
         "labels": labels,
         "metric": metric,

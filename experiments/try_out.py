@@ -68,7 +68,8 @@ class Drawn:
 
     def write(self, folder: Path) -> None:
         rng = np.random.default_rng(0)
-        C, P = len(self.lengths), self.P
+        C = len(self.lengths)
+        P = self.P
         means = 1.3 * rng.normal(size=(C, P)) * (rng.random((C, P)) < 0.5)
         mix = np.eye(P) + 0.3 * rng.normal(size=(P, P)) / np.sqrt(P)
         after = rng.dirichlet(np.full(C, 0.7), C) + 1e-3
@@ -120,7 +121,8 @@ CASES: Mapping[str, Case] = {
 
 def main(folder: Path, seconds: float, sets: Sequence[str]) -> None:
     """Measure these sets, and publish them with the earlier rows of others."""
-    pieces, (origin, before) = Pieces("try_out", seconds), stored("try_out")
+    pieces = Pieces("try_out", seconds)
+    (origin, before) = stored("try_out")
     rows = {row["set"]: row for row in before}
     for name in sets:
         case = CASES[name]
@@ -177,7 +179,8 @@ def measured(name: str, case: Case, folder: Path) -> dict[str, Any]:
 
 def run(line: Sequence[str]) -> tuple[dict[str, Any], list[tuple[float, str]]]:
     """The report of the command, and what it said beside it, with seconds since its start."""
-    start, told = time.monotonic(), []
+    start = time.monotonic()
+    told = []
     command = [sys.executable, "-m", "structsvm", *line]
     with TemporaryDirectory() as place, (Path(place) / "out").open("w+") as out:
         env = dict(os.environ) | ONE_THREAD

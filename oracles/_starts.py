@@ -39,7 +39,8 @@ class GroupedObjective(NamedTuple):
     @classmethod
     def of(cls, objective: TraceObjective) -> GroupedObjective:
         Z = objective.Z - objective.Z.mean(axis=0)
-        labels, price = np.zeros(Z.shape[0], dtype=np.int64), np.zeros(1)
+        labels = np.zeros(Z.shape[0], dtype=np.int64)
+        price = np.zeros(1)
         if objective.has_truth and objective.truth is not None:
             price = objective.truth_weight / objective.truth.sizes
             labels = np.array(objective.truth.labels)
@@ -163,11 +164,14 @@ def _has_distinct(points: Floats, K: int) -> bool:
 @compiled()
 def _level_values(o: GroupedObjective, leaves: Clusters, pairs: Ints) -> Floats:
     """The objective, up to a constant, after the first i merges of a tree, (L,)."""
-    sums, table, sizes = leaves.sums.copy(), leaves.table.copy(), leaves.sizes.copy()
+    sums = leaves.sums.copy()
+    table = leaves.table.copy()
+    sizes = leaves.sizes.copy()
     score = leaves.h / leaves.sizes
     values = np.zeros(sizes.size)
     for i in range(sizes.size - 1):
-        a, b = pairs[i, 0], pairs[i, 1]
+        a = pairs[i, 0]
+        b = pairs[i, 1]
         sums[a] += sums[b]
         table[a] += table[b]
         sizes[a] += sizes[b]
@@ -218,9 +222,13 @@ class WardTree:
 def ward_tree(centers: Floats, weights: Floats) -> WardTree:
     """Ward's tree of leaves at ``centers`` (L, r) of ``weights`` (L,) samples, in O(L^2 r)."""
     L = weights.size
-    pairs, costs = np.empty((L - 1, 2), np.int64), np.empty(L - 1)
+    pairs = np.empty((L - 1, 2), np.int64)
+    costs = np.empty(L - 1)
     work = np.array(centers, dtype=np.float64), np.array(weights, dtype=np.float64)
-    alive, place, chain, length = np.arange(L), np.arange(L), np.empty(L, np.int64), 0
+    alive = np.arange(L)
+    place = np.arange(L)
+    chain = np.empty(L, np.int64)
+    length = 0
     for done, end in pieces(0, L - 1, 3.0 * L * (centers.shape[1] + OVERHEAD)):
         length = _chains(*work, pairs, costs, alive, place, chain, length, done, end)
     order = np.argsort(costs, kind="stable")
@@ -245,7 +253,8 @@ def _chains(
     n_alive = L - done
     while n_alive > L - end:
         if length == 0:
-            chain[0], length = alive[0], 1
+            chain[0] = alive[0]
+            length = 1
         a = chain[length - 1]
         previous = chain[length - 2] if length > 1 else -1
         b, cost = _nearest(centers, weights, alive[:n_alive], a, previous)
@@ -260,7 +269,8 @@ def _chains(
         centers[a] += (weights[b] / total) * (centers[b] - centers[a])
         weights[a] = total
         n_alive -= 1
-        alive[place[b]], place[alive[n_alive]] = alive[n_alive], place[b]
+        alive[place[b]] = alive[n_alive]
+        place[alive[n_alive]] = place[b]
     return length
 
 
@@ -269,9 +279,11 @@ def _nearest(
     centers: Floats, weights: Floats, alive: Ints, a: int, previous: int
 ) -> tuple[int, float]:
     """The cluster that is cheapest to merge with ``a``; ``previous`` if it is among them."""
-    best, best_cost = -1, np.inf
+    best = -1
+    best_cost = np.inf
     if previous >= 0:
-        best, best_cost = previous, _cost(centers, weights, a, previous)
+        best = previous
+        best_cost = _cost(centers, weights, a, previous)
     for b in alive:
         if b != a:
             cost = _cost(centers, weights, a, b)
@@ -292,7 +304,9 @@ def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
 @compiled()
 def _cut(pairs: Ints, n_leaves: int) -> Ints:
     """Number the clusters that remain after these merges by their first leaf."""
-    stands_for, number, count = np.arange(n_leaves), np.full(n_leaves, -1), 0
+    stands_for = np.arange(n_leaves)
+    number = np.full(n_leaves, -1)
+    count = 0
     for i in range(pairs.shape[0] - 1, -1, -1):  # whom a leaf joins may join another one later
         stands_for[pairs[i, 1]] = stands_for[pairs[i, 0]]
     labels = np.empty(n_leaves, np.int64)
@@ -312,7 +326,8 @@ def numbered(labels: NDArray[np.integer]) -> Ints:
 
 def clusters_of(objective: GroupedObjective, labels: Ints, room: int) -> Clusters:
     """The clusters of a labelling, and ``room`` empty slots."""
-    n_slots, n_truth = int(labels.max()) + 1 + room, objective.truth_price.size
+    n_slots = int(labels.max()) + 1 + room
+    n_truth = objective.truth_price.size
     sums = np.zeros((n_slots, objective.Z.shape[1]))
     _add_rows(objective.Z, labels, sums)
     cells = np.bincount(labels * n_truth + objective.truth, minlength=n_slots * n_truth)

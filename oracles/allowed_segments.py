@@ -70,7 +70,8 @@ class AllowedSegmentsOracle(Oracle):
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise over the segmentations that rule and ``constraint`` allow."""
         T = objective.n_samples
-        K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
+        K = constraint.n_clusters
+        boundaries = Boundaries.of(constraint, T)
         found = best_path(objective, boundaries, K, _allowed(self.rule, T))
         if found is None:
             into = "" if K is None else f" into {K} segments"

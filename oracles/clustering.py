@@ -111,14 +111,16 @@ class ClusteringOracle(Oracle):
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
             best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:
-                best, bound = self._under_links(grouped, constraint, best), np.inf
+                best = self._under_links(grouped, constraint, best)
+                bound = np.inf
         y = EquivalenceMatrix.from_labels(best)
         value = objective.value(y)
         return Argmax(y, value, max(value, bound), Quality.HEURISTIC)
 
     def _under_links(self, objective: GroupedObjective, constraint: Constraint, free: Ints) -> Ints:
         """A clustering of large value that keeps samples together and apart, (T,)."""
-        chunks, K = Chunks.from_links(objective, constraint), constraint.n_clusters
+        chunks = Chunks.from_links(objective, constraint)
+        K = constraint.n_clusters
         if K is not None and len(chunks.sums) < K:
             raise OracleError(
                 f"cannot make {K} clusters out of {len(chunks.sums)} groups of rows that have to "
@@ -223,7 +225,8 @@ def improve(
     objective: GroupedObjective, labels: Ints, fixed: bool, order: Ints, max_sweeps: int
 ) -> Ints:
     """Move samples while the objective rises."""
-    labels, work = np.array(labels, dtype=np.int64), 0.0
+    labels = np.array(labels, dtype=np.int64)
+    work = 0.0
     for _ in range(max_sweeps):
         K = int(labels.max()) + 1
         room = 0 if fixed else min(len(labels) - K, K + 16)
@@ -242,7 +245,8 @@ def _sweep(
     o: GroupedObjective, c: Clusters, order: Ints, labels: Ints, fixed: bool, used: int
 ) -> int:
     """Visit every sample once; how many moved. ``labels`` change in place, the first slots used."""
-    r, K = o.Z.shape[1], c.sizes.size
+    r = o.Z.shape[1]
+    K = c.sizes.size
     slots = _Slots(
         np.zeros((-(-r // UNROLLED) * UNROLLED, K)),
         c.table.T.copy(),
@@ -256,10 +260,13 @@ def _sweep(
     for b in range(K):
         _weigh(slots, o.shift, b)
     rounding = 1e-13 * (np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(o.shift))
-    joined, gain, z = np.empty(K), np.empty(K), np.zeros(sums.shape[0])
+    joined = np.empty(K)
+    gain = np.empty(K)
+    z = np.zeros(sums.shape[0])
     moves = 0
     for t in order:
-        a, p = labels[t], o.truth[t]
+        a = labels[t]
+        p = o.truth[t]
         if fixed and sizes[a] == 1.0:
             continue
         own = -o.truth_price[p]
@@ -275,12 +282,15 @@ def _sweep(
         loss = worth[a] + o.shift
         if sizes[a] > 1.0:
             loss = worth[a] - left / (sizes[a] - 1.0)
-        best, most = a, loss + rounding
+        best = a
+        most = loss + rounding
         for b in range(n):
             if gain[b] > most and b != a:
-                best, most = b, gain[b]
+                best = b
+                most = gain[b]
         if best != a:
-            h[a], h[best] = left, joined[best]
+            h[a] = left
+            h[best] = joined[best]
             _add(o, t, -1.0, a, slots)
             _add(o, t, 1.0, best, slots)
             labels[t] = best
@@ -317,8 +327,14 @@ def _join(z: Floats, sums: Floats, overlaps: Floats, price: float, out: Floats) 
     for b in range(out.size):
         out[b] = -price * overlaps[b]
     for j in range(0, z.size, UNROLLED):
-        z0, z1, z2, z3 = z[j], z[j + 1], z[j + 2], z[j + 3]
-        s0, s1, s2, s3 = sums[j], sums[j + 1], sums[j + 2], sums[j + 3]
+        z0 = z[j]
+        z1 = z[j + 1]
+        z2 = z[j + 2]
+        z3 = z[j + 3]
+        s0 = sums[j]
+        s1 = sums[j + 1]
+        s2 = sums[j + 2]
+        s3 = sums[j + 3]
         for b in range(out.size):
             out[b] += (z0 * s0[b] + z1 * s1[b]) + (z2 * s2[b] + z3 * s3[b])
 
@@ -357,7 +373,8 @@ class Chunks(NamedTuple):
             of[list(group)] = group[0]
         of = numbered(of)
         rows = np.zeros((T, r + objective.truth_price.size + 1))
-        rows[:, :r], rows[:, -1] = objective.Z, 1.0
+        rows[:, :r] = objective.Z
+        rows[:, -1] = 1.0
         rows[np.arange(T), r + objective.truth] = 1.0
         sums = np.zeros((int(of.max()) + 1, rows.shape[1]))
         np.add.at(sums, of, rows)
@@ -379,7 +396,8 @@ def _wishes(
     rng: np.random.Generator,
 ) -> Iterator[Ints]:
     """For each start the clusters in the order in which each chunk would join them, (C, k)."""
-    C, sizes = len(chunks.sums), chunks.sums[:, -1]
+    C = len(chunks.sums)
+    sizes = chunks.sums[:, -1]
     votes = np.zeros((C, int(free.max()) + 1))
     np.add.at(votes, (chunks.of, free), 1.0)
     yield np.argsort(-votes, axis=1, kind="stable")
@@ -398,7 +416,8 @@ def _wishes(
 def _placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> Ints | None:
     """Every chunk in the first cluster that takes it, the most restricted first; None if stuck."""
     C, n_slots = wishes.shape
-    home, n_slots = np.full(C, -1), max(n_slots, K or 0)
+    home = np.full(C, -1)
+    n_slots = max(n_slots, K or 0)
     for chunk in np.lexsort(np.stack([rng.random((C,)), -np.diff(c.first)])):
         taken = set(home[c.apart[c.first[chunk] : c.first[chunk + 1]]].tolist())
         order = [*wishes[chunk].tolist(), *range(wishes.shape[1], n_slots)]
@@ -406,7 +425,8 @@ def _placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) ->
         if choice is None:
             if K is not None:
                 return None
-            choice, n_slots = n_slots, n_slots + 1
+            choice = n_slots
+            n_slots = n_slots + 1
         home[chunk] = choice
     home = numbered(home)
     # Chunks on their own until there are K clusters; more cannot have come about.
@@ -432,15 +452,18 @@ def _sweep_chunks(
     c: Chunks, shift: float, home: Ints, n_slots: int, order: Ints, fixed: bool
 ) -> int:
     """Visit every chunk once; ``home`` changes in place. How many moved."""
-    sums, worth = np.zeros((n_slots, c.sums.shape[1])), np.zeros(n_slots)
+    sums = np.zeros((n_slots, c.sums.shape[1]))
+    worth = np.zeros(n_slots)
     for x in range(home.size):
         sums[home[x]] += c.sums[x]
     for k in range(n_slots):
         worth[k] = _worth(c.weights, sums[k], shift)
     tiny = 1e-12 * (np.abs(worth).sum() + abs(shift))
-    blocked, moves = np.zeros(n_slots, np.bool_), 0
+    blocked = np.zeros(n_slots, np.bool_)
+    moves = 0
     for x in order:
-        a, own = home[x], c.sums[x]
+        a = home[x]
+        own = c.sums[x]
         if fixed and sums[a, -1] == own[-1]:
             continue
         blocked[:] = False
@@ -457,7 +480,9 @@ def _sweep_chunks(
             seen_empty = seen_empty or empty
             joined = _worth(c.weights, sums[b] + own, shift)
             if rest + joined - worth[a] - worth[b] > gain:
-                best, gain, there = b, rest + joined - worth[a] - worth[b], joined
+                best = b
+                gain = rest + joined - worth[a] - worth[b]
+                there = joined
         if best != a:
             sums[a] -= own
             sums[best] += own

@@ -56,7 +56,8 @@ class Embedding:
 
     def partition(self, n_clusters: int, seed: int) -> EquivalenceMatrix:
         """Round to exactly so many clusters, none of them empty."""
-        d, K = self.degrees, n_clusters
+        d = self.degrees
+        K = n_clusters
         if K > d.size:
             raise OracleError(f"cannot make {K} clusters out of {d.size} nodes")
         if K == 1:
@@ -123,7 +124,8 @@ def _linked(W: Weights, constraint: Constraint) -> Floats:
     for group in constraint.together:
         matrix[np.ix_(group, group)] = 1.0
     for i, j in constraint.apart:
-        rows, columns = home.get(i, [i]), home.get(j, [j])
+        rows = home.get(i, [i])
+        columns = home.get(j, [j])
         matrix[np.ix_(rows, columns)] = 0.0
         matrix[np.ix_(columns, rows)] = 0.0
     return np.asarray(matrix)
@@ -136,7 +138,8 @@ def two_means(x: Floats, weights: Floats) -> Ints:
     w = weights[order]
     left = np.cumsum(w)[:-1]
     moment = np.cumsum(w * centred)[:-1]
-    total, rest = w.sum(), float(w @ centred)
+    total = w.sum()
+    rest = float(w @ centred)
     gain = moment**2 / left + (rest - moment) ** 2 / (total - left)
     labels = np.zeros(x.size, dtype=np.int64)
     labels[order[int(np.argmax(gain)) + 1 :]] = 1
@@ -287,7 +290,8 @@ class NormalizedHinge(_LabelledGraph):
     def at(self, L: Floats) -> Point:
         """At ``B = L L^T``, ``C = S - 2 kappa M_i`` less a multiple of the projector on sqrt(d)."""
         W = self.similarity(L)
-        d, Y = W.degrees, self.Y
+        d = W.degrees
+        Y = self.Y
         U = np.sqrt(d)[:, None] * Y / np.sqrt(Y.T @ d)
         u0 = np.sqrt(d / d.sum())
         core = np.diag([*np.full(Y.shape[1], -2.0 * self.margin), -DEFLATION])
@@ -297,7 +301,8 @@ class NormalizedHinge(_LabelledGraph):
 
     def gradient(self, point: Point, V: Floats) -> Floats:
         """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
-        W, Y = point.W, self.Y
+        W = point.W
+        Y = self.Y
         d = W.degrees
         volumes = Y.T @ d
         S = point.operator.matrix
@@ -305,12 +310,15 @@ class NormalizedHinge(_LabelledGraph):
         degree -= 2.0 * self.margin * _overlap_gradient(Y, V, d)
         degree -= DEFLATION * _overlap_gradient(np.ones((d.size, 1)), V, d)
         degree += Y @ (_association(W, Y) / volumes)
-        plus, minus = V / np.sqrt(d)[:, None], Y / np.sqrt(volumes)
+        plus = V / np.sqrt(d)[:, None]
+        minus = Y / np.sqrt(volumes)
         return self.similarity.gradient(W, plus, minus, degree)
 
     def derivative(self, point: Point, direction: Floats) -> CutOperator:
         """``C + dC`` when ``B`` moves along a symmetric matrix (P, P)."""
-        W, Y, K = point.W, self.Y, self.Y.shape[1]
+        W = point.W
+        Y = self.Y
+        K = self.Y.shape[1]
         d = W.degrees
         r = 1.0 / np.sqrt(d)
         dW = self.similarity.derivative(W, direction)
@@ -318,7 +326,8 @@ class NormalizedHinge(_LabelledGraph):
         relative = 0.5 * moved / d
         S = point.operator.matrix
         matrix = scaled(dW, r) + S - _entrywise(S, relative[:, None]) - _entrywise(S, relative)
-        U, u0 = point.operator.vectors[:, :K], point.operator.vectors[:, K]
+        U = point.operator.vectors[:, :K]
+        u0 = point.operator.vectors[:, K]
         dU = U * (relative[:, None] - 0.5 * (Y.T @ moved) / (Y.T @ d))
         du0 = u0 * (relative - 0.5 * moved.sum() / d.sum())
         vectors = np.column_stack([U, dU, u0, du0])
@@ -330,12 +339,17 @@ class NormalizedHinge(_LabelledGraph):
 
     def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
         """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
-        W, Y = point.W, self.Y
-        d, labels = W.degrees, indicators(M)
-        found, true = _association(W, labels), _association(W, Y)
-        volumes, true_volumes = labels.T @ d, Y.T @ d
+        W = point.W
+        Y = self.Y
+        d = W.degrees
+        labels = indicators(M)
+        found = _association(W, labels)
+        true = _association(W, Y)
+        volumes = labels.T @ d
+        true_volumes = Y.T @ d
         degree = Y @ (true / true_volumes) - labels @ (found / volumes)
-        plus, minus = labels / np.sqrt(volumes), Y / np.sqrt(true_volumes)
+        plus = labels / np.sqrt(volumes)
+        minus = Y / np.sqrt(true_volumes)
         value = self.margin * _loss(Y, labels) + found.sum() - true.sum()
         return float(value), self.similarity.gradient(W, plus, minus, degree)
 
@@ -363,7 +377,8 @@ class PlainHinge(_LabelledGraph):
 
     def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
         """Convex in ``B`` but for the truth's part, because ``M`` has no negative entry."""
-        T, labels = self.Y.shape[0], indicators(M)
+        T = self.Y.shape[0]
+        labels = indicators(M)
         U = labels / np.sqrt(labels.sum(axis=0))
         score = float(np.sum(U * (point.W.matrix @ U))) / T
         value = self.margin * _loss(self.Y, labels) + score - point.truth
@@ -381,7 +396,8 @@ def _association(W: Weights, Y: Floats) -> Floats:
 
 def _overlap_gradient(Y: Floats, V: Floats, d: Floats) -> Floats:
     """Gradient with respect to ``d`` of ``|V^T U|^2``, U the normalized clusters, (T,)."""
-    s, volumes = np.sqrt(d), Y.T @ d
+    s = np.sqrt(d)
+    volumes = Y.T @ d
     q = (V * s[:, None]).T @ Y / volumes  # (count, K)
     share = np.einsum("ck,ck->k", q, q)
     return np.asarray(np.einsum("tk,tk->t", Y, V @ q) / s - Y @ share)

@@ -148,7 +148,8 @@ class StateScore:
         if not (fits and (longest is None or (is_whole(longest) and longest >= shortest))):
             raise OracleError(f"segments cannot last {shortest!r} samples to {longest!r}")
         T = len(self.samples)
-        least, most = min(shortest, T), T if longest is None else min(longest, T)
+        least = min(shortest, T)
+        most = T if longest is None else min(longest, T)
         more = max(0, most + 2 - self.lengths.shape[1])
         lengths = np.pad(self.lengths, ((0, 0), (0, more)), mode="edge")
         lengths[:, :least] = -np.inf
@@ -249,9 +250,12 @@ def best_states(
     """
     score, boundaries, K = _question(score, n_segments, constraint)
     T = len(score.samples)
-    lengths, bounds, weight = score.lengths, NOWHERE, 0.0
+    lengths = score.lengths
+    bounds = NOWHERE
+    weight = 0.0
     if score.truth is not None:  # the loss of a long segment depends on where it begins
-        bounds, weight = score.truth.boundaries, float(score.truth_weight)
+        bounds = score.truth.boundaries
+        weight = float(score.truth_weight)
         more = max(0, T + 2 - lengths.shape[1])
         lengths = read_only(np.pad(lengths, ((0, 0), (0, more)), mode="edge"))
     where = _places(boundaries, T)
@@ -310,7 +314,8 @@ def best_together(
 
 def _stretches(begins: Any, ends: Any, n_samples: int) -> tuple[Ints, Ints]:
     """Where stretches of samples begin and end, checked."""
-    first, stop = np.asarray(begins), np.asarray(ends)
+    first = np.asarray(begins)
+    stop = np.asarray(ends)
     if (
         first.ndim != 1
         or first.shape != stop.shape
@@ -379,9 +384,12 @@ def state_margins(
     if not (is_whole(tolerance) and tolerance >= 0):
         raise OracleError(f"tolerance must be an integer >= 0, got {tolerance!r}")
     states = best_states(score, n_segments, constraint)
-    T, (starts, ends, of) = states.size, segments_of(states)
-    low, high = np.maximum(starts[1:] - tolerance, 1), np.minimum(starts[1:] + tolerance, T - 1)
-    begins, stops = np.concatenate([low - 1, starts]), np.concatenate([high + 1, ends])
+    T = states.size
+    (starts, ends, of) = segments_of(states)
+    low = np.maximum(starts[1:] - tolerance, 1)
+    high = np.minimum(starts[1:] + tolerance, T - 1)
+    begins = np.concatenate([low - 1, starts])
+    stops = np.concatenate([high + 1, ends])
     without, held = np.split(
         best_together(score, begins, stops, n_segments, constraint), [low.size]
     )
@@ -501,8 +509,13 @@ def _search(
 
 @inner()
 def _passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> Passed:
-    samples, lengths, changes, may_end = rules.samples, rules.lengths, rules.changes, rules.may_end
-    (T, C), rows, L = samples.shape, max(K, 1), lengths.shape[1] - 1
+    samples = rules.samples
+    lengths = rules.lengths
+    changes = rules.changes
+    may_end = rules.may_end
+    (T, C) = samples.shape
+    rows = max(K, 1)
+    L = lengths.shape[1] - 1
     total, clear = _added(samples, rules.earliest)
     opened = np.full((rows, C, T), -np.inf)
     for c in range(C):
@@ -518,13 +531,15 @@ def _passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) ->
         ends = may_end.size == 0 or may_end[t]
         for k in range(rows):
             for c in range(C):
-                reach, known = clear[c, t], longest[k, c]
+                reach = clear[c, t]
+                known = longest[k, c]
                 if t - L >= reach and (known < reach or opened[k, c, t - L] > opened[k, c, known]):
                     longest[k, c] = known = t - L
                 low = max(reach, t - L + 1) if ends else t
                 known = known if known >= reach and ends else -1
                 start, value = _best_start(opened[k, c], lengths[c], losses, known, low, t)
-                begin[k, c, t], closed[k, c] = start, value + total[c, t]
+                begin[k, c, t] = start
+                closed[k, c] = value + total[c, t]
         if t == T:
             break
         for k in range(rows if K == 0 else K - 1):
@@ -541,12 +556,14 @@ def _passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) ->
 def _added(samples: Floats, earliest: Ints) -> tuple[Floats, Ints]:
     """``total`` and ``clear``."""
     T, C = samples.shape
-    total, clear = np.zeros((C, T + 1)), np.zeros((C, T + 1), dtype=np.int64)
+    total = np.zeros((C, T + 1))
+    clear = np.zeros((C, T + 1), dtype=np.int64)
     for t in range(1, T + 1):
         for c in range(C):
             x = samples[t - 1, c]
             if x == -np.inf:
-                total[c, t], clear[c, t] = total[c, t - 1], t
+                total[c, t] = total[c, t - 1]
+                clear[c, t] = t
             else:
                 total[c, t] = total[c, t - 1] + x
                 clear[c, t] = max(clear[c, t - 1], earliest[t] if earliest.size > 0 else 0)
@@ -560,7 +577,8 @@ def _together(
     """What :func:`best_together` finds."""
     there = _passed(ahead, first, NOWHERE, 0.0, K)
     after = _passed(back, last, NOWHERE, 0.0, K)
-    (rows, C, T), best = there.opened.shape, np.full((begins.size, there.opened.shape[1]), -np.inf)
+    (rows, C, T) = there.opened.shape
+    best = np.full((begins.size, there.opened.shape[1]), -np.inf)
     for i in range(begins.size):
         for c in range(C):
             for k in range(rows):
@@ -584,14 +602,19 @@ def _best_around(
 
     ``after[T - e]`` is what is behind the place e as ``opened[s]`` is what is before s.
     """
-    T, L = opened.size, lengths.size - 1
-    best, longest, n_seen = -np.inf, -1, 0  # of the starts before n_seen
+    T = opened.size
+    L = lengths.size - 1
+    # of the starts before n_seen
+    best = -np.inf
+    longest = -1
+    n_seen = 0
     for e in range(end, T + 1):
         start = clear[e]
         if start > begin:
             break
         if longest < start:
-            longest, n_seen = -1, start
+            longest = -1
+            n_seen = start
         while n_seen <= min(begin, e - L):
             if longest < 0 or opened[n_seen] > opened[longest]:
                 longest = n_seen
@@ -607,7 +630,10 @@ def _best_around(
 def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32], K: int) -> Ints:
     """The states on the way to the best value of the last segment."""
     T = before.shape[2]
-    path, t, k, c = np.full(T, -1), T, begin.shape[0] - 1, np.argmax(values)
+    path = np.full(T, -1)
+    t = T
+    k = begin.shape[0] - 1
+    c = np.argmax(values)
     if values[c] == -np.inf:
         return path
     while t > 0:
@@ -633,7 +659,8 @@ def _best_start(
     ``longest`` is the best start of those with L samples or more, and ``low`` the first of others.
     """
     L = lengths.size - 1
-    start, best = -1, -np.inf
+    start = -1
+    best = -np.inf
     if longest >= 0:
         value = opened[longest] + lengths[L] + losses[longest]
         if value > best:

@@ -102,7 +102,8 @@ class SemidefiniteOracle(Oracle):
         import cvxpy as cp
 
         objective, constraint = self.verified(objective, constraint)
-        T, K = objective.n_samples, constraint.n_clusters
+        T = objective.n_samples
+        K = constraint.n_clusters
         if T > self.max_samples:
             raise OracleError(
                 f"{T} samples are too many for a semidefinite program "

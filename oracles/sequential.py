@@ -95,7 +95,8 @@ class SequentialOracle(Oracle):
         return Argmax(y, value, value + rounding, Quality.EXACT)
 
     def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
-        T, K = objective.n_samples, constraint.n_clusters
+        T = objective.n_samples
+        K = constraint.n_clusters
         boundaries = Boundaries.of(constraint, T)
         required = boundaries.required.size - 1
         path = None
@@ -178,7 +179,8 @@ class SequentialOracle(Oracle):
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search is one compiled call, in which not every boundary pays."""
-        (T, r), shift = objective.Z.shape, objective.shift
+        (T, r) = objective.Z.shape
+        shift = objective.shift
         if not self.pruning or (r == 0 and shift > 0.0):
             return False
         return splitting_price(objective, shift) > 0.0 and T * T * (r + OVERHEAD) <= ONE_CALL
@@ -194,7 +196,8 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
     """
     if boundaries.counted:
         return None
-    everything, required = boundaries.knots, boundaries.knots[boundaries.required]
+    everything = boundaries.knots
+    required = boundaries.knots[boundaries.required]
     null = objective.Z.shape[1] == 0
     if boundaries.somewhere:
         required, null = everything, False  # no boundary less will always do
@@ -298,7 +301,8 @@ class SegmentSearch:
 
     def at_price(self, shift: float) -> tuple[Floats, Ints]:
         """Best value up to each node and the best path when each segment earns ``shift``."""
-        table, nodes = self.table._replace(shift=float(shift)), self.nodes
+        table = self.table._replace(shift=float(shift))
+        nodes = self.nodes
         kappa = splitting_price(self.objective, shift)
         F, previous = tree_scan(table, nodes.earliest, nodes.latest, kappa)
         return F, backtrack(previous)
@@ -311,7 +315,8 @@ class SegmentSearch:
         return chosen[path]
 
     def reversed(self) -> SegmentSearch:
-        objective, T = self.objective, self.objective.n_samples
+        objective = self.objective
+        T = self.objective.n_samples
         truth = None
         if objective.truth is not None and objective.has_truth:
             ends = T - objective.truth.boundaries[::-1][1:]
@@ -328,10 +333,13 @@ def splitting_price(objective: TraceObjective, shift: float) -> float:
 def _path_of_known_length(search: SegmentSearch, K: int) -> Ints:
     """The best path of K segments, which the constraint leaves room for."""
     boundaries = search.boundaries
-    below, above = boundaries.required, np.arange(boundaries.knots.size, dtype=np.int64)
+    below = boundaries.required
+    above = np.arange(boundaries.knots.size, dtype=np.int64)
     while True:
-        K1, K2 = below.size - 1, above.size - 1
-        V1, V2 = search.value(below), search.value(above)
+        K1 = below.size - 1
+        K2 = above.size - 1
+        V1 = search.value(below)
+        V2 = search.value(above)
         price = (V2 - V1) / (K2 - K1)
         _, path = search.at_price(-price)
         n = path.size - 1
@@ -362,7 +370,8 @@ def rounding_of(
     scatter: float | None = None,
 ) -> float:
     """By how much rounding may make a segmentation look better than the best one."""
-    Z, T = objective.Z, objective.n_samples
+    Z = objective.Z
+    T = objective.n_samples
     if scatter is None:
         away = np.nan_to_num(Z - means(Z), copy=False) if objective.gaps else Z - Z.mean(axis=0)
         scatter = float(np.vdot(away, away))
@@ -493,11 +502,13 @@ class Nodes(NamedTuple):
     @classmethod
     def of(cls, boundaries: Boundaries, allowed: Allowed | None) -> Nodes:
         knots = boundaries.knots
-        low, high = boundaries.earliest(), knots - 1
+        low = boundaries.earliest()
+        high = knots - 1
         if allowed is None and not boundaries.counted:
             return cls(each := np.arange(knots.size), np.searchsorted(knots, low), each - 1)
         if allowed is not None:
-            low, high = np.maximum(low, allowed.low[knots]), np.minimum(high, allowed.high[knots])
+            low = np.maximum(low, allowed.low[knots])
+            high = np.minimum(high, allowed.high[knots])
         parts: list[tuple[Ints, Ints, Ints]] = []
 
         def add(part: Ints, first: int, window: Ints) -> None:
@@ -506,7 +517,10 @@ class Nodes(NamedTuple):
             latest = first + np.searchsorted(knots[window], high[part], side="right") - 1
             parts.append((part, earliest, latest))
 
-        n, at, first, layer = 0, 0, 0, np.arange(0)
+        n = 0
+        at = 0
+        first = 0
+        layer = np.arange(0)
         end = int(knots[-1]) + 1
         spans = [(r.first, r.end, r.changes) for r in boundaries.counted]
         for begin, stop, changes in [*spans, (end, end, 0)]:
@@ -514,8 +528,12 @@ class Nodes(NamedTuple):
             outside = np.arange(at, a)
             window = np.concatenate((layer, outside))
             add(outside, first, window)
-            n, at, layer = n + outside.size, b, np.arange(a, b)
+            n = n + outside.size
+            at = b
+            layer = np.arange(a, b)
             for _ in range(changes):
                 add(layer, first, window)
-                first, window, n = n, layer, n + layer.size
+                first = n
+                window = layer
+                n = n + layer.size
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))

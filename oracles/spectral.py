@@ -100,7 +100,9 @@ class SpectralOracle(Oracle):
 
 def top_eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
     """Eigenpairs of ``S`` by decreasing eigenvalue; at least ``count`` of them."""
-    m, values, vectors = len(S), np.empty(0), np.empty((len(S), 0))
+    m = len(S)
+    values = np.empty(0)
+    vectors = np.empty((len(S), 0))
     if count is not None and 0 < 4 * count < m:
         few = [m - count, m - 1]
         values, vectors = scipy.linalg.eigh(S, subset_by_index=few, check_finite=False)
@@ -171,7 +173,8 @@ class CompressedData:
 
     def matrix(self, metric: Floats, truth_weight: float = 0.0) -> Floats:
         """``Xc B Xc^T - c Uc Uc^T``, (m, m), for a metric (P,) or (P, P)."""
-        X, U = self.X, self.U
+        X = self.X
+        U = self.U
         S = (X * metric if metric.ndim == 1 else X @ metric) @ X.T
         if truth_weight:
             S -= truth_weight * (U @ U.T)
@@ -225,7 +228,8 @@ class Basis:
 
     def complement(self, count: int) -> Floats:
         """``count`` orthonormal vectors orthogonal to ``Q``, (T, count), always the same ones."""
-        m, T = len(self.rotation) + len(self.inverse), len(self.within)
+        m = len(self.rotation) + len(self.inverse)
+        T = len(self.within)
         reflectors, tau, _, _ = lapack.dgeqrf(self.lift(np.eye(m)))
         axes = np.zeros((T, count), order="F")
         axes[m + np.arange(count), np.arange(count)] = 1.0
@@ -237,12 +241,15 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
     T = X.shape[0]
     with single_threaded():
         if truth is None:
-            U, rotation = EquivalenceMatrix.from_breakpoints([T]), np.eye(1)
+            U = EquivalenceMatrix.from_breakpoints([T])
+            rotation = np.eye(1)
         else:
-            U, rotation = truth, _reflection_to_first_axis(np.sqrt(truth.sizes / T))
+            U = truth
+            rotation = _reflection_to_first_axis(np.sqrt(truth.sizes / T))
         mean = X.mean(axis=0)
         deviation = X - mean
-        between, noise = rotation.T @ U.project(deviation), float(np.linalg.norm(deviation))
+        between = rotation.T @ U.project(deviation)
+        noise = float(np.linalg.norm(deviation))
         deviation -= _expanded(U, rotation, between)
         within, triangle = _orthogonalize(deviation, T - len(rotation), noise)
         between[0] = np.sqrt(T) * mean

@@ -73,7 +73,8 @@ class SegmentProblem(PartitionProblem):
         """
         from structsvm.oracles.allowed_segments import rule_says
 
-        M, T = segmentation(y, sample.n_samples), sample.n_samples
+        M = segmentation(y, sample.n_samples)
+        T = sample.n_samples
         for start, end in zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True):
             if not rule_says(self.allows, np.array([start]), end, T)[0]:
                 raise DataError(
@@ -154,7 +155,8 @@ class ChangePoint(SegmentProblem):
         refuse_unlisted("penalty", self.penalty, ("learned", "fixed"))
         refuse_kappa(self.kappa)
         refuse_unlisted("missing", self.missing, MISSING)
-        shortest, longest = self.min_length, self.max_length
+        shortest = self.min_length
+        longest = self.max_length
         refuse_below(1, "min_length", shortest)
         if longest is not None and not (is_whole(longest) and longest >= shortest):
             raise SettingsError(

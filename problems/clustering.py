@@ -129,7 +129,8 @@ class Clustering(PartitionProblem):
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Return the partition of T rows from a label for each, numbers or names."""
-        n_samples, values = sample.n_samples, label_values(y)
+        n_samples = sample.n_samples
+        values = label_values(y)
         if values.ndim != 1 or values.size != n_samples:
             raise DataError(
                 f"labels of shape {values.shape} for {n_samples} rows: give one to each"

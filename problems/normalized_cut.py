@@ -128,7 +128,8 @@ class NormalizedCut(PartitionProblem):
         refuse_unlisted("cluster_count", self.cluster_count, ("known", "unknown"))
         refuse_unlisted("objective_kind", self.objective_kind, ("normalized", "plain"))
         refuse_unlisted("oracle", self.oracle, ("relaxed", "rounded"))
-        kappa, plain = self.loss_weight, self.objective_kind == "plain"
+        kappa = self.loss_weight
+        plain = self.objective_kind == "plain"
         refuse_kappa(kappa, most=np.inf)
         refuse_bad_seed(self.random_state)
         if plain and self.oracle == "relaxed" and kappa >= COLLAPSE:
@@ -284,12 +285,14 @@ class CutLearning(Learning):
         pairs = list(zip(data.samples, _labels_of_nodes(data), strict=True))
         spatial = data.samples[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
-        best, least = np.eye(spatial.size), np.inf
+        best = np.eye(spatial.size)
+        least = np.inf
         for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
             for place in places:
                 scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
                 factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
-                metric, cut = Metric(factor, None), self.problem.partition
+                metric = Metric(factor, None)
+                cut = self.problem.partition
                 losses = [partition_loss(M, cut(x, metric, M.n_clusters)) for x, M in pairs]
                 if (mean := float(np.average(losses, weights=data.weights))) < least:
                     best, least = factor, mean
@@ -324,7 +327,8 @@ class CutLearning(Learning):
         cuts = np.concatenate([[values[0] - 1e-6], (values[1:] + values[:-1]) / 2])
         curves = []
         for embedding, truth in zip(embeddings, truths, strict=True):
-            counts_at, known = [embedding.n_clusters(cut) for cut in cuts], {}
+            counts_at = [embedding.n_clusters(cut) for cut in cuts]
+            known = {}
             for K in set(counts_at):
                 M = embedding.partition(K, self.problem.random_state)
                 known[K] = partition_loss(truth, M), region_rand(truth, M)
@@ -385,10 +389,12 @@ class CutObjective(Objective):
         """The mean hinge loss of the graphs with more than one label, and Omega."""
         if constraints is not None:
             raise SettingsError("constraints are for convex objectives: normalized cuts take none")
-        truths, weights = _labels_of_nodes(data), data.weights
+        truths = _labels_of_nodes(data)
+        weights = data.weights
         graphs = [_graph(sample) for sample in data.samples]
         kept = teaching(truths)
-        kappa, normalized = self.problem.loss_weight, self.problem.objective_kind == "normalized"
+        kappa = self.problem.loss_weight
+        normalized = self.problem.objective_kind == "normalized"
         kind = NormalizedHinge if normalized else PlainHinge
         return CutRisk(
             hinges=[kind(Similarity.of(graphs[i]), indicators(truths[i].M), kappa) for i in kept],
@@ -435,7 +441,8 @@ class CutRisk(CompositeRisk):
         B = self.space.to_metric(w)
         L = metric_factor(B)
         P = self.hinges[0].similarity.X.shape[1]
-        total, gradient = 0.0, np.zeros((P, P))
+        total = 0.0
+        gradient = np.zeros((P, P))
         for i, hinge in enumerate(self.hinges):
             point = hinge.at(L)
             values, V = point.operator.top(hinge.count)
@@ -476,7 +483,8 @@ class CutRisk(CompositeRisk):
         """Value and gradient of a relaxed cut of that score, or of what it is rounded to."""
         if self.seed is None:
             return hinge.constant + score - point.truth, hinge.gradient(point, V)
-        d, K = point.W.degrees, hinge.Y.shape[1]
+        d = point.W.degrees
+        K = hinge.Y.shape[1]
         if V.shape[1] < K:  # sqrt(d) is not among them
             V = np.column_stack([np.sqrt(d / d.sum()), V])
         M = Embedding(np.ones(K), V, d).partition(K, self.seed)
@@ -517,7 +525,8 @@ class TangentModel(Problem):
 
     def separate(self, w: Floats, x: tuple[CutHinge, Point], y: Tangent) -> Separation:
         """The leading eigenvectors of the linearised operator: the maximum of the model."""
-        risk, (hinge, point) = self.risk, x
+        risk = self.risk
+        (hinge, point) = x
         operator = hinge.derivative(point, risk.matrix(w - self.w))
         _, V = operator.top(hinge.count)
         at_w, G = risk.at(hinge, point, V, float(np.sum(V * point.operator.apply(V))))

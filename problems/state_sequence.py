@@ -143,7 +143,9 @@ class StateSequence(Problem):
         y = checked_states(y, len(x), C)
         starts, ends, states = segments_of(y)
         n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
-        first, last, change = np.zeros(C), np.zeros(C), np.zeros((C, C))
+        first = np.zeros(C)
+        last = np.zeros(C)
+        change = np.zeros((C, C))
         first[states[0]] = last[states[-1]] = 1.0
         np.add.at(change, (states[:-1], states[1:]), 1.0)
         scores = float(x[np.arange(y.size), y].sum())

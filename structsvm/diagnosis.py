@@ -143,7 +143,8 @@ def certificate(learner: Learner) -> Found:
     solution = learner.solution_
     if solution is None:
         return
-    status, gap = solution.status, float(solution.gap)
+    status = solution.status
+    gap = float(solution.gap)
     wide = learner.problem_.traits.convex and np.isfinite(solution.lower) and gap > OPEN
     if wide or not status.converged or status is Status.NOTHING_TO_LEARN:
         far = f", and {100 * gap:.2g} % of the best possible gain may be missing" if wide else ""
@@ -155,8 +156,10 @@ def certificate(learner: Learner) -> Found:
 
 
 def price(learner: MetricLearner) -> Found:
-    calibration, part = learner.calibration_, learner.problem_.traits.words.part
-    prices, margin = calibration.penalties, calibration.smoothing
+    calibration = learner.calibration_
+    part = learner.problem_.traits.words.part
+    prices = calibration.penalties
+    margin = calibration.smoothing
     if not learner.problem_.traits.convex or prices.size < 2 * margin + 2:
         return
     is_low = calibration.best <= margin
@@ -173,8 +176,11 @@ def price(learner: MetricLearner) -> Found:
 
 
 def few_labels(learner: MetricLearner) -> Found:
-    data, traits = learner.training_data_, learner.problem_.traits
-    P, N, words = len(learner.metric_.factor), len(data), traits.words
+    data = learner.training_data_
+    traits = learner.problem_.traits
+    P = len(learner.metric_.factor)
+    N = len(data)
+    words = traits.words
     weights = P if learner.metric == "diagonal" else P * (P + 1) // 2
     parts = sum(data.n_clusters) if traits.contiguous else sum(data.n_samples)
     unit = f"{words.part if traits.contiguous else words.item}s"
@@ -200,12 +206,14 @@ def few_labels(learner: MetricLearner) -> Found:
 
 
 def path(search: MetricLearnerCV) -> Found:
-    lam, kind = search.best_lam_, search.best_candidate_
+    lam = search.best_lam_
+    kind = search.best_candidate_
     assert lam is not None
     lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
     if len(lams) < 2 or lams[0] < lam < lams[-1]:
         return
-    further, meaning = lam / 5, "the smallest: weaker regularization may be better"
+    further = lam / 5
+    meaning = "the smallest: weaker regularization may be better"
     if lam > lams[0]:
         further = lam * 5
         meaning = "the largest: the labels support little more than the untrained metric"
@@ -232,14 +240,18 @@ class Examined:
         names: Sequence[str] | None = None,
         prepared: Sequence[Sample] | None = None,
     ) -> None:
-        N, self.words = len(measured), words_of(learner.problem_, measured)
-        self.learner, self.measured, self.has_labels = learner, measured, ys is not None
+        N = len(measured)
+        self.words = words_of(learner.problem_, measured)
+        self.learner = learner
+        self.measured = measured
+        self.has_labels = ys is not None
         self.groups = None if groups is None else one_each(groups, N, self.words, "group")
         called = map(str, range(N)) if names is None else names
         self.names = one_each(called, N, self.words, "name")
         prepared = learner.inputs_(measured) if prepared is None else prepared
         self.prepared = [sample.with_features(filled(sample.X)) for sample in prepared]
-        problem, labels = learner.problem_, []
+        problem = learner.problem_
+        labels = []
         if ys is not None:
             given = labels_of_each(ys, prepared, problem.traits.words)
             labels = read_labels(problem, prepared, given)
@@ -262,7 +274,8 @@ def scale(given: Examined) -> Found:
     others = others[others > 0]
     if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
         return
-    name, kind = given.learner.metric_feature_names_[largest], inputs.standardizer.kind
+    name = given.learner.metric_feature_names_[largest]
+    kind = inputs.standardizer.kind
     scaled = "not scaled" if kind is None else "scaled by " + parameter("standardize", kind)
     yield (
         f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
@@ -282,7 +295,8 @@ def spikes(given: Examined) -> Found:
     if len(centred) < 2 * n or len(centred) < 100:
         return
     squares = np.sort(centred**2, axis=0)
-    total, top = squares.sum(axis=0), squares[-n:].sum(axis=0)
+    total = squares.sum(axis=0)
+    top = squares[-n:].sum(axis=0)
     share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     found = np.flatnonzero(share > SPIKY)
     if found.size:
@@ -297,14 +311,16 @@ def spikes(given: Examined) -> Found:
 
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    data, names = [sample.data for sample in given.measured], given.column_names.tolist()
+    data = [sample.data for sample in given.measured]
+    names = given.column_names.tolist()
     yield from codes_in(data, names, given.words.item, given.names.__getitem__)
 
 
 def constant(given: Examined) -> Found:
     """Columns that do not vary, in all samples or in many."""
     flat = np.array([is_constant(X) for X in given.columns])
-    N, times = len(flat), flat.sum(axis=0)
+    N = len(flat)
+    times = flat.sum(axis=0)
     often = np.flatnonzero(2 * times >= N)
     if often.size:
         counts = dict(zip(given.column_names[often].tolist(), times[often].tolist(), strict=True))
@@ -353,8 +369,11 @@ def copies(given: Examined) -> Found:
 
 def leakage(given: Examined) -> Found:
     """Samples that were learned from, overlap across groups, or are of too few groups."""
-    data, N, groups = given.learner.training_data_, len(given.measured), given.groups
-    words, whole = given.words, given.words.whole
+    data = given.learner.training_data_
+    N = len(given.measured)
+    groups = given.groups
+    words = given.words
+    whole = given.words.whole
     seen = [given.names[i] for i, sample in enumerate(given.measured) if sample.data in data]
     # All of them: these are the samples that were learned from, and nothing is held out.
     if 0 < len(seen) < N:
@@ -392,7 +411,8 @@ def leakage(given: Examined) -> Found:
 def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     """The part of the shorter of two samples that is in the other, if it is large."""
     window = WINDOW if given.learner.problem_.traits.contiguous else 1
-    Xs, N = [sample.X for sample in given.measured], len(given.measured)
+    Xs = [sample.X for sample in given.measured]
+    N = len(given.measured)
     owners = np.repeat(np.arange(N), [len(X) for X in Xs])
     last = owners[window - 1 :]
     first = owners[: last.size]
@@ -404,7 +424,8 @@ def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     numbers = np.unique(views, axis=0, return_inverse=True)[1].reshape(-1)
     times = coo_array((np.ones(numbers.size), (first[whole], numbers))).tocsr()
     once = (times == 1).astype(np.int64)  # what repeats itself says nothing
-    pairs, n = (once @ once.T).tocoo(), np.bincount(first[whole], minlength=N)
+    pairs = (once @ once.T).tocoo()
+    n = np.bincount(first[whole], minlength=N)
     found = {}
     for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
         share = float(shared / min(n[a], n[b]))
@@ -418,7 +439,8 @@ def unrelated_labels(given: Examined) -> Found:
     """Labels that explain no feature better than others, which belong to none of the samples."""
     if not given.known:
         return
-    rng, contiguous = np.random.default_rng(0), given.learner.problem_.traits.contiguous
+    rng = np.random.default_rng(0)
+    contiguous = given.learner.problem_.traits.contiguous
     arrays = [given.prepared[i].X for i, _ in given.known]
     labels: list[Any] = [truth.labels for _, truth in given.known]
 
@@ -440,7 +462,8 @@ def unrelated_labels(given: Examined) -> Found:
     here = _shares(arrays, labels)
     for what, draw in others.items():
         elsewhere = np.array([_shares(arrays, draw()) for _ in range(ROTATIONS)])
-        centre, spread = elsewhere.mean(axis=0), elsewhere.std(axis=0) + 1e-12
+        centre = elsewhere.mean(axis=0)
+        spread = elsewhere.std(axis=0) + 1e-12
         score = float(((here - centre) / spread).max())
         beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
         if beaten > BY_CHANCE:
@@ -543,7 +566,8 @@ def diagnose(
     if is_prepared(Xs):
         raise SettingsError("give the original samples: prepared ones have lost their scale")
     form = Form.given_to(fitted, Xs)
-    ys, groups = form.labels(ys), form.in_order(groups, "groups")
+    ys = form.labels(ys)
+    groups = form.in_order(groups, "groups")
     names = form.names if names is None else names
     examined = Examined(fitted, measured(fitted, form.samples), ys, groups, names)
     return diagnosis_of(learner, examined)

@@ -244,7 +244,8 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
     package that gave it: warnings of one origin are of a kind.
     """
     level, outside = 1, 1
-    warning, source = category(Text(message)), sys._getframe(1)
+    warning = category(Text(message))
+    source = sys._getframe(1)
     warning.origin = source.f_code.co_filename, source.f_lineno  # type: ignore[attr-defined]
     frame: FrameType | None = sys._getframe()
     while frame is not None:
@@ -253,7 +254,8 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
             outside = level + 1
         elif level == outside and package in CALLERS:
             outside += 1
-        level, frame = level + 1, frame.f_back
+        level = level + 1
+        frame = frame.f_back
     warnings.warn(warning, stacklevel=outside)
 
 

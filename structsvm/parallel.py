@@ -71,7 +71,8 @@ def single_threaded() -> Iterator[None]:
     ...     float((np.eye(3) @ np.eye(3)).sum())
     3.0
     """
-    loaded, outer = tuple(map(sys.modules.__contains__, WITH_POOLS)), getattr(_here, "loaded", None)
+    loaded = tuple(map(sys.modules.__contains__, WITH_POOLS))
+    outer = getattr(_here, "loaded", None)
     if loaded == outer:  # inside another block there is nothing new to set
         yield
         return
@@ -242,7 +243,8 @@ class Workers(Session):
                     if not future.done():
                         with suppress(Exception):  # workers that are gone have nothing to cancel
                             future.cancel()
-        n, total = len(answers), sum(map(len, answers))
+        n = len(answers)
+        total = sum(map(len, answers))
         return [answers[k % n][k // n] for k in range(total)]
 
 

@@ -171,7 +171,8 @@ class PartialLabels:
         self, T: int, forced: Ints, forbidden: Ints, gaps: Sequence[tuple[int, int]]
     ) -> None:
         """Refuse labels that no segmentation keeps, naming those that clash."""
-        most, K = T - 1, self.n_clusters
+        most = T - 1
+        K = self.n_clusters
         counts: list[Count] = [
             (r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
             for r in self.regions
@@ -272,7 +273,8 @@ def _clashing(counts: Sequence[Count]) -> list[Edge]:
         for edge in edges:
             tail, head, weight, _ = edge
             if distance[tail] + weight < distance[head]:
-                distance[head], last[head] = distance[tail] + weight, edge
+                distance[head] = distance[tail] + weight
+                last[head] = edge
                 point = head
         if point is None:
             return []
@@ -477,7 +479,8 @@ def read_labels(
     problem: PartitionProblem, samples: Sequence[Sample], ys: Sequence[Any]
 ) -> list[Known]:
     """Labels of each sample (:func:`labels_of_each`) as users write them, full or partial."""
-    words, found = problem.traits.words, []
+    words = problem.traits.words
+    found = []
     for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
         where = words.numbered(i)
         with about(where), asked(problem, "encode", where):
@@ -488,8 +491,10 @@ def read_labels(
 
 def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
     """What the labels of a sample say; in part, how many clusters where K has to be known."""
-    traits, T = problem.traits, sample.n_samples
-    labels, constraint = as_partial(y, T, traits.words.item), UNCONSTRAINED
+    traits = problem.traits
+    T = sample.n_samples
+    labels = as_partial(y, T, traits.words.item)
+    constraint = UNCONSTRAINED
     if labels is not None:
         constraint = labels.constraint(T, traits.contiguous)
     if labels is None or labels.is_complete:

@@ -217,7 +217,8 @@ class RegularizedRisk(Regularized):
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
-        N, omega = len(self.xs), np.asarray(self.sample_weight, dtype=np.float64)
+        N = len(self.xs)
+        omega = np.asarray(self.sample_weight, dtype=np.float64)
         fits = omega.shape == (N,) and ((omega >= 0) & np.isfinite(omega)).all() and omega.any()
         refuse(
             DataError,
@@ -240,7 +241,8 @@ class RegularizedRisk(Regularized):
 
     def _checked(self, name: str, given: Any) -> Floats:
         """A weight of the right size, in the cone."""
-        w, d = np.asarray(given, dtype=np.float64), self.space.dim
+        w = np.asarray(given, dtype=np.float64)
+        d = self.space.dim
         said = f"{name} is {shown(given)}, where the weight has dimension {d}: give {d} finite"
         if w.shape != (d,) or not np.isfinite(w).all():
             raise SettingsError(f"{said} numbers, such as np.zeros({d})")
@@ -302,9 +304,11 @@ class RegularizedRisk(Regularized):
                 continue
             bounded = np.zeros(self.n_samples)
             bounded[found.sample] = 1.0
-            plane, problem = found.plane, self.problem
+            plane = found.plane
+            problem = self.problem
             if plane is None:
-                x, truth = self.xs[found.sample], self.ys[found.sample]
+                x = self.xs[found.sample]
+                truth = self.ys[found.sample]
                 y = problem.labelling(found.labelling)
                 away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
                 plane = float(problem.loss(truth, y)), away

@@ -275,17 +275,21 @@ def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     by ``e_k / (e_k - e_j)`` if only ``e_k`` is, else by 0. The mixed entries stand for two. The
     precision is that of ``rows``.
     """
-    P, n, positive = values.size, rows.shape[0], values > 0
+    P = values.size
+    n = rows.shape[0]
+    positive = values > 0
     r = int(positive.sum())
     mixed = values[positive] - values[~positive][:, None]
     root = np.sqrt(2.0 * values[positive] / mixed).astype(rows.dtype)
     rows_r, cols_r, scale = _triangle(r)
     gather, shrink = _gather(P)
-    vectors, shrink = vectors.astype(rows.dtype), shrink.astype(rows.dtype)
+    vectors = vectors.astype(rows.dtype)
+    shrink = shrink.astype(rows.dtype)
     factor = np.empty((n, rows_r.size + root.size), dtype=rows.dtype)
     step = max(1, 1_000_000 // (P * P))  # keeps the matrices of a chunk under 8 MB
     for start in range(0, n, step):
-        chunk, block = rows[start : start + step], factor[start : start + step]
+        chunk = rows[start : start + step]
+        block = factor[start : start + step]
         matrices = chunk.take(gather, axis=1)  # what an index gives has to be copied once more
         matrices *= shrink
         matrices = matrices.reshape(-1, P)

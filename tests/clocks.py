@@ -33,7 +33,8 @@ class Clock:
 
 def work_of(call: Callable[[], Any], *modules: ModuleType) -> int:
     """Number of lines of these modules that run while something is called in this thread."""
-    files, n_lines = {module.__file__ for module in modules}, 0
+    files = {module.__file__ for module in modules}
+    n_lines = 0
 
     def counted(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal n_lines

@@ -17,7 +17,8 @@ def random_graph(rng, T=30, P=4, sparse=False):
 
 def planted(rng, n=6, T=40, K=2, noise=3.0, sparse=False):
     """Graphs whose first feature is the cluster, and two features of loud noise; labels."""
-    graphs, labels = [], []
+    graphs = []
+    labels = []
     for _ in range(n):
         y = np.sort(rng.integers(0, K, T))
         y[:K] = np.arange(K)

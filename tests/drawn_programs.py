@@ -65,7 +65,8 @@ class Drawn:
 
     def add(self, mine, theirs):
         """Add a term of the objective."""
-        self.mine, self.theirs = self.mine + mine, self.theirs + theirs
+        self.mine = self.mine + mine
+        self.theirs = self.theirs + theirs
 
     def keep(self, mine, theirs):
         """Add a constraint."""
@@ -122,9 +123,13 @@ class OfPlanes(Drawn):
 
     def bound(self):
         """Bound the variables."""
-        x, y, units, r = self.x, self.y, self.units, self.power(-1, 1)
+        x = self.x
+        y = self.y
+        units = self.units
+        r = self.power(-1, 1)
         if self.where == "entries":
-            low, high = -r * self.rng.random(self.n), r * self.rng.random(self.n)
+            low = -r * self.rng.random(self.n)
+            high = r * self.rng.random(self.n)
             self.keep(x >= low * units, y >= low)
             self.keep(x <= high * units, y <= high)
         elif self.where in ("abs", "wide"):
@@ -160,7 +165,9 @@ class OfPlanes(Drawn):
     def add_beside(self, name):
         """A norm or a sum of squares of the distance to a point."""
         self.words.append(name)
-        f, u, power = BESIDE[name], self.units[0], 2 if name == "squares" else 1
+        f = BESIDE[name]
+        u = self.units[0]
+        power = 2 if name == "squares" else 1
         weight = float(10.0 ** self.rng.uniform(-2, 1)) if name == "squares" else 20.0
         around = self.rng.normal(size=self.n) * self.chance(0.5)
         mine, theirs = (self.x - around * u, u**-power) if self.is_alike else (self.u - around, 1)
@@ -186,7 +193,8 @@ class OfPlanes(Drawn):
     def atom(self, name):
         """A function of ``x`` by an oracle, and of ``y`` in full."""
         A, c = self.planes(name)
-        units, factor = self.units, self.factor
+        units = self.units
+        factor = self.factor
 
         def corners(at):
             heights = c + A @ (at / units)
@@ -228,7 +236,8 @@ class OfPlanes(Drawn):
         elif form < 0.3:
             h, g = self.atom(name)
             self.words += [name, "an epigraph"]
-            t, s = cp.Variable(), cp.Variable()
+            t = cp.Variable()
+            s = cp.Variable()
             self.keep(self.factor * h <= t, g <= s)
             self.add(t / self.factor, s)
         else:
@@ -236,14 +245,17 @@ class OfPlanes(Drawn):
 
     def constrain(self, is_nonneg):
         """Equalities, cones, and a constraint that is active; zero keeps all of them but that."""
-        x, y, units = self.x, self.y, self.units
+        x = self.x
+        y = self.y
+        units = self.units
         if self.chance(0.15) and self.where != "simplex" and not is_nonneg:
             self.words.append("an equality")
             a = self.rng.normal(size=self.n)
             self.keep((a / units) @ x == 0.0, a @ y == 0.0)
         if self.chance(0.15) and self.is_alike and self.where != "simplex":
             self.words.append("a cone")
-            M, v = self.rng.normal(size=(3, self.n)), self.rng.normal(size=3)
+            M = self.rng.normal(size=(3, self.n))
+            v = self.rng.normal(size=3)
             room = float(np.linalg.norm(v)) + 0.5
             mine = cp.norm(M @ x + v * units[0]) <= room * units[0] + 0.1 * x[0]
             self.keep(mine, cp.norm(M @ y + v) <= room + 0.1 * y[0])
@@ -255,8 +267,10 @@ class OfHinges(Drawn):
     """Hinge losses of change points, of samples in another unit."""
 
     def draw(self):
-        rng, P = self.rng, int(self.rng.integers(1, 4))
-        Xs, ys = [], []
+        rng = self.rng
+        P = int(self.rng.integers(1, 4))
+        Xs = []
+        ys = []
         for _ in range(int(rng.integers(1, 4))):
             T = int(rng.integers(3, 8))
             k = int(rng.integers(2, min(4, T) + 1))
@@ -265,11 +279,14 @@ class OfHinges(Drawn):
             Xs.append(rng.normal(size=(T, P)) + 2 * rng.normal(size=(k, P))[ys[-1]])
         scale = self.power(-4, 4)
         self.factor = self.power(-8, 8) if self.chance(0.4) else 1.0
-        u, lam = scale**-2, float(10.0 ** rng.uniform(-2, 1))
+        u = scale**-2
+        lam = float(10.0 ** rng.uniform(-2, 1))
         is_full = self.chance(0.3)
         shape, sign = ((P, P), {"PSD": True}) if is_full else (P, {"nonneg": True})
-        B, C = cp.Variable(shape, **sign), cp.Variable(shape, **sign)
-        p, q = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
+        B = cp.Variable(shape, **sign)
+        C = cp.Variable(shape, **sign)
+        p = cp.Variable(nonneg=True)
+        q = cp.Variable(nonneg=True)
         self.words += ["bounded", "hinge", f"N={len(Xs)}", f"P={P}", f"scale {scale:.0e}"]
         self.words += [f"factor {self.factor:.0e}", *["full"] * is_full]
         total = cp.trace if is_full else cp.sum
@@ -327,7 +344,8 @@ def outcome(drawn, ours, theirs):
     if truth == np.inf:
         is_said = ours.status == cp.INFEASIBLE
         return "infeasible" if is_said else "not infeasible", ours.status
-    found, factor = ours.solver_stats.extra_stats, drawn.factor
+    found = ours.solver_stats.extra_stats
+    factor = drawn.factor
     ends = [found.lower / factor, found.upper / factor]
     lower, upper = [-end for end in reversed(ends)] if drawn.is_maximised else ends
     size = max(abs(truth), found.scale / factor, 1e-3)
@@ -354,7 +372,8 @@ def outcomes(seed):
 
 def main(first, number):
     """Try seeds, print those that end badly, and count."""
-    counts, started = Counter(), time.process_time()
+    counts = Counter()
+    started = time.process_time()
     for seed in range(first, first + number):
         before = time.process_time()
         drawn, found = outcomes(seed)

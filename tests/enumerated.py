@@ -90,7 +90,8 @@ def all_cuts(risk: RegularizedRisk) -> WorkingSet:
     cuts = WorkingSet(risk.n_samples, risk.space.dim)
     problem = risk.problem
     for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
-        truth, omega = problem.joint_feature(x, y), risk.sample_weight[i]
+        truth = problem.joint_feature(x, y)
+        omega = risk.sample_weight[i]
         cuts.add(
             Cut(i, omega * problem.loss(y, k), omega * (problem.joint_feature(x, k) - truth))
             for k in range(len(x.features))

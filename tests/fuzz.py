@@ -49,7 +49,8 @@ def everything(seconds: float, seed: int) -> int:
     from fuzz_targets import TARGETS
 
     print(f"seed {seed}, {seconds / 60:g} minutes", flush=True)
-    failed, end = 0, time.monotonic() + seconds
+    failed = 0
+    end = time.monotonic() + seconds
     for name in TARGETS:
         command = [sys.executable, __file__, "--target", name]
         command += ["--minutes", str(seconds / 120 / len(TARGETS)), "--seed", str(seed)]
@@ -93,11 +94,14 @@ def blind(name: str, seconds: float, seed: int) -> int:
 
     target, seeds = TARGETS[name]
     known = seeds() + [path.read_bytes() for path in kept(name)]
-    chance, n, found = random.Random(seed), 0, set()
+    chance = random.Random(seed)
+    n = 0
+    found = set()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         data = mutated(chance.choice(known), chance)
-        start, n = time.monotonic(), n + 1
+        start = time.monotonic()
+        n = n + 1
         try:
             target(data)
             assert time.monotonic() - start < LONGEST, "it took too long"

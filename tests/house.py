@@ -310,7 +310,8 @@ def _write(folder: Path, Xs: Iterable[Any], ys: Iterable[Any]) -> None:
 
 def command_line(arguments: list[str]) -> str:
     """What a command prints, run in this process."""
-    before, printed = sys.argv, io.StringIO()
+    before = sys.argv
+    printed = io.StringIO()
     sys.argv = ["structsvm", *arguments]
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):

@@ -130,7 +130,8 @@ def drawn(seed, folder):
     """
     rng = np.random.default_rng(seed)
     times = str(rng.choice(["numbers", "dates", "since 1970", "none"]))
-    form, step = str(rng.choice(FORMS)), float(rng.choice(STEPS))
+    form = str(rng.choice(FORMS))
+    step = float(rng.choice(STEPS))
     unit = "frames" if times == "none" else str(rng.choice(UNITS))
     is_last = bool(rng.random() < 0.3) and form in ("stretches", "lines")
     written = Written(times, step, unit, int(is_last and unit == "frames" and rng.random() < 0.5))

@@ -26,7 +26,8 @@ def write_media(path, sound=None, pictures=None, fps=2):
         streams = []
         if pictures is not None:
             video = container.add_stream("mpeg4", rate=fps)
-            video.width, video.height = pictures.shape[2], pictures.shape[1]
+            video.width = pictures.shape[2]
+            video.height = pictures.shape[1]
             video.pix_fmt = "yuv420p"
             frames = [av.VideoFrame.from_ndarray(p, format="rgb24") for p in pictures]
             streams.append((video, frames))
@@ -35,7 +36,8 @@ def write_media(path, sound=None, pictures=None, fps=2):
             audio.layout = "mono"
             whole = (32767 * np.asarray(sound)).astype(np.int16)
             chunks = np.array_split(whole, -(-whole.size // 1000))
-            frames, begun = [], 0
+            frames = []
+            begun = 0
             for chunk in chunks:
                 frame = av.AudioFrame.from_ndarray(chunk[None], format="s16", layout="mono")
                 frame.sample_rate, frame.pts = RATE, begun
@@ -54,7 +56,8 @@ LENGTHS = {"show": (6, 9, 11, 6, 8), "new": (5, 14, 9, 10, 4, 8)}
 
 def write_films(folder):
     """Write the films, in which tone and stripes change, and return the times of their changes."""
-    rng, changes = np.random.default_rng(0), {}
+    rng = np.random.default_rng(0)
+    changes = {}
     for name, lengths in LENGTHS.items():
         sound = np.concatenate([tone((440, 988)[i % 2], n) for i, n in enumerate(lengths)])
         pictures = [stripes(2 * n, ("across", "down")[i % 2]) for i, n in enumerate(lengths)]

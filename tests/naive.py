@@ -11,7 +11,8 @@ import numpy as np
 def best(scores: np.ndarray) -> tuple[float, list[int]]:
     """Algorithm 1 of Lajugie et al.: the best value and segmentation, every start looked at."""
     T = scores.shape[0] - 1
-    value, start = np.zeros(T + 1), np.zeros(T + 1, dtype=int)
+    value = np.zeros(T + 1)
+    start = np.zeros(T + 1, dtype=int)
     for t in range(1, T + 1):
         candidates = value[:t] + scores[:t, t]
         start[t] = candidates.argmax()
@@ -35,7 +36,8 @@ def best_of_known_length(scores: np.ndarray, K: int) -> float:
 def pelt(scores: np.ndarray, kappa: float) -> float:
     """PELT: forget a start once its value plus ``kappa`` is no better than the best."""
     T = scores.shape[0] - 1
-    value, starts = np.zeros(T + 1), np.array([], dtype=int)
+    value = np.zeros(T + 1)
+    starts = np.array([], dtype=int)
     for t in range(1, T + 1):
         starts = np.append(starts, t - 1)
         candidates = value[starts] + scores[starts, t]
@@ -68,7 +70,8 @@ def hartigan(A: np.ndarray, labels: np.ndarray, order: np.ndarray, fixed: bool) 
             choices = [np.where(np.arange(labels.size) == t, k, labels) for k in others]
             values = [value(A, choice) for choice in choices]
             if max(values) > value(A, labels) + 1e-10:
-                labels, moved = choices[int(np.argmax(values))], True
+                labels = choices[int(np.argmax(values))]
+                moved = True
         labels = np.unique(labels, return_inverse=True)[1]
     return labels
 

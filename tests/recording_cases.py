@@ -19,7 +19,8 @@ def changes(n, n_features=4, n_relevant=2, n_samples=200, random_state=0, **sett
 def recordings(n=8, T=60, seed=0, noise=0.5):
     """Feature 0 follows the labels, feature 1 its own changes, the rest are noise."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         X = noise * rng.normal(size=(T, 4))
         for column, target in ((0, "truth"), (1, None)):
@@ -35,7 +36,8 @@ def recordings(n=8, T=60, seed=0, noise=0.5):
 def recordings_of_two_kinds(n=6, T=50):
     """Feature 0 follows the labels in the first half, feature 1 does so in the others."""
     rng = np.random.default_rng(0)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for i in range(n):
         X = 0.7 * rng.normal(size=(T, 3)) + rng.normal(size=3) * [1.0, 5.0, 1.0]
         y = np.searchsorted(np.sort(rng.choice(np.arange(6, T - 5), 2, replace=False)), range(T))
@@ -48,7 +50,8 @@ def recordings_of_two_kinds(n=6, T=50):
 def recordings_of_four_segments(N=4, T=40, P=3, seed=0):
     """Feature 0 follows the labels of four segments of the same length."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(N):
         y = np.repeat(np.arange(4), T // 4)
         X = rng.normal(size=(T, P))
@@ -67,7 +70,8 @@ def recordings_of_states(n, rng, noise=0.7):
 def protocol(seed, n=12, T=80):
     """Changes at about the same times, one feature that always dies out, labels of others."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         X = rng.normal(size=(T, 4))
         X[:, :2] = np.cumsum(rng.normal(size=(T, 2)), axis=0)
@@ -102,7 +106,9 @@ class OnDemand:
     """Gives one recording at a time, counts how often, and spoils some of them later."""
 
     def __init__(self, held, broken=None):
-        self.held, self.broken, self.asked = held, broken or {}, 0
+        self.held = held
+        self.broken = broken or {}
+        self.asked = 0
 
     def __len__(self):
         return len(self.held)
@@ -123,7 +129,8 @@ def untrained_price(learner):
 
 def same_bits(learner, other):
     """Whether two learners learned the same, to the last bit."""
-    mine, theirs = learner.solution_, other.solution_
+    mine = learner.solution_
+    theirs = other.solution_
     return (
         np.array_equal(learner.metric_.factor, other.metric_.factor)
         and learner.metric_.price == other.metric_.price

@@ -54,17 +54,20 @@ def random_samples(
 def random_constraint(rng: np.random.Generator, T: int, largest_k: int) -> Constraint:
     positions = [int(t) for t in rng.permutation(np.arange(1, T))]
     n_forced, n_forbidden = rng.integers(0, T // 4 + 1, 2) if rng.random() < 0.4 else (0, 0)
-    forced, forbidden = positions[:n_forced], positions[n_forced : n_forced + n_forbidden]
+    forced = positions[:n_forced]
+    forbidden = positions[n_forced : n_forced + n_forbidden]
     K = None
     if rng.random() < 0.5:
-        low, high = len(forced) + 1, T - len(forbidden)
+        low = len(forced) + 1
+        high = T - len(forbidden)
         K = int(rng.integers(low, max(low, min(high, largest_k)) + 1))
     return Constraint(K, tuple(forced), tuple(forbidden))
 
 
 def random_case(seed: int, most_samples: int) -> Case:
     rng = np.random.default_rng(seed)
-    T, r = int(rng.integers(1, most_samples + 1)), int(rng.integers(0, 4))
+    T = int(rng.integers(1, most_samples + 1))
+    r = int(rng.integers(0, 4))
     kind = ("gaussian", "ties", "offset", "null", "steps")[seed % 5]
     truth = random_truth(rng, T)
     objective = TraceObjective(

@@ -47,7 +47,8 @@ def main() -> int:
 
 def soak(seconds: float, folder: Path) -> dict[str, list[float]]:
     """What was counted after each round, and when."""
-    begun, rounds = time.monotonic(), 0
+    begun = time.monotonic()
+    rounds = 0
     counts: dict[str, list[float]] = {"seconds": []} | {name: [] for name in MAY_GROW}
     while time.monotonic() < begun + seconds or rounds < 8:
         one_round(rounds, folder / "work")

@@ -68,10 +68,8 @@ def objectives(draw, contiguous, most=8):
     truth, weight = None, 0.0
     if draw(st.booleans()):
         labels = draw(segmentations(T) if contiguous else label_vectors(T))
-        truth, weight = (
-            EquivalenceMatrix.from_labels(labels),
-            draw(st.sampled_from([0.0, 0.5, 2.0])),
-        )
+        truth = EquivalenceMatrix.from_labels(labels)
+        weight = draw(st.sampled_from([0.0, 0.5, 2.0]))
     shift = draw(st.one_of(st.sampled_from([0.0, -1.0, 1.0]), numbers()))
     return TraceObjective(Z, truth, weight, shift)
 

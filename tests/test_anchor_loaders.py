@@ -93,7 +93,8 @@ def test_the_experiment_learns_on_public_series_and_judges_the_private_ones(rng,
 
 
 def test_a_session_of_motion_capture(rng, tmp_path):
-    values, y = rng.normal(size=(8, 4)).round(4), np.array([0, 0, 1, 1, 0, 2, 2, 2])
+    values = rng.normal(size=(8, 4)).round(4)
+    y = np.array([0, 0, 1, 1, 0, 2, 2, 2])
     frame = pd.DataFrame(values, columns=list("0123")).assign(state=y)
     frame.to_csv(tmp_path / "amc_86_01.csv", index=False)
     asked = []

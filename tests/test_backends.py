@@ -71,7 +71,8 @@ def _is_gone(leader: int) -> bool:
 
 NAMES = ["threads", "processes", "auto", "dask"]
 
-SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
+SPACE = PSD(3)
+OMEGA = SquaredNorm(0.5)
 
 
 def assert_same(first, second):
@@ -175,7 +176,8 @@ class Traffic:
     def __init__(self, monkeypatch):
         self.bytes = 0
         tcp = distributed.comm.tcp
-        write, read = tcp.TCP.write, tcp.read_bytes_rw
+        write = tcp.TCP.write
+        read = tcp.read_bytes_rw
 
         async def counted_write(comm, *args, **kwargs):
             sent = await write(comm, *args, **kwargs)
@@ -192,7 +194,8 @@ class Traffic:
 
 def test_what_travels_in_a_round_does_not_depend_on_the_length(client, monkeypatch):
     """P = 40, diagonal: eight cuts of 41 numbers come back, and w goes to two workers."""
-    per_round, placed = {}, {}
+    per_round = {}
+    placed = {}
     for T in (200, 3200):
         partition = ChangePoint()
         recordings = relevant_changes(8, n_samples=T, n_features=40, random_state=0)
@@ -204,10 +207,12 @@ def test_what_travels_in_a_round_does_not_depend_on_the_length(client, monkeypat
             ),
             problem.regularizer(SquaredNorm(), 0.1),
         )
-        traffic, seen = Traffic(monkeypatch), []
+        traffic = Traffic(monkeypatch)
+        seen = []
         method = CuttingPlane(Stopping(1e-12, 6))
         method.solve(risk, lambda entry, t=traffic, s=seen: s.append(t.bytes), backend=Dask(client))
-        per_round[T], placed[T] = np.median(np.diff(seen)), seen[0]
+        per_round[T] = np.median(np.diff(seen))
+        placed[T] = seen[0]
     assert placed[3200] - placed[200] > 8 * 40 * 3000 * 8  # the recordings, once
     assert 8 * 41 * 8 < per_round[200] < 60_000
     assert per_round[3200] < 1.5 * per_round[200]

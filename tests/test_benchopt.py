@@ -13,7 +13,8 @@ BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "benchopt"
 def test_benchopt_accepts_the_benchmark(tmp_path):
     """But the tests of installing its parts, which want conda."""
     folder = shutil.copytree(BENCHMARK, tmp_path / "benchmark")  # it would leave its cache there
-    root, scripts = BENCHMARK.parents[1], Path(sys.executable).parent
+    root = BENCHMARK.parents[1]
+    scripts = Path(sys.executable).parent
     environment = os.environ | {
         "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",  # of pytest, which it calls
         "PYTHONPATH": str(root),

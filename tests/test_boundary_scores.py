@@ -15,7 +15,8 @@ LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 
 
 def recordings(n, seed=0, noise=0.5):
-    rng, means = np.random.default_rng(seed), np.array([LEVELS[name] for name in LABELS])
+    rng = np.random.default_rng(seed)
+    means = np.array([LEVELS[name] for name in LABELS])
     return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
 
 
@@ -50,10 +51,13 @@ def test_no_classifier_scores_a_recording_of_a_group_that_it_has_seen():
     """Labels that say nothing look as if they could be found only to who has seen them."""
     rng = np.random.default_rng(3)
     groups = np.repeat(np.arange(6), 2)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(6):  # two that overlap in each group, with boundaries at random
-        X, ends = rng.normal(size=(60, 8)), [*sorted(rng.choice(np.arange(5, 55), 3, False)), 60]
-        Xs, ys = [*Xs, X, X[:-1]], [*ys, ends, [*ends[:-1], 59]]
+        X = rng.normal(size=(60, 8))
+        ends = [*sorted(rng.choice(np.arange(5, 55), 3, False)), 60]
+        Xs = [*Xs, X, X[:-1]]
+        ys = [*ys, ends, [*ends[:-1], 59]]
 
     def agreement(waves):
         jumps = [np.abs(np.diff(w, axis=0)).sum(axis=1) for w in waves]
@@ -67,7 +71,8 @@ def test_no_classifier_scores_a_recording_of_a_group_that_it_has_seen():
 
 
 def test_a_metric_on_waves_is_no_worse_than_the_classifier_behind_them():
-    Xs, new = recordings(8, noise=1.2), recordings(10, seed=5, noise=1.2)
+    Xs = recordings(8, noise=1.2)
+    new = recordings(10, seed=5, noise=1.2)
     learner = MetricLearner(metric="diagonal", features=Union(Lags((-1, 0, 1)), scores()))
     learner.fit(Xs, [ENDS] * 8)
     baseline = BoundaryClassifier("logistic", widths=(3, 5)).fit(Xs, [ENDS] * 8)
@@ -105,7 +110,8 @@ def test_settings_that_it_cannot_have_are_refused():
 
 
 def test_a_classifier_that_is_told_the_number_of_segments_takes_the_highest_peaks():
-    rng, T = np.random.default_rng(0), 30
+    rng = np.random.default_rng(0)
+    T = 30
     levels = np.repeat([0.0, 5.0, 0.0], T // 3)[:, None]
     Xs = [levels + rng.normal(scale=0.1, size=(T, 1)) for _ in range(4)]
     baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [[10, 20, T]] * 4)

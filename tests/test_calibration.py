@@ -20,7 +20,8 @@ from structsvm.partitions import Examples, TraceObjective
 from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate_by, penalty_grid
 
-ORACLE, PROBLEM = SequentialOracle(), ChangePoint()
+ORACLE = SequentialOracle()
+PROBLEM = ChangePoint()
 
 
 def sample(rng, T=50, P=2, jump=3.0):
@@ -37,7 +38,8 @@ def calibrated(Zs, truths):
 
 def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
     samples = [sample(rng) for _ in range(4)]
-    Zs, truths = [Z for Z, _ in samples], [M for _, M in samples]
+    Zs = [Z for Z, _ in samples]
+    truths = [M for _, M in samples]
     calibration = calibrated(Zs, truths)
     for penalty, loss in zip(calibration.penalties, calibration.losses, strict=True):
         metric = Metric(np.eye(2), float(penalty))
@@ -67,7 +69,8 @@ def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
 def test_rca_whitens_within_segments(rng):
     samples = [sample(rng, P=3) for _ in range(6)]
     mixing = np.array([[3.0, 0, 0], [1, 0.5, 0], [0, 0, 1]])
-    Xs, truths = [Z @ mixing for Z, _ in samples], [M for _, M in samples]
+    Xs = [Z @ mixing for Z, _ in samples]
+    truths = [M for _, M in samples]
     given = PROBLEM, [Sample(X) for X in Xs], truths
     metric = tuned_metrics.fit("rca", *given, shrinkage=0.0)
     deviations = [(X - M.dense() @ X) @ metric.factor for X, M in zip(Xs, truths, strict=True)]
@@ -82,9 +85,11 @@ def test_rca_whitens_within_segments(rng):
 def test_olda_solves_the_eigenproblem_of_neighbouring_segments(rng):
     """The factor is that of the generalised eigenvectors, each by the root of its eigenvalue."""
     pairs = [sample(rng, P=3) for _ in range(4)]
-    Xs, truths = [Z for Z, _ in pairs], [M for _, M in pairs]
+    Xs = [Z for Z, _ in pairs]
+    truths = [M for _, M in pairs]
     metric = tuned_metrics.fit("olda", PROBLEM, [Sample(X) for X in Xs], truths, shrinkage=0.2)
-    within, between = np.zeros((3, 3)), np.zeros((3, 3))
+    within = np.zeros((3, 3))
+    between = np.zeros((3, 3))
     for X, M in zip(Xs, truths, strict=True):
         segments = np.split(X, M.breakpoints[:-1])
         within += sum(len(s) * np.cov(s.T, bias=True) for s in segments) / sum(map(len, Xs))
@@ -133,7 +138,8 @@ KINDS = ("gaussian", "ties", "offset", "null", "steps")
 def recording(seed: int, most: int) -> tuple[np.ndarray, EquivalenceMatrix, np.ndarray]:
     """Samples, some of them full of ties, their truth, and a grid of prices."""
     rng = np.random.default_rng(seed)
-    T, r = int(rng.integers(1, most + 1)), int(rng.integers(0, 5))
+    T = int(rng.integers(1, most + 1))
+    r = int(rng.integers(0, 5))
     truth = random_truth(rng, T)
     Z = random_samples(rng, KINDS[seed % 5], truth, r)
     scatter = float(((Z - Z.mean(axis=0)) ** 2).sum()) if r else 0.0
@@ -184,7 +190,8 @@ def test_recordings_of_several_oracles_are_calibrated_together() -> None:
     truths = [EquivalenceMatrix.from_breakpoints([20, 50, 80])] * 4
     Zs = [rng.standard_normal((80, 2)) + 3 * rng.standard_normal((3, 2))[truths[0].labels]] * 4
     whatever = AllowedSegmentsOracle(_any_length)
-    same, losses = calibrated(Zs, truths), [partial(partition_loss, M) for M in truths]
+    same = calibrated(Zs, truths)
+    losses = [partial(partition_loss, M) for M in truths]
     oracles = [ORACLE, ORACLE, whatever, SequentialOracle()]
     mixed = calibrate_by(oracles, Zs, losses, same.penalties, truths=truths)
     np.testing.assert_allclose(mixed.losses, same.losses, rtol=0, atol=1e-12)
@@ -213,9 +220,11 @@ def test_each_by_its_name():
 
 def test_pca_is_not_fooled_by_few_clusters():
     """Eight overlapping clusters: by the loss, fewer clusters in one direction would win."""
-    rng, y = np.random.default_rng(0), np.repeat(np.arange(8), 20)
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(8), 20)
     X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
-    truths, sample = [EquivalenceMatrix.from_labels(y)], Sample(X)
+    truths = [EquivalenceMatrix.from_labels(y)]
+    sample = Sample(X)
     problem = Clustering()
     data = Examples([sample], truths)
     calibration = problem.learning.calibrate(np.eye(4), data)

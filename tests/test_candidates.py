@@ -25,7 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning
 
 @pytest.fixture(scope="module")
 def data():
-    rng, means = np.random.default_rng(0), np.array([MEANS[name] for name in NAMES])
+    rng = np.random.default_rng(0)
+    means = np.array([MEANS[name] for name in NAMES])
 
     def recording():
         relevant = means + rng.normal(scale=1.2, size=means.shape)
@@ -106,9 +107,11 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     model.choose(Xs, ys)
     found = model.candidates_[1].learner
     assert (found.whiten, found.regularizer, found.lam) == (0.3, "trace", 0.2)
-    train, test = np.flatnonzero(model.fold_ != 0), np.flatnonzero(model.fold_ == 0)
+    train = np.flatnonzero(model.fold_ != 0)
+    test = np.flatnonzero(model.fold_ == 0)
     alone = MetricLearner(lam=0.2, **settings).fit([Xs[i] for i in train], [NAMES] * 4)
-    held_out, truths = [Xs[i] for i in test], [NAMES] * 2
+    held_out = [Xs[i] for i in test]
+    truths = [NAMES] * 2
     losses = [
         -alone.problem_.comparison.agreement(truth, guess)
         for truth, guess in zip(
@@ -145,7 +148,8 @@ def test_a_baseline_is_chosen_and_predicts(data):
 
 
 def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
-    Xs, ys = [X[:, :2] for X in data[0]], data[1]
+    Xs = [X[:, :2] for X in data[0]]
+    ys = data[1]
     found = search(metric("lags", lam=0.1, features=Lags((-9, 9)))).fit(Xs, ys)
     assert found.best_candidate_ == "untrained"
     assert found.best_lam_ is None
@@ -179,10 +183,12 @@ def test_names_are_compared_where_labels_have_them(data):
 
 
 def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(data):
-    Xs, ys = [X[:, :2] for X in data[0]], data[1]
+    Xs = [X[:, :2] for X in data[0]]
+    ys = data[1]
     found = search(SCORES, FRAMES, BOUNDS, cv=3).fit(Xs, ys)
     all_of_them = {found.best_candidate_: found.best_estimator_, **found.best_estimator_.baselines_}
-    frames, bounds = all_of_them["frames"], all_of_them["bounds"]
+    frames = all_of_them["frames"]
+    bounds = all_of_them["bounds"]
     names = frames.predict_states(Xs[:2], 4)
     assert [row["state"] for row in frames.predict_segments(Xs[:2], 4)[0]] == names[0][
         [0, 8, 18, 25]

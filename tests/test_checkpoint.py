@@ -29,7 +29,8 @@ from structsvm.status import Quality, Status
 from structsvm.support.codec import fingerprint
 from structsvm.weights import PSD
 
-SPACE, OMEGA = PSD(3), SquaredNorm(0.05)
+SPACE = PSD(3)
+OMEGA = SquaredNorm(0.05)
 
 METHODS = ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"]
 
@@ -55,8 +56,10 @@ class PowerCut(BaseException):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_run_goes_on_from_every_iteration(name, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-    method, file = solver_from(name, Stopping(1e-4, 14)), tmp_path / "run.npz"
-    whole, runs = method.solve(risk_of()), 0
+    method = solver_from(name, Stopping(1e-4, 14))
+    file = tmp_path / "run.npz"
+    whole = method.solve(risk_of())
+    runs = 0
 
     def cut(entry, first):
         if entry.iteration >= first + 3:
@@ -185,7 +188,8 @@ class TestRefusals:
 
 
 def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
-    file, calls = tmp_path / "run.npz", []
+    file = tmp_path / "run.npz"
+    calls = []
     whole = CuttingPlane(Stopping(1e-4, 40)).solve(risk_of())
 
     class Flaky(Listed):
@@ -209,7 +213,8 @@ def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
 @pytest.mark.parametrize("name", METHODS)
 def test_what_an_oracle_found_first_is_known_after_an_interruption(name, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-    method, file = solver_from(name, Stopping(1e-4, 14)), tmp_path / "run.npz"
+    method = solver_from(name, Stopping(1e-4, 14))
+    file = tmp_path / "run.npz"
 
     def cut(entry):
         if entry.iteration == 0:
@@ -233,7 +238,9 @@ def test_what_an_oracle_found_first_is_known_to_a_run_with_its_memory(name):
             answer = super().separate(w, x, y)
             return answer if len(calls) <= 3 * 12 else Separation(y, 0.0, Quality.EXACT)
 
-    method, risk, memory = solver_from(name, Stopping(1e-4, 14)), risk_of(), Memory()
+    method = solver_from(name, Stopping(1e-4, 14))
+    risk = risk_of()
+    memory = Memory()
     risk = replace(risk, problem=Tired(SPACE))
     for lam in (0.2, 0.1):
         found = method.solve(replace(risk, regularizer=SquaredNorm(lam)), memory=memory)
@@ -309,7 +316,8 @@ class Fewer(Listed):
 @pytest.mark.parametrize("problem", [Rated, Fewer])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_problem_that_was_edited_is_found_out_by_asking_it(name, problem, tmp_path, monkeypatch):
-    risk, file = risk_of(problem=problem(SPACE)), tmp_path / "run.npz"
+    risk = risk_of(problem=problem(SPACE))
+    file = tmp_path / "run.npz"
     solver_from(name, Stopping(1e-4, 3)).solve(risk, resume=file)
     solver_from(name, Stopping(1e-4, 4)).solve(risk, resume=file)
     monkeypatch.setattr(f"{__name__}.RATE", [5.0])

@@ -26,7 +26,8 @@ from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 def random_objective(seed: int) -> TraceObjective:
     """Any shift, a truth or none."""
     rng = np.random.default_rng(seed)
-    T, r = int(rng.integers(1, 13)), int(rng.integers(0, 4))
+    T = int(rng.integers(1, 13))
+    r = int(rng.integers(0, 4))
     truth = EquivalenceMatrix.from_labels(rng.integers(0, 4, T)) if seed % 3 else None
     return TraceObjective(
         rng.standard_normal((T, r)) + 3.0,
@@ -39,7 +40,9 @@ def random_objective(seed: int) -> TraceObjective:
 def mixture(seed: int, T: int | None = None) -> tuple[np.ndarray, EquivalenceMatrix]:
     """2 to 4 groups, overlapping or apart, and their labels."""
     rng = np.random.default_rng(seed)
-    T, r, K = T or int(rng.integers(7, 10)), int(rng.integers(1, 4)), int(rng.integers(2, 5))
+    T = T or int(rng.integers(7, 10))
+    r = int(rng.integers(1, 4))
+    K = int(rng.integers(2, 5))
     labels = np.concatenate((np.arange(K), rng.integers(0, K, T - K)))
     centers = rng.choice([0.0, 1.5, 4.0]) * rng.standard_normal((K, r))
     Z = (rng.standard_normal((T, r)) + centers[labels]) * rng.choice([0.5, 1.0, 2.0])
@@ -81,7 +84,8 @@ TASKS = (
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_quality_on_brute_forced_cases(task: Task) -> None:
     """200 cases with every partition looked at: bounds hold, and few optima are missed."""
-    optimal, missed = 0, []
+    optimal = 0
+    missed = []
     for seed in range(1000, 1200):
         objective, constraint, easy = task.ask(seed)
         best = ExhaustiveOracle().maximize(objective, constraint).value
@@ -102,7 +106,8 @@ def test_moves_are_those_of_the_plain_twin(fixed: bool) -> None:
         objective = random_objective(seed)
         T = objective.n_samples
         rng = np.random.default_rng(seed)
-        start, order = EquivalenceMatrix.from_labels(rng.integers(0, 4, T)), rng.permutation(T)
+        start = EquivalenceMatrix.from_labels(rng.integers(0, 4, T))
+        order = rng.permutation(T)
         grouped = GroupedObjective.of(objective)
         end = improve(grouped, start.labels, fixed, order, 50)
         twin = naive.hartigan(objective.dense(), start.labels, order, fixed)
@@ -116,23 +121,28 @@ def test_moves_are_those_of_the_plain_twin(fixed: bool) -> None:
 def test_ward_tree_is_that_of_scipy_and_of_the_plain_twin() -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
-        L, r = int(rng.integers(2, 50)), int(rng.integers(1, 5))
-        points, weights = rng.standard_normal((L, r)), rng.integers(1, 6, L)
-        tree, reference = ward_tree(points, np.ones(L)), linkage(points, "ward")
+        L = int(rng.integers(2, 50))
+        r = int(rng.integers(1, 5))
+        points = rng.standard_normal((L, r))
+        weights = rng.integers(1, 6, L)
+        tree = ward_tree(points, np.ones(L))
+        reference = linkage(points, "ward")
         assert np.allclose(tree.costs, reference[:, 2] ** 2 / 2)
         weighted = ward_tree(points, weights)
         for K in {1, 2, L // 2 + 1, L}:
             assert tree.cut(K).max() + 1 == K
             cut = EquivalenceMatrix.from_labels(cut_tree(reference, K).ravel())
             assert EquivalenceMatrix.from_labels(tree.cut(K)) == cut
-            found, twin = weighted.cut(K), naive.ward(points, weights, K)
+            found = weighted.cut(K)
+            twin = naive.ward(points, weights, K)
             assert EquivalenceMatrix.from_labels(found) == EquivalenceMatrix.from_labels(twin)
 
 
 def test_ward_level_is_the_cut_at_the_price_of_a_cluster() -> None:
     """scikit-learn's threshold ``sqrt(2 lambda_0)`` stops where a merge costs ``lambda_0``."""
     for seed in range(40):
-        Z, price = mixture(seed, T=40)[0], 0.8
+        Z = mixture(seed, T=40)[0]
+        price = 0.8
         grouped = GroupedObjective.of(TraceObjective(Z, shift=-price))
         reference = AgglomerativeClustering(
             n_clusters=None, distance_threshold=np.sqrt(2 * price), linkage="ward"

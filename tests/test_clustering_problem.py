@@ -66,7 +66,8 @@ class TestCertificates:
         relaxed = Clustering(oracle="relaxed").learning.objective("full", 2)
         data = Examples([Sample(X)], [truth])
         relaxed_risk = relaxed.risk(data, relaxed.regularizer(SquaredNorm(), 0.05))
-        (x,), (y,) = relaxed_risk.xs, relaxed_risk.ys
+        (x,) = relaxed_risk.xs
+        (y,) = relaxed_risk.ys
         answer = relaxed.separate(solution.w, x, y)
         gain = relaxed.joint_feature(x, answer.y) - relaxed.joint_feature(x, y)
         hinge = relaxed.loss(y, answer.y) + gain @ solution.w
@@ -77,7 +78,9 @@ class TestCertificates:
         """Against the T x T matrix, whose leading eigenvectors orthogonal to 1 are taken."""
         risk, X, truth = self.risk(Clustering(oracle="relaxed"))
         B = np.array([[0.4, 0.1], [0.1, 0.7]])
-        w, T, K = risk.problem.join(B, 0.0), len(X), truth.n_clusters
+        w = risk.problem.join(B, 0.0)
+        T = len(X)
+        K = truth.n_clusters
         plane = risk.problem.separate(w, risk.xs[0], risk.ys[0])
         phi = risk.problem.joint_feature(risk.xs[0], plane.y)
         value = risk.problem.loss(risk.ys[0], plane.y) + w @ (
@@ -103,7 +106,8 @@ class TestPredicting:
 class TestWhitening:
     def test_a_full_metric_starts_from_half_shrunk_features(self, learner):
         X, y = table()
-        Z, M = learner.inputs_.standardizer(X), EquivalenceMatrix.from_labels(y)
+        Z = learner.inputs_.standardizer(X)
+        M = EquivalenceMatrix.from_labels(y)
         deviations = Z - M.dense() @ Z
         C = deviations.T @ deviations / len(Z)
         half = C / 2 + np.trace(C) / 8 * np.eye(4)

@@ -87,7 +87,8 @@ class TestRealTables:
             for seed in (0,):
                 train, test = halves(X, y, seed)
                 learner = MetricLearner(Clustering()).fit(*train)
-                truths, samples = encode(learner, *train), prepare(learner, train[0])
+                truths = encode(learner, *train)
+                samples = prepare(learner, train[0])
                 (truth,) = encode(learner, *test)
                 losses.append([-learner.score(*test)])
                 for name in ("lda", "rca"):
@@ -139,7 +140,8 @@ class TestScikitLearn:
 def rings(n, seed=0):
     """Points near two circles around the same centre, and which circle each is near."""
     rng = np.random.default_rng(seed)
-    angle, y = rng.uniform(0, 2 * np.pi, n), rng.integers(0, 2, n)
+    angle = rng.uniform(0, 2 * np.pi, n)
+    y = rng.integers(0, 2, n)
     circle = np.column_stack([np.cos(angle), np.sin(angle)]) * (1 + y)[:, None]
     return circle + 0.1 * rng.normal(size=(n, 2)), y
 
@@ -191,9 +193,11 @@ def test_the_first_metric_that_is_learned_depends_on_what_is_held_out():
 
 def overlapping(n=4):
     """Tables of so many close clusters that one single cluster has less loss than the truth."""
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for seed in range(n):
-        rng, y = np.random.default_rng(seed), np.arange(60) % 6
+        rng = np.random.default_rng(seed)
+        y = np.arange(60) % 6
         centres = np.random.default_rng(99).standard_normal((6, 3))
         Xs.append(0.7 * centres[y] + rng.standard_normal((60, 3)) * [0.5, 0.5, 2.0])
         ys.append(y)
@@ -229,7 +233,8 @@ def test_one_single_cluster_is_no_candidate_to_fall_for():
     Xs, ys = overlapping()
     problem = Clustering("unknown")
     search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
-    truths, guesses = encode(search.best_estimator_, Xs, ys), search.predict_partitions(Xs)
+    truths = encode(search.best_estimator_, Xs, ys)
+    guesses = search.predict_partitions(Xs)
     losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
     assert np.mean(losses) > 5  # what one single cluster would have
     assert min(g.n_clusters for g in guesses) > 1

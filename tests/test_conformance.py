@@ -173,7 +173,8 @@ class Lazy(Oracle):
     """Says that everything or nothing is the best segmentation, and that this is exact."""
 
     def maximize(self, objective, constraint=UNCONSTRAINED):
-        T, truth = objective.n_samples, objective.truth
+        T = objective.n_samples
+        truth = objective.truth
         tried = [EquivalenceMatrix.from_breakpoints([T]), *([truth] if truth is not None else [])]
         tried.append(EquivalenceMatrix.from_labels(np.arange(T)))
         kept = [M for M in tried if constraint.violation(M) is None]
@@ -306,7 +307,10 @@ def test_clustering_passes(count, oracle):
 
 def graphs():
     """Grids of nodes, whose first feature tells the side they are on."""
-    rng, grid, Xs, ys = np.random.default_rng(0), nx.grid_2d_graph(5, 4), [], []
+    rng = np.random.default_rng(0)
+    grid = nx.grid_2d_graph(5, 4)
+    Xs = []
+    ys = []
     for i in range(2):
         ys.append(np.array([int(row >= 2 + i) for row, _ in grid]))
         X = np.outer(ys[-1], [2.0, 0.0]) + rng.standard_normal((20, 2)) * [0.5, 1.0]
@@ -462,8 +466,10 @@ OF_CLASSES = {
 
 @pytest.mark.parametrize("mutation", OF_CLASSES)
 def test_a_wrong_problem_is_named(mutation):
-    rng, (definitions, complaint) = np.random.default_rng(0), OF_CLASSES[mutation]
-    xs, given = [rng.standard_normal(2) for _ in range(3)], {"labellings": lambda _x: range(3)}
+    rng = np.random.default_rng(0)
+    (definitions, complaint) = OF_CLASSES[mutation]
+    xs = [rng.standard_normal(2) for _ in range(3)]
+    given = {"labellings": lambda _x: range(3)}
     check_problem(Classes(), xs, [0, 1, 2], **given)
     caught(complaint, check_problem, mutant(Classes, **definitions)(), xs, [0, 1, 2], **given)
 
@@ -486,7 +492,8 @@ class Grades(Classes):
 @pytest.mark.parametrize("factor", [0.999, 1.00001])
 def test_a_loss_that_is_almost_the_one_maximised_is_named(factor):
     rng = np.random.default_rng(0)
-    xs, ys = [rng.standard_normal(2) for _ in range(4)], [0, 1, 2, 1]
+    xs = [rng.standard_normal(2) for _ in range(4)]
+    ys = [0, 1, 2, 1]
     check_problem(Grades(), xs, ys)
     caught("separate (found|reached)", check_problem, Grades(factor=factor), xs, ys)
 
@@ -528,7 +535,8 @@ class OracleWithinAGap(Oracle):
 @pytest.mark.parametrize("gap", [3e-7, 1e-4])
 def test_the_tolerance_of_a_search_is_named_as_a_cure_that_passes(gap):
     rng = np.random.default_rng(0)
-    xs, ys = [rng.standard_normal(2) for _ in range(4)], [0, 1, 2, 1]
+    xs = [rng.standard_normal(2) for _ in range(4)]
+    ys = [0, 1, 2, 1]
     cure = "within a tolerance, as milp at its gap.* the slack with Quality.RELAXATION"
     caught(cure, check_problem, WithinAGap(gap=gap), xs, ys)
     check_problem(WithinAGap(gap=gap, says_so=True), xs, ys)

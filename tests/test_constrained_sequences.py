@@ -12,7 +12,8 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Constraint, Quality, Region, TraceObjective
 
-PRUNED, PLAIN = SequentialOracle(), SequentialOracle(pruning=False)
+PRUNED = SequentialOracle()
+PLAIN = SequentialOracle(pruning=False)
 
 
 def random_regions(rng: np.random.Generator, T: int) -> tuple[Region, ...]:

@@ -15,7 +15,9 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, RecordingFiles, read_recordings, write_recording
 
-T, N, NAMES = 120, 6, ["a", "b"]
+T = 120
+N = 6
+NAMES = ["a", "b"]
 TIMES = pd.date_range("2024-01-01", periods=T, freq="h", name="time")
 ENDS = [(20 + 2 * seed, 50 + 3 * seed) for seed in range(N)]
 YS = [np.repeat([0, 1, 0], [a, b - a, T - b]) for a, b in ENDS]
@@ -220,7 +222,8 @@ class TestWhatIsTold:
 
 
 class TestMinusOne:
-    X, y = np.repeat(XS[0], 1, axis=0), np.repeat([-1, 0, 1], 40)
+    X = np.repeat(XS[0], 1, axis=0)
+    y = np.repeat([-1, 0, 1], 40)
 
     def test_is_told(self):
         with pytest.warns(DataWarning, match=r"40 of 120 samples are without a label \(-1\)"):

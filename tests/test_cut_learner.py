@@ -82,8 +82,10 @@ def test_graphs_with_one_feature_that_counts(rng, metric, objective, oracle):
 
 
 def test_three_clusters_and_different_numbers(rng):
-    two, three = planted(rng, n=3, K=2), planted(rng, n=3, K=3, T=60)
-    graphs, labels = two[0] + three[0], two[1] + three[1]
+    two = planted(rng, n=3, K=2)
+    three = planted(rng, n=3, K=3, T=60)
+    graphs = two[0] + three[0]
+    labels = two[1] + three[1]
     learner = MetricLearner(NormalizedCut(cluster_count="unknown"), lam=0.02).fit(graphs, labels)
     assert learner.metric_.n_clusters is None
     found = learner.predict_partitions(graphs)
@@ -221,7 +223,8 @@ def test_workers_do_not_change_a_bit(noisy, learned_in_turn, solver, oracle, set
 @pytest.mark.parametrize("solver", [QuasiNewton(STOPPING), CCCP(STOPPING)])
 def test_learning_goes_on_from_a_file(noisy, solver, tmp_path):
     """Cut off after two iterations, it ends where a run without a break does."""
-    Xs, ys = noisy[0][:4], noisy[1][:4]
+    Xs = noisy[0][:4]
+    ys = noisy[1][:4]
     usual = MetricLearner(NormalizedCut(), solver=solver).fit(Xs, ys)
 
     def cut(entry):
@@ -255,7 +258,8 @@ def test_resume_is_not_for_labels_in_part(noisy, tmp_path):
 def horses(shared_data):
     """Ten images to learn from, thirty others, as graphs of about 115 superpixels."""
     horses = read_images(shared_data / "weizmann_horse")[:40]
-    images, labels = [one.image for one in horses], [one.labels for one in horses]
+    images = [one.image for one in horses]
+    labels = [one.labels for one in horses]
     graphs = [sample.side for sample in NormalizedCut().read(images)[0]]
     return (graphs[:10], labels[:10]), (graphs[10:], labels[10:])
 

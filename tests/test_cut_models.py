@@ -53,9 +53,11 @@ def marked(graphs):
 
 
 def test_the_grid_is_exhaustive(graphs):
-    Xs, ys = marked(graphs[0][:3]), graphs[1][:3]
+    Xs = marked(graphs[0][:3])
+    ys = graphs[1][:3]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
-    problem, samples = NormalizedCut(), [Sample(g.X, g) for g in Xs]
+    problem = NormalizedCut()
+    samples = [Sample(g.X, g) for g in Xs]
     best = tuned_metrics.fit("grid", problem, samples, truths)
 
     def loss(metric):
@@ -76,9 +78,11 @@ def test_the_grid_is_exhaustive(graphs):
 
 
 def test_the_threshold_is_the_best_there_is(graphs):
-    Xs, ys = graphs[0][:4], graphs[1][:4]
+    Xs = graphs[0][:4]
+    ys = graphs[1][:4]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
-    problem, samples = NormalizedCut(cluster_count="unknown"), [Sample(g.X, g) for g in Xs]
+    problem = NormalizedCut(cluster_count="unknown")
+    samples = [Sample(g.X, g) for g in Xs]
     factor = np.diag([0.6, 0.05, 0.05])
 
     def agreement(threshold):
@@ -123,7 +127,8 @@ def test_the_metric_is_in_units_of_the_untrained_one(small: MetricLearner) -> No
 
 
 def test_the_gap_of_what_is_not_convex_is_its_objective(small: MetricLearner) -> None:
-    ax, entries = plot_gap(small), small.solution_.history.entries
+    ax = plot_gap(small)
+    entries = small.solution_.history.entries
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), [entry.upper for entry in entries])
     assert ax.get_ylabel() == "objective (not convex: no gap is known)"
     for against in ("seconds", "oracle_calls"):
@@ -185,14 +190,16 @@ def test_pictures():
 
 
 def test_masks_and_pictures_are_label_maps_and_images(tmp_path):
-    image, mask = np.zeros((6, 8, 3), dtype=np.uint8), np.arange(8) >= np.full((6, 1), 4)
+    image = np.zeros((6, 8, 3), dtype=np.uint8)
+    mask = np.arange(8) >= np.full((6, 1), 4)
     image[..., 0] = 40
     Image.fromarray(image).save(tmp_path / "image.png")
     Image.fromarray(np.uint8(128 * mask)).save(tmp_path / "mask.png")
     expected = overlay(image, mask.astype(int))
     for labels in (mask, np.where(mask, 0xFF0000, 0)):
         np.testing.assert_array_equal(overlay(image, labels), expected)
-    picture, drawn = Image.open(tmp_path / "image.png"), tmp_path / "mask.png"
+    picture = Image.open(tmp_path / "image.png")
+    drawn = tmp_path / "mask.png"
     np.testing.assert_array_equal(overlay(picture, drawn), expected)
     shown = plot_cut(str(tmp_path / "image.png"), Image.open(drawn)).images[0].get_array()
     np.testing.assert_array_equal(shown, expected)

@@ -179,7 +179,9 @@ def test_labels_that_reach_every_superpixel_are_full():
 
 
 def test_pixels_without_a_label_are_not_measured_and_known_maps_are_kept():
-    rng, images, masks = np.random.default_rng(0), [], []
+    rng = np.random.default_rng(0)
+    images = []
+    masks = []
     for i in range(4):
         mask = np.zeros((36, 48), dtype=int)
         mask[7 + i : 25, 9 + i : 31] = 1
@@ -189,7 +191,8 @@ def test_pixels_without_a_label_are_not_measured_and_known_maps_are_kept():
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=30, compactness=30))
     learner = MetricLearner(problem).fit(images[:3], masks[:3])
     some = np.where(np.arange(36)[:, None] % 2, masks[3], -1)  # of each superpixel some pixels
-    found, known = learner.predict(images[3]), some >= 0
+    found = learner.predict(images[3])
+    known = some >= 0
     expected = partition_loss(
         EquivalenceMatrix.from_labels(some[known]), EquivalenceMatrix.from_labels(found[known])
     )

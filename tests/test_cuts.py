@@ -51,7 +51,8 @@ def test_gradient_and_derivative(rng, kind, sparse, K):
     B, D = random_metric(rng)
     _, point, V = value(hinge, B)
     step = 1e-6
-    above, below = value(hinge, B + step * D), value(hinge, B - step * D)
+    above = value(hinge, B + step * D)
+    below = value(hinge, B - step * D)
     numeric = (above[0] - below[0]) / (2 * step)
     assert np.sum(hinge.gradient(point, V) * D) == pytest.approx(numeric, abs=1e-7)
     moved = (above[1].operator.dense() - below[1].operator.dense()) / (2 * step)
@@ -88,7 +89,8 @@ def test_relaxation_is_above_every_partition(rng, kind):
     B, _ = random_metric(rng)
     relaxed, point, _ = value(hinge, B)
     d = point.W.degrees
-    W, T = point.W.matrix, 8
+    W = point.W.matrix
+    T = 8
     for labels in product((0, 1), repeat=8):
         if len(set(labels)) < 2:
             continue
@@ -157,7 +159,8 @@ def scatter(x, w, labels):
 def test_two_means_is_exact(rng):
     for _ in range(50):
         n = rng.integers(2, 9)
-        x, w = rng.integers(-3, 4, n) + 0.1 * rng.normal(size=n), rng.random(n) + 0.1
+        x = rng.integers(-3, 4, n) + 0.1 * rng.normal(size=n)
+        w = rng.random(n) + 0.1
         best = min(
             scatter(x, w, np.array(labels))
             for labels in product((0, 1), repeat=int(n))
@@ -257,7 +260,9 @@ def test_weights_gradient_and_derivative(rng, monkeypatch, sparse, chunk):
     np.testing.assert_allclose(dense(W.matrix), brute_force(graph, B), atol=1e-12)
     np.testing.assert_allclose(W.degrees, brute_force(graph, B).sum(axis=1), atol=1e-12)
 
-    plus, minus, degree = rng.normal(size=(T, 2)), rng.normal(size=(T, 3)), rng.normal(size=T)
+    plus = rng.normal(size=(T, 2))
+    minus = rng.normal(size=(T, 3))
+    degree = rng.normal(size=T)
     direction = rng.normal(size=(P, P))
     direction = direction + direction.T
 

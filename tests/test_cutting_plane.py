@@ -58,7 +58,8 @@ class TestSloppyMasters:
         """SCS at 1e-1 and noise on weight and multipliers: lower <= optimum <= upper."""
         risk = listed_risk(*CASES[case], seed=5)
         solver = CuttingPlane(Stopping(1e-3, 8), slack, Noisy(noise))
-        solution, best = solver.solve(risk), optimum(risk)
+        solution = solver.solve(risk)
+        best = optimum(risk)
         assert_around(solution, best)
         assert np.all(np.diff(column(solution, "lower")) >= 0)
         assert np.all(np.diff(column(solution, "upper")) <= 0)
@@ -297,7 +298,8 @@ class TestWorkingSet:
 
     @pytest.mark.parametrize("slack", ["n", "one"])
     def test_what_stays_idle_in_a_run_is_dropped(self, slack):
-        risk, sizes = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9), {}
+        risk = listed_risk(PSD(3), SquaredNorm(0.02), n_labels=80, seed=9)
+        sizes = {}
         for max_idle in (1, 10**6):
             solution = CuttingPlane(Stopping(1e-5, 400), slack, max_idle=max_idle).solve(risk)
             assert solution.status is Status.OPTIMAL
@@ -307,7 +309,8 @@ class TestWorkingSet:
 
     def test_a_cap_merges_what_is_active(self):
         """The merged cut has the sum of the multipliers to give, and the same aggregate."""
-        held, cuts = WorkingSet(3, 4), self.cuts(30)
+        held = WorkingSet(3, 4)
+        cuts = self.cuts(30)
         held.add(cuts)
         alpha = np.full(30, 0.1)
         held.retire(alpha, 5)
@@ -393,7 +396,8 @@ class TestCache:
     def test_known_labellings_change_the_way_and_not_the_answer(self, case):
         """With one slack: with one for each sample they are cuts, and none are kept."""
         risk = listed_risk(*CASES[case], n_samples=6, n_labels=60, seed=10)
-        stopping, best = Stopping(1e-4, 400), optimum(risk)
+        stopping = Stopping(1e-4, 400)
+        best = optimum(risk)
         with_cache = CuttingPlane(stopping, "one").solve(risk)
         without = CuttingPlane(stopping, "one", cached_planes=0).solve(risk)
         for solution in (with_cache, without):
@@ -403,7 +407,8 @@ class TestCache:
         assert "recalls" in " ".join(column(with_cache, "master"))
 
     def test_it_keeps_the_latest_planes_of_each_sample(self):
-        cache, none = PlaneCache(2, 3, 1), np.zeros((2, 1))
+        cache = PlaneCache(2, 3, 1)
+        none = np.zeros((2, 1))
         for height in (9.0, 8.0, 7.0, 7.0, 6.0):  # of which one is known already
             cache.add(np.arange(2), np.array([height, 10 * height]), none, [(), ()])
         assert len(cache) == 2 * 3

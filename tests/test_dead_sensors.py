@@ -67,7 +67,8 @@ def test_nobody_is_told_of_what_was_constant_before():
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
 def test_nobody_looks_at_a_lost_column(metric, features):
     learner = MetricLearner(metric=metric, features=features).fit(*recordings(6))
-    other, (Xs, _) = without(learner, "x1"), recordings(3)
+    other = without(learner, "x1")
+    (Xs, _) = recordings(3)
     changed = [X + np.outer(np.arange(120) ** 2, [0.0, 1.0]) for X in Xs]
     assert told_by(lambda: other.predict_breakpoints(changed)) == []
     assert other.predict_breakpoints(Xs) == other.predict_breakpoints(changed)
@@ -82,7 +83,8 @@ def test_the_price_is_in_proportion_to_the_weight_that_is_left(learner, tmp_path
     assert share == pytest.approx(weights[0] / weights.sum())
     assert set(other.baselines_) == {"untrained"}
     save(other, tmp_path / "m")
-    again, (Xs, _) = load(tmp_path / "m"), recordings(2)
+    again = load(tmp_path / "m")
+    (Xs, _) = recordings(2)
     assert again.lost_ == ["x1"]
     assert again.predict_breakpoints(Xs) == other.predict_breakpoints(Xs)
     assert not hasattr(again.fit(*recordings(3)), "lost_")

@@ -142,7 +142,8 @@ def test_overlaps_and_what_was_learned_from():
 
 
 def test_leakage_between_groups():
-    cut, groups = [XS[0][:150], XS[0][50:], *XS[2:]], [0, 1, *range(2, 12)]
+    cut = [XS[0][:150], XS[0][50:], *XS[2:]]
+    groups = [0, 1, *range(2, 12)]
     ys = [YS[0][:150], YS[0][50:], *YS[2:]]
     assert any("groups" in f.found for f in diagnose(GOOD, cut, ys, groups=groups))
     groups[1] = 0

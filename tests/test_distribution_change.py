@@ -39,7 +39,8 @@ def test_scale_is_robust() -> None:
 def recordings(kind: str, n: int, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """One channel, mean 0 throughout; what changes is the variance or the shape alone."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         lengths = rng.integers(60, 120, 5)
         parts = []
@@ -58,7 +59,8 @@ def recordings(kind: str, n: int, seed: int) -> tuple[list[np.ndarray], list[np.
 @pytest.mark.parametrize("kind", ["variance", "shape"])
 def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     """Segmentation by the mean, penalty tuned on the same labels, finds none of them."""
-    (Xs, ys), (others, truths) = recordings(kind, 8, 0), recordings(kind, 6, 1)
+    (Xs, ys) = recordings(kind, 8, 0)
+    (others, truths) = recordings(kind, 6, 1)
 
     learner = MetricLearner(features=HermiteMoments()).fit(Xs, ys)
     pairs = list(
@@ -68,7 +70,8 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     assert np.mean([partition_loss(t, g) for t, g in pairs]) < 1.0
 
     standardize = Standardizer("recording")
-    problem, samples = ChangePoint(), [Sample(standardize(X)) for X in Xs]
+    problem = ChangePoint()
+    samples = [Sample(standardize(X)) for X in Xs]
     by_mean = problem.learning.untrained(Examples(samples, encode(learner, Xs, ys)))
     unseen = [Sample(standardize(X)) for X in others]
     assert all(problem.partition(x, by_mean).n_clusters == 1 for x in unseen)

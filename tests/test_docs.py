@@ -88,7 +88,8 @@ def listed(text: str) -> Iterator[object]:
         if found["kind"] != "module":
             yield resolve_name(found["target"])
             continue
-        module, left_out = import_module(found["target"]), (found["left_out"] or "").split(",")
+        module = import_module(found["target"])
+        left_out = (found["left_out"] or "").split(",")
         yield from (getattr(module, name) for name in module.__all__ if name not in left_out)
 
 

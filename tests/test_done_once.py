@@ -24,7 +24,8 @@ LAGS = Lags((-1, 0, 1))
 
 def counted(monkeypatch, owner, name, entries=lambda *given: [given]):
     """A list that gets an entry for each call of a function or method from now on."""
-    calls, original = [], getattr(owner, name)
+    calls = []
+    original = getattr(owner, name)
 
     def counting(*given, **named):
         before = len(calls)
@@ -57,7 +58,9 @@ def test_graphs_are_made_once(monkeypatch):
 
 def test_fit_and_search_take_what_is_read():
     Xs, ys = recordings()
-    learner, weights, names = MetricLearner(metric="diagonal"), np.arange(1.0, 9.0), list("abcd")
+    learner = MetricLearner(metric="diagonal")
+    weights = np.arange(1.0, 9.0)
+    names = list("abcd")
     given = {"sample_weight": weights, "feature_names": names}
     read = read_training(learner, Xs, ys, **given)
     assert (len(read), read.n_features, read.names) == (8, 4, names)
@@ -124,7 +127,9 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
 
 
 def test_other_labels_samples_or_settings_are_learned_anew(fits):
-    (Xs, ys), one = labelled(4), ["one"] * 4  # of one person: one classifier
+    # of one person: one classifier
+    (Xs, ys) = labelled(4)
+    one = ["one"] * 4
     scores = StateScores("logistic", lags=(-1, 0, 1))
     with learning_once():
         for _ in range(2):
@@ -163,7 +168,8 @@ def together(oracle, Z, most):
 @pytest.mark.parametrize("rank", [0, 1, 3, 17])
 @pytest.mark.parametrize("T", [1, 2, 7, 15, 16, 17, 33, 70])
 def test_every_number_of_parts_has_the_answer_that_it_has_alone(pruning, T, rank):
-    rng, oracle = np.random.default_rng(T + rank), SequentialOracle(pruning=pruning)
+    rng = np.random.default_rng(T + rank)
+    oracle = SequentialOracle(pruning=pruning)
     Z = rng.standard_normal((T, rank)) + np.repeat(3 * rng.standard_normal((T, rank)), 5, 0)[:T]
     assert together(oracle, Z, T) == alone(oracle, Z, T)
 
@@ -172,7 +178,8 @@ def test_every_number_of_parts_has_the_answer_that_it_has_alone(pruning, T, rank
 @pytest.mark.parametrize("seed", range(8))
 def test_ties_are_broken_as_for_one_number_alone(pruning, seed):
     """Steps of whole numbers that come back have many best segmentations."""
-    rng, oracle = np.random.default_rng(seed), SequentialOracle(pruning=pruning)
+    rng = np.random.default_rng(seed)
+    oracle = SequentialOracle(pruning=pruning)
     Z = np.repeat(rng.integers(0, 2, (8, 2)), 4, axis=0).astype(float)
     expected = alone(oracle, Z, 12)
     for same in (Z, np.asfortranarray(Z), Z.astype(np.float32)):

@@ -200,7 +200,8 @@ def test_an_image_of_wide_integers_is_not_black(kind):
 
 def test_a_photograph_is_turned_as_viewers_show_it(tmp_path):
     """A phone held upright stores pixels that lie, and says so; masks are drawn on what is seen."""
-    image, exif = Image.fromarray(np.uint8(IMAGE[:8])), Image.Exif()
+    image = Image.fromarray(np.uint8(IMAGE[:8]))
+    exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn clockwise
     path = tmp_path / "photo.png"
     image.save(path, exif=exif)

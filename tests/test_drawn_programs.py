@@ -61,7 +61,8 @@ ROOMS = {
 
 def bounds_in(unit, factor, room):
     rng = np.random.default_rng(0)
-    A, c = rng.normal(size=(40, 4)), rng.normal(size=40)
+    A = rng.normal(size=(40, 4))
+    c = rng.normal(size=40)
 
     def oracle(at):
         heights = factor * (c + A @ (at / unit))
@@ -127,9 +128,12 @@ def exact_solution(rows, right):
 
 def drawn_program(rng):
     """A linear program in a box, with numbers of any size, as Clarabel takes it."""
-    n, m = int(rng.integers(2, 4)), int(rng.integers(1, 4))
-    unit, size = 10.0 ** rng.integers(-9, 10, size=n), 10.0 ** rng.integers(-9, 10)
-    A, b = rng.normal(size=(m, n)) / unit, np.abs(rng.normal(size=m))
+    n = int(rng.integers(2, 4))
+    m = int(rng.integers(1, 4))
+    unit = 10.0 ** rng.integers(-9, 10, size=n)
+    size = 10.0 ** rng.integers(-9, 10)
+    A = rng.normal(size=(m, n)) / unit
+    b = np.abs(rng.normal(size=m))
     c = size * rng.normal(size=n) / unit
     high = unit * 10.0 ** rng.integers(0, 4)
     x = cp.Variable(n)
@@ -144,7 +148,8 @@ def test_a_bound_is_below_the_minimum_in_fractions_whatever_the_dual_point(seed)
     least = exact_minimum(*program)
     data, chain, _ = problem.get_problem_data("CLARABEL")
     raw = chain.solver.solve_via_data(data, False, False, {})
-    y, z = np.asarray(raw.x), np.asarray(raw.z)
+    y = np.asarray(raw.x)
+    z = np.asarray(raw.z)
     for noise in (0.0, 1e-12, 1e-6, 1e-1, 10.0):
         near = y * (1 + noise * rng.normal(size=y.size)), z * (1 + noise * rng.normal(size=z.size))
         for scale in (1e-17, 1.0, 1e9):
@@ -157,7 +162,8 @@ def test_a_bound_is_below_the_minimum_in_fractions_whatever_the_dual_point(seed)
 
 def test_boxes_hold_every_point_of_the_constraints():
     """And are finite wherever rows, second-order cones and diagonals bound the variables."""
-    x, X = cp.Variable(3), cp.Variable((3, 3), PSD=True)
+    x = cp.Variable(3)
+    X = cp.Variable((3, 3), PSD=True)
     kept = [cp.norm(x) <= 2.0, cp.trace(X) <= 5.0]
     problem = cp.Problem(cp.Minimize(cp.sum(x) + cp.sum(X)), kept)
     data, _, _ = problem.get_problem_data("CLARABEL")
@@ -210,13 +216,15 @@ def test_an_optimum_of_zero_at_zero_is_optimal(terms):
 
 def test_a_conclusion_that_rests_on_the_units_of_the_data_says_so():
     rng = np.random.default_rng(1)
-    A, c = rng.normal(size=(30, 3)), rng.normal(size=30)
+    A = rng.normal(size=(30, 3))
+    c = rng.normal(size=30)
 
     def corners(at):
         k = (c + A @ at).argmax()
         return c[k] + A[k] @ at, A[k]
 
-    free, boxed = cp.Variable(3), cp.Variable(3)
+    free = cp.Variable(3)
+    boxed = cp.Variable(3)
     problems = [
         cp.Problem(cp.Minimize(OracleMax(free, corners))),
         cp.Problem(cp.Minimize(OracleMax(boxed, corners)), [cp.norm(boxed) <= 10]),
@@ -235,7 +243,9 @@ def test_an_upper_bound_pays_for_what_its_point_violates():
     """Robust constraints, each an ellipsoid, which points break by 1e-6: worth thirty gaps."""
     rng = np.random.default_rng(0)
     n, m = 12, 6
-    a, P, c = rng.normal(size=(m, n)), rng.normal(size=(m, n, n)) * 0.2, rng.normal(size=n)
+    a = rng.normal(size=(m, n))
+    P = rng.normal(size=(m, n, n)) * 0.2
+    c = rng.normal(size=n)
 
     def worst(x):
         turned = P.transpose(0, 2, 1) @ x
@@ -271,7 +281,8 @@ def least_of_the_largest(**settings):
 
 def test_a_minimum_that_is_lower_in_other_units_takes_a_bound_back(monkeypatch):
     """A solver that takes its first point for the minimum, unless its units are others."""
-    usual, first = ByName.solve, []
+    usual = ByName.solve
+    first = []
 
     def content(self, cuts, tol):
         answer = usual(self, cuts, tol)

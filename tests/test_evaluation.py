@@ -49,8 +49,10 @@ IN_PART = {
 @pytest.mark.parametrize("kind", list(IN_PART))
 def test_what_is_labelled_in_part_is_scored_on_what_is_labelled(learner, kind):
     """Several changes among samples without labels, between equal ones, are not wrong."""
-    codes, ends = np.array(IN_PART[kind][0]), IN_PART[kind][1]
-    Xs, ys = TEST[0][:2], [codes, TEST[1][1]]
+    codes = np.array(IN_PART[kind][0])
+    ends = IN_PART[kind][1]
+    Xs = TEST[0][:2]
+    ys = [codes, TEST[1][1]]
     result = evaluate(learner, Xs, ys)
     truth = EquivalenceMatrix.from_breakpoints(ends)
     assert result.samples[0].n_clusters == truth.n_clusters
@@ -97,7 +99,8 @@ def test_where_nothing_changes_there_is_no_score(learner, n_changing):
 class TestScores:
     def test_means_and_pairs_are_those_of_the_recordings(self, learner):
         result = evaluate(learner, *TEST)
-        truths, guesses = encode(learner, *TEST), learner.predict_partitions(TEST[0])
+        truths = encode(learner, *TEST)
+        guesses = learner.predict_partitions(TEST[0])
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
         assert [r.scores["learned"]["loss"] for r in result.samples] == losses
         assert result.learned["loss"] == pytest.approx(-learner.score(*TEST))
@@ -136,7 +139,8 @@ class TestScores:
     def test_errors_in_time_are_those_of_all_changes_in_the_users_unit(self, learner):
         Xs, ys = TEST
         T = [len(x) for x in Xs]
-        plain, found = evaluate(learner, Xs, ys), learner.predict_partitions(Xs)
+        plain = evaluate(learner, Xs, ys)
+        found = learner.predict_partitions(Xs)
         truths = encode(learner, Xs, ys)
         clocks = [np.arange(n, dtype=float) for n in T]
         every = np.concatenate(list(map(time_errors, truths, found, clocks)))
@@ -161,7 +165,8 @@ class TestScores:
     @cases((1, "days", 1.0), (31, "months", 30.436875), (365, "years", 365.2425))
     def test_errors_of_rare_samples_are_in_days_months_or_years(self, learner, step, unit, days):
         Xs, ys = TEST
-        first, each = np.datetime64("1900-01-01", "D"), np.timedelta64(step, "D")
+        first = np.datetime64("1900-01-01", "D")
+        each = np.timedelta64(step, "D")
         found = evaluate(learner, Xs, ys, times=[first + each * np.arange(len(x)) for x in Xs])
         expected = evaluate(learner, Xs, ys).learned["time_error"] * step / days
         assert found.unit == unit
@@ -200,7 +205,8 @@ class TestTables:
 
 @pytest.fixture(scope="module")
 def named():
-    rng, names = np.random.default_rng(0), np.repeat(["rest", "walk", "rest"], [20, 25, 15])
+    rng = np.random.default_rng(0)
+    names = np.repeat(["rest", "walk", "rest"], [20, 25, 15])
     level = np.where(names == "walk", 1.5, 0.0)[:, None]
     Xs = [level + rng.normal(0, 0.7, (60, 2)) for _ in range(8)]
     ys = [names] * 8

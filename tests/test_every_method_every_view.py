@@ -144,7 +144,8 @@ def view(name: str) -> Callable[[Callable[[Case], None]], Callable[[Case], None]
 
 @view("answers")
 def answers(case: Case) -> None:
-    learner, new = case.learner, case.new
+    learner = case.learner
+    new = case.new
     ends = learner.predict_breakpoints(new)
     for label, last in zip(learner.predict(new), ends, strict=True):
         assert EquivalenceMatrix.from_labels(label).breakpoints == last
@@ -190,7 +191,8 @@ def on_demand(case: Case) -> None:
 @view("a training set")
 def training_set(case: Case) -> None:
     data = TrainingSet.of(ChangePoint(), case.Xs, YS, groups=list("aabbcc"))
-    one, other = case.row.learner().fit(data), case.row.learner()
+    one = case.row.learner().fit(data)
+    other = case.row.learner()
     other.fit(case.Xs, YS, groups=list("aabbcc"))
     assert one.predict_breakpoints(case.new) == other.predict_breakpoints(case.new)
 
@@ -423,8 +425,10 @@ def write(folder: Path, Xs: list[Any]) -> None:
 @pytest.fixture(scope="module", params=METHODS)
 def fitted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return each method, fitted, with its data, also in files."""
-    row, folder = METHODS[request.param], tmp_path_factory.mktemp("method")
-    Xs, new = recordings(TRAIN, 0), recordings(TEST, 1)
+    row = METHODS[request.param]
+    folder = tmp_path_factory.mktemp("method")
+    Xs = recordings(TRAIN, 0)
+    new = recordings(TEST, 1)
     write(folder / "learn", Xs)
     write(folder / "new", new)
     return row, row.learner().fit(Xs, YS), Xs, new, folder
@@ -437,7 +441,8 @@ def case(fitted: Any, capsys: Any) -> Case:
     def run(line: str) -> str:
         from structsvm.cli import main
 
-        code, printed = main(line.split()), capsys.readouterr()
+        code = main(line.split())
+        printed = capsys.readouterr()
         if code:
             raise StructSVMError(printed.err)
         return str(printed.out)

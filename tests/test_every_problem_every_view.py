@@ -70,7 +70,8 @@ def table(rng: np.random.Generator) -> Sample:
 
 def circle(rng: np.random.Generator) -> Sample:
     """Return a sequence without beginning or end in which one arc differs."""
-    first, last = rng.integers(5, 9), rng.integers(18, 25)
+    first = rng.integers(5, 9)
+    last = rng.integers(18, 25)
     y = np.zeros(30, dtype=int)
     y[first:last] = 1
     return np.column_stack([3.0 * y, 0.0 * y]) + rng.normal(size=(30, 2)) * [0.3, 2.0], y
@@ -346,7 +347,8 @@ def numbers(case: Case, shell: Shell) -> None:
 @view("pair_distance")
 def pair_distance(case: Case, shell: Shell) -> None:
     pairs = np.random.default_rng(0).normal(size=(4, 2, case.size))
-    B, difference = case.learner.get_mahalanobis_matrix(), pairs[:, 1] - pairs[:, 0]
+    B = case.learner.get_mahalanobis_matrix()
+    difference = pairs[:, 1] - pairs[:, 0]
     expected = np.sqrt(np.einsum("np,pq,nq->n", difference, B, difference))
     np.testing.assert_allclose(case.learner.pair_distance(pairs), expected)
     assert distance_function(case.learner)(*pairs[0]) == pytest.approx(expected[0])
@@ -538,7 +540,8 @@ def case(
     request: pytest.FixtureRequest, plugins: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Case:
     """Return each problem with a fitted learner; of named features, as files have them."""
-    problem, rng = PROBLEMS[request.param], np.random.default_rng(0)
+    problem = PROBLEMS[request.param]
+    rng = np.random.default_rng(0)
     train, test = ([problem.sample(rng) for _ in range(n)] for n in (4, 2))
     Xs, ys = (list(part) for part in zip(*train, strict=True))
     learner = MetricLearner(problem.problem(), **problem.settings)

@@ -51,7 +51,8 @@ class Exact:
         ]
         metric, ridge = regularizer.parts
         self.squared = isinstance(metric, SquaredNorm)
-        self.weight, self.ridge = Fraction(metric.weight), Fraction(ridge.weight)
+        self.weight = Fraction(metric.weight)
+        self.ridge = Fraction(ridge.weight)
         self.omega = [Fraction(weight) for weight in sample_weight.tolist()]
         self.planes = [
             [self.plane(i, ends) for ends in segmentations(len(X))]
@@ -60,7 +61,8 @@ class Exact:
 
     def phi(self, i, ends):
         """``(diagonal of X^T M X, -Tr M) / T``."""
-        X, T = self.recordings[i][0], len(self.recordings[i][0])
+        X = self.recordings[i][0]
+        T = len(self.recordings[i][0])
         sums = [Fraction(0)] * len(X[0])
         for a, b in zip([0, *ends[:-1]], ends, strict=True):
             for j in range(len(sums)):
@@ -91,7 +93,8 @@ class Exact:
 
     def dual(self, alpha, chosen):
         """The largest of the bounds that multipliers of planes ``(i, k)`` prove (squared norm)."""
-        offset, slope = Fraction(0), [Fraction(0)] * len(self.planes[0][0][1])
+        offset = Fraction(0)
+        slope = [Fraction(0)] * len(self.planes[0][0][1])
         for a, (i, k) in zip(alpha.tolist(), chosen, strict=True):
             o, s = self.planes[i][k]
             offset += Fraction(a) * o
@@ -109,7 +112,8 @@ def segmentations(T):
 def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
     """A tiny risk, and the same without rounding."""
     rng = np.random.default_rng(seed)
-    Xs, truths = [], []
+    Xs = []
+    truths = []
     for _ in range(N):
         T = int(rng.integers(3, 6))
         labels = np.cumsum(np.r_[True, rng.random(T - 1) < 0.5]) - 1
@@ -128,7 +132,8 @@ def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
 
 def check(solution, exact, reference):
     """Both bounds, without any tolerance; ``reference`` is a weight close to the optimum."""
-    at_best, least = exact(solution.w), min(exact(reference), exact(solution.w))
+    at_best = exact(solution.w)
+    least = min(exact(reference), exact(solution.w))
     assert Fraction(solution.upper) >= at_best
     assert solution.upper <= float(at_best) * (1 + 1e-9) + 1e-9
     assert Fraction(solution.lower) <= least
@@ -162,7 +167,8 @@ def test_a_lower_bound_is_below_the_exact_dual_value_of_any_multipliers(offset, 
         rng = np.random.default_rng(seed)
         samples = list(zip(risk.xs, risk.ys, risk.sample_weight, strict=True))
         truths = sum(w * np.abs(risk.problem.joint_feature(x, y)) for x, y, w in samples)
-        cuts, chosen = WorkingSet(risk.n_samples, risk.space.dim), []
+        cuts = WorkingSet(risk.n_samples, risk.space.dim)
+        chosen = []
         for i, (x, y, weight) in enumerate(samples):
             for k, ends in enumerate(segmentations(y.n_samples)):
                 M = EquivalenceMatrix.from_breakpoints(ends)
@@ -192,7 +198,8 @@ def test_the_bound_of_a_plane_holds_for_every_slope_within_rounding(rng):
         risk = Regularized()
         risk.space, risk.regularizer, risk.constraints = space, omega, None
         for _ in range(200):
-            slope, size = rng.normal(size=space.dim), np.abs(rng.normal(size=space.dim))
+            slope = rng.normal(size=space.dim)
+            size = np.abs(rng.normal(size=space.dim))
             huge = size / ROUNDING * 0.1
             bound, _ = plane_bound(risk, 0.5, slope, np.inf, huge)
             for _ in range(5):

@@ -48,7 +48,8 @@ class TestTwoRunsOnOneCheckpoint:
 
     def test_the_second_is_refused_and_the_first_goes_on(self, tmp_path, monkeypatch):
         monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-        file, refused = tmp_path / "run.npz", []
+        file = tmp_path / "run.npz"
+        refused = []
 
         def callback(entry):
             if entry.iteration in (0, 3):
@@ -63,7 +64,8 @@ class TestTwoRunsOnOneCheckpoint:
         self.method.solve(risk(), resume=file)  # the first is over
 
     def test_by_another_name_or_from_another_process_too(self, tmp_path):
-        file, link = tmp_path / "run.npz", tmp_path / "link.npz"
+        file = tmp_path / "run.npz"
+        link = tmp_path / "link.npz"
         link.symlink_to(file)
         code = """
             import sys

@@ -136,7 +136,8 @@ def test_lags_longer_than_the_shortest_recording_are_refused(recordings):
 
 def in_windows(X, statistic, w):
     """The definition, sample by sample."""
-    T, found = len(X), []
+    T = len(X)
+    found = []
     for t in range(T):
         window = X[max(t - (w - 1) // 2, 0) : t + w // 2 + 1]
         after = X[t : t + w].mean(axis=0)
@@ -259,8 +260,10 @@ def test_stages_are_reached_by_name(recordings):
 
 
 def test_a_union_puts_features_side_by_side_and_a_chain_one_after_the_other(recordings):
-    lags, moving = Lags((-1, 0)), MovingStatistics((3,))
-    first, second = lags.fit_transform(recordings), moving.fit_transform(recordings)
+    lags = Lags((-1, 0))
+    moving = MovingStatistics((3,))
+    first = lags.fit_transform(recordings)
+    second = moving.fit_transform(recordings)
     both = Union(lags, moving).fit_transform(recordings)
     np.testing.assert_array_equal(both[1], np.hstack([first[1], second[1]]))
     chained = Chain(lags, moving)
@@ -353,7 +356,8 @@ def test_a_learner_leaves_their_scales_as_they_are(features, rng):
 def shaking(n, seed=0):
     """Recordings that shake more or less, always about the same mean."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         lengths = rng.integers(30, 60, size=5)
         y = np.repeat(np.arange(5), lengths)
@@ -426,7 +430,8 @@ def test_a_transformer_comes_back_from_json_and_arrays(stage, walks):
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_stored_trees_predict_what_boosting_predicts(n_classes, rng):
-    X, y = rng.normal(size=(400, 4)), rng.integers(n_classes, size=400)
+    X = rng.normal(size=(400, 4))
+    y = rng.integers(n_classes, size=400)
     model = HistGradientBoostingClassifier(max_iter=20).fit(X + y[:, None] * [1, 0, 0, 2], y)
     new = 3 * rng.normal(size=(200, 4))
     np.testing.assert_allclose(

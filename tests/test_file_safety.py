@@ -63,7 +63,8 @@ class TestCheckpointsThatCannotBeWritten:
     @pytest.mark.parametrize("name", ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"])
     def test_a_folder_that_is_gone_and_comes_back(self, name, tmp_path, monkeypatch):
         monkeypatch.setattr(checkpoint, "EVERY", 0.0)
-        folder, away = tmp_path / "state", tmp_path / "away"
+        folder = tmp_path / "state"
+        away = tmp_path / "away"
         folder.mkdir()
         file = folder / "run.npz"
         method = solver_from(name, Stopping(1e-6, 8))
@@ -314,7 +315,8 @@ class TestNamesThatAreTooLong:
     @pytest.mark.parametrize("name", [LONG, "zero\0byte"])
     def test_our_errors(self, tmp_path, name):
         path = tmp_path / name
-        X, y = [np.eye(6)[:, :2]] * 2, [[3, 6]] * 2
+        X = [np.eye(6)[:, :2]] * 2
+        y = [[3, 6]] * 2
         for attempt in (
             lambda: read_recordings(path),
             lambda: read_images(path),

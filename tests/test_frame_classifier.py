@@ -26,7 +26,8 @@ def value(scores, path, price=0.0):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_path_is_that_of_enumeration(seed):
     rng = np.random.default_rng(seed)
-    T, C = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    T = int(rng.integers(1, 8))
+    C = int(rng.integers(1, 4))
     scores = rng.normal(size=(T, C))
     for price in (0.0, 0.3, 1.0, 5.0, 1e9):
         paths = itertools.product(range(C), repeat=T)
@@ -37,7 +38,8 @@ def test_the_best_path_is_that_of_enumeration(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_path_of_so_many_segments_is_that_of_enumeration(seed):
     rng = np.random.default_rng(seed)
-    T, C = int(rng.integers(1, 8)), int(rng.integers(2, 4))
+    T = int(rng.integers(1, 8))
+    C = int(rng.integers(2, 4))
     scores = rng.normal(size=(T, C))
     paths = np.array(list(itertools.product(range(C), repeat=T)))
     counts = 1 + (paths[:, 1:] != paths[:, :-1]).sum(axis=1)
@@ -53,7 +55,8 @@ def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
     baseline = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)
     baseline.fit(recordings(8, rng), [NAMES] * 8)
     new = recordings(3, rng)
-    states, labels = baseline.predict_states(new), baseline.predict(new)
+    states = baseline.predict_states(new)
+    labels = baseline.predict(new)
     p = baseline.predict_proba(new)
     for i, table in enumerate(baseline.predict_segments(new)):
         assert [row["end"] for row in table] == baseline.predict_breakpoints(new)[i]
@@ -103,7 +106,8 @@ class Parrot(Spy):
 def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
     """Recordings of one person have the same samples, which the parrot knows without groups."""
     people = recordings(3, rng)
-    Xs, ys = [*people, *(X[:-1] for X in people)], [NAMES] * 3 + [NAMES[:-1]] * 3
+    Xs = [*people, *(X[:-1] for X in people)]
+    ys = [NAMES] * 3 + [NAMES[:-1]] * 3
     groups = [0, 1, 2] * 2
     baseline = FrameClassifier(Parrot(), Columns(), n_folds=6, standardize=None)
     assert baseline.fit(Xs, ys).losses_.min() == 0
@@ -111,7 +115,8 @@ def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
 
 
 def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
-    Xs, some = recordings(4, rng), NAMES.astype(object)
+    Xs = recordings(4, rng)
+    some = NAMES.astype(object)
     some[::2] = None
     ys = [PartialLabels(labels=some)] * 4
     with pytest.raises(DataError, match="tuned on samples next to each other that have labels"):
@@ -162,14 +167,16 @@ test_labels_that_boundaries_cannot_be_learned_from_say_why = refused(
 
 
 def test_a_recording_of_one_sample_has_one_segment(rng):
-    Xs, short = recordings(4, rng), [np.array([[1.0, 2.0]])]
+    Xs = recordings(4, rng)
+    short = [np.array([[1.0, 2.0]])]
     assert FrameClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
     assert BoundaryClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
 
 
 @pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])
 def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
-    Xs, new = recordings(n, rng, 0.3), recordings(2, rng, 0.3)
+    Xs = recordings(n, rng, 0.3)
+    new = recordings(2, rng, 0.3)
     baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups=groups)
     assert baseline.price_ == 3
     assert np.isnan(baseline.losses_).all()

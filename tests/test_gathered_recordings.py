@@ -104,7 +104,8 @@ def test_folds_choice_and_verdict_are_those_in_memory(settings):
         | {"random_state": 0}
         | settings
     )
-    mine, theirs = clone(search), clone(search)
+    mine = clone(search)
+    theirs = clone(search)
     mine.choose(XS, CHANGES, groups=PEOPLE)
     theirs.choose(OnDemand(list(zip(XS, CHANGES, strict=True))), groups=PEOPLE)
     assert mine.fold_.tolist() == theirs.fold_.tolist()
@@ -119,7 +120,8 @@ def test_features_and_classifiers_are_chosen_from():
     scores = Method("scores", learner_of(StateScores("logistic")))
     names = (scores, "frame-logistic", "untrained")
     search = MetricLearnerCV(candidates=names, lams=(0.1,), cv=2, random_state=0)
-    mine, theirs = clone(search).fit(XS, NAMES), clone(search).fit(OnDemand(XS), NAMES)
+    mine = clone(search).fit(XS, NAMES)
+    theirs = clone(search).fit(OnDemand(XS), NAMES)
     assert not np.isnan(mine.losses_).any()
     assert np.array_equal(mine.losses_, theirs.losses_)
     assert mine.best_candidate_ == theirs.best_candidate_
@@ -161,7 +163,8 @@ class TestMoreThanFits:
         others = sorted({*range(6)} - {*part.tolist()})
         for i, sample in zip(others, inputs(data.at(others).samples), strict=True):
             np.testing.assert_array_equal(seen.samples[i].X, centred(sample.X))
-        held, labels = [XS[i] for i in part], [NAMES[i] for i in part]
+        held = [XS[i] for i in part]
+        labels = [NAMES[i] for i in part]
         alone, of_part = Inputs.fit(features, None, read_training(MetricLearner(), held, labels))
         for i, sample in zip(part, of_part.samples, strict=True):
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)

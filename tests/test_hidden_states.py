@@ -19,7 +19,8 @@ NAMES = list(LEVELS)
 
 def recordings(n=8, names=NAMES, seed=0):
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         y = np.repeat(rng.permutation(names), 10)
         Xs.append(np.array([LEVELS[name] for name in y]) + rng.normal(scale=0.4, size=(y.size, 2)))

@@ -37,7 +37,8 @@ from structsvm.partitions.oracle import UNCONSTRAINED
 
 T, R, C = 9, 2, 3
 RNG = np.random.default_rng(0)
-Z, X = RNG.normal(size=(T, R)), RNG.normal(size=(T, C))
+Z = RNG.normal(size=(T, R))
+X = RNG.normal(size=(T, C))
 TRUTH = EquivalenceMatrix.from_breakpoints([4, T])
 OBJECTIVE = TraceObjective(Z, TRUTH, 2.0, -0.5)
 PRICES = np.array([0.5, 1.0, 2.0])

@@ -226,7 +226,8 @@ def with_mask(folder, mask, kind="png"):
 
 
 def void_masks():
-    grey, palette = Image.fromarray(JUDGED), Image.fromarray(JUDGED, "P")
+    grey = Image.fromarray(JUDGED)
+    palette = Image.fromarray(JUDGED, "P")
     palette.putpalette(PALETTE)
     return {
         "grey": (grey, "png", ["255"]),

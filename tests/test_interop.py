@@ -72,7 +72,8 @@ class TestRuptures:
 
     def test_cost_is_what_the_transformed_signal_costs(self, learner):
         X = NEW[0]
-        cost, plain = ruptures_cost(learner).fit(X), rpt.costs.CostL2()
+        cost = ruptures_cost(learner).fit(X)
+        plain = rpt.costs.CostL2()
         plain.fit(learner.transform([X])[0])
         assert cost.error(10, 50) == pytest.approx(plain.error(10, 50))
         assert cost.error(3, 4) == pytest.approx(0.0, abs=1e-9)
@@ -165,7 +166,8 @@ class TestMetricLearn:
 
     def test_distances_are_the_same(self, learner, theirs):
         pairs = np.random.default_rng(0).standard_normal((20, 2, 3))
-        metric, expected = distance_function(learner), theirs.get_metric()
+        metric = distance_function(learner)
+        expected = theirs.get_metric()
         for squared in (False, True):
             ours = [metric(u, v, squared=squared) for u, v in pairs]
             assert ours == pytest.approx([expected(u, v, squared=squared) for u, v in pairs])
@@ -269,7 +271,8 @@ def pictures():
 
 @pytest.fixture(scope="module")
 def cutter(pictures) -> MetricLearner:
-    graphs, sides = [p[2] for p in pictures[:2]], [p[3] for p in pictures[:2]]
+    graphs = [p[2] for p in pictures[:2]]
+    sides = [p[3] for p in pictures[:2]]
     return MetricLearner(NormalizedCut()).fit(graphs, sides)
 
 
@@ -314,7 +317,8 @@ def test_scikit_image_cuts_where_the_learner_does(cutter, pictures):
 
 
 def test_features_are_weighted_as_the_metric_sees_them(pictures):
-    graphs, sides = [p[2] for p in pictures], [p[3] for p in pictures]
+    graphs = [p[2] for p in pictures]
+    sides = [p[3] for p in pictures]
     cutter = MetricLearner(NormalizedCut(), standardize="training").fit(graphs[:2], sides[:2])
     (sample,) = prepare(cutter, graphs[2:])
     place = {node: i for i, node in enumerate(sample.side.nodes)}

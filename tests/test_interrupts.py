@@ -152,7 +152,8 @@ def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("structsvm.learner.menu.Menu.fitted", interrupt)
-    learned, search = [], small()
+    learned = []
+    search = small()
     with pytest.raises(KeyboardInterrupt):
         search.fit(*data, when_learned=learned.append)
     assert learned == [search.best_estimator_]
@@ -277,10 +278,12 @@ def test_a_signal_at_any_moment_ends_a_command_in_order(folder, seconds, name):
 def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
     """The penalty is the one that was learned; a second Ctrl-C while learning has ended is this."""
     Xs, ys = recordings()
-    Xs, ys = [X[::10] for X in Xs[:4]], [y[::10] for y in ys[:4]]
+    Xs = [X[::10] for X in Xs[:4]]
+    ys = [y[::10] for y in ys[:4]]
     calibrated = MetricLearner(metric="diagonal").fit(Xs, ys)
 
-    calls, calibrate = [], Learning.calibrate
+    calls = []
+    calibrate = Learning.calibrate
 
     def interrupted(*arguments):
         calls.append(arguments)

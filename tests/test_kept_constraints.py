@@ -193,7 +193,8 @@ def test_the_sample_that_fails_is_named(monkeypatch):
 
 
 def test_answers_that_are_missing_are_no_end_of_the_time(monkeypatch):
-    risk, whole = risk_in("diagonal"), MetricObjective.separate_all
+    risk = risk_in("diagonal")
+    whole = MetricObjective.separate_all
     monkeypatch.setattr(MetricObjective, "separate_all", lambda *args: islice(whole(*args), 1))
     with pytest.raises(PluginError, match=r"sample 2: MetricObjective\.separate returned None"):
         planes_at(risk, risk.start)

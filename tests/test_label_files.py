@@ -56,7 +56,8 @@ def boris_project():
 
 
 def eaf(attribute="TIER_ID"):
-    slots, tiers = [], []
+    slots = []
+    tiers = []
     for name, some in BOTH.items():
         found = []
         for i in some:
@@ -393,7 +394,8 @@ class TestFiles:
         assert read_intervals(elan, tier="hands") == {"walk": [Interval(0.0, 3601.5, "up")]}
 
     def test_text_of_elan_with_a_column_for_each_tier(self, tmp_path):
-        elan, times = tmp_path / "walk.txt", ("Begin Time", "End Time", "Duration")
+        elan = tmp_path / "walk.txt"
+        times = ("Begin Time", "End Time", "Duration")
         head = [f"{name} - {form}" for name in times for form in ("hh:mm:ss.ms", "ss.msec")]
         rows = [
             [clock(i.start), i.start, clock(i.end), i.end, clock(1.0), 1.0, i.label] for i in WALK

@@ -106,7 +106,8 @@ def test_what_has_no_label_is_in_no_interval(y):
 
 def test_a_name_is_the_same_state_in_every_file_wherever_labels_are_blank(tmp_path):
     """In the order of their first samples, names were 0, 1, 2: another state in each file."""
-    rng, names = np.random.default_rng(0), np.array(["rest", "run", "walk"], dtype=object)
+    rng = np.random.default_rng(0)
+    names = np.array(["rest", "run", "walk"], dtype=object)
     for i in range(6):
         y = np.repeat(np.roll(range(3), i), [14, 15, 16])
         labels = names[y]
@@ -155,7 +156,8 @@ class TestIndex:
 
     @pytest.mark.parametrize("index", [DAYS, WALKS, [f"row {i}" for i in range(60)]])
     def test_by_the_index_where_both_have_one(self, index):
-        X, shuffled = self.frame(index), np.random.default_rng(1).permutation(60)
+        X = self.frame(index)
+        shuffled = np.random.default_rng(1).permutation(60)
         y = pd.Series(self.Y, index=X.index)
         learner = MetricLearner(metric="diagonal").fit([X, X], [y.iloc[shuffled], y])
         w = MetricLearner(metric="diagonal").fit([X, X], [self.Y, self.Y]).solution_.w
@@ -186,10 +188,8 @@ class TestIndex:
         (range(60), range(59, -1, -1)),
     )
     def test_refused_where_they_do_not_match(self, rows, labels):
-        y, message = (
-            pd.Series(self.Y, index=labels),
-            "the index of the labels of frame 'one' is not",
-        )
+        y = pd.Series(self.Y, index=labels)
+        message = "the index of the labels of frame 'one' is not"
         with pytest.raises(DataError, match=message):
             MetricLearner().fit({"one": self.frame(rows)}, {"one": y})
         learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [self.Y] * 2)
@@ -206,7 +206,8 @@ def test_one_state_that_is_written_in_two_ways_is_told(tmp_path):
     recordings = read_recordings(tmp_path)
     ys = [one.y.tolist() for one in recordings]
     partial = [PartialLabels(labels=[None, *y[1:]]) for y in ys]
-    Xs, learner = [one.X for one in recordings], MetricLearner(metric="diagonal")
+    Xs = [one.X for one in recordings]
+    learner = MetricLearner(metric="diagonal")
     for given, name in (
         ((recordings,), "{}"),
         ((Xs, ys), "recording {}"),

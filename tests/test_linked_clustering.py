@@ -40,7 +40,9 @@ def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
     """Hundreds of label sets, T = 7, plain and loss-augmented, by listing every partition."""
     partitions = all_partitions(7)
     matrices = np.array([EquivalenceMatrix.from_labels(p).dense() for p in partitions])
-    oracle, cases, optimal = ClusteringOracle(n_init=3, relaxation=False), 0, 0
+    oracle = ClusteringOracle(n_init=3, relaxation=False)
+    cases = 0
+    optimal = 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
         try:
@@ -58,7 +60,8 @@ def test_keeps_the_links_and_mostly_finds_the_optimum() -> None:
         assert agree(constraint, answer.y.labels[None]).all(), seed
         best = np.einsum("nst,st->n", matrices[allowed], objective.dense()).max()
         assert answer.value <= best + 1e-9
-        cases, optimal = cases + 1, optimal + (answer.value >= best - 1e-9)
+        cases = cases + 1
+        optimal = optimal + (answer.value >= best - 1e-9)
     assert cases > 230
     assert optimal > 0.9 * cases
 

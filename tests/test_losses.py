@@ -70,7 +70,8 @@ def test_the_start_counts_as_a_change_where_it_is_asked_for():
 
 
 def test_one_cluster_and_one_sample_are_defined():
-    one, two = segments(10), segments(4, 10)
+    one = segments(10)
+    two = segments(4, 10)
     assert hausdorff(one, one) == 0.0
     assert hausdorff(one, two) == 10.0
     single = segments(1)
@@ -102,7 +103,8 @@ CUTS = st.integers(1, 12).flatmap(lambda T: st.tuples(segmentations(T), segmenta
 def test_changes_are_matched_where_each_is_the_nearest_of_the_other(pair, seed):
     truth, guess = map(EquivalenceMatrix.from_labels, pair)
     clock = np.cumsum(np.random.default_rng(seed).exponential(size=truth.n_samples))
-    a, b = clock[truth.boundaries[1:-1]], clock[guess.boundaries[1:-1]]
+    a = clock[truth.boundaries[1:-1]]
+    b = clock[guess.boundaries[1:-1]]
     far = np.abs(a[:, None] - b)
     expected = [
         far[i, j] for i, j in np.ndindex(far.shape) if far[i, j] == far[i].min() == far[:, j].min()
@@ -210,7 +212,8 @@ def test_is_the_papers_projector(labels):
 @pytest.mark.parametrize("contiguous", [True, False])
 def test_gram_project_and_inner_agree_with_the_dense_matrix(rng, contiguous):
     for _ in range(20):
-        T, P = rng.integers(1, 12), rng.choice([1, 2, 3, 64])
+        T = rng.integers(1, 12)
+        P = rng.choice([1, 2, 3, 64])
         X = rng.normal(size=(T, P))
         labels = [rng.integers(0, 4, T), rng.integers(0, 3, T)]
         if contiguous:
@@ -259,7 +262,8 @@ def test_bad_breakpoints_are_refused(breakpoints, message):
 
 def test_trace_objective_is_its_dense_matrix(rng):
     for _ in range(20):
-        T, r = rng.integers(1, 10), rng.integers(0, 4)
+        T = rng.integers(1, 10)
+        r = rng.integers(0, 4)
         Z = rng.normal(size=(T, r))
         truth = EquivalenceMatrix.from_labels(np.sort(rng.integers(0, 3, T)))
         objective = TraceObjective(Z, truth, 2.0, -0.3)

@@ -278,7 +278,8 @@ def test_the_report_holds_them(learner):
 
 
 def test_names_beside_a_heat_map_do_not_meet_each_other():
-    rng, y = np.random.default_rng(0), np.repeat([0, 1, 0], 20)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 0], 20)
     Xs = [rng.standard_normal((60, 40)) + 2.0 * y[:, None] for _ in range(3)]
     names = [f"a rather long name of a sensor, {j}: mean" for j in range(40)]
     found = MetricLearner(metric="full").fit(Xs, [y] * 3, feature_names=names)

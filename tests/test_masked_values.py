@@ -68,7 +68,9 @@ def segmentations(T):
 
 def recordings(n=6, seed=0, missing=True):
     """Two features, of which the first changes its mean."""
-    rng, Xs, ys = np.random.default_rng(seed), [], []
+    rng = np.random.default_rng(seed)
+    Xs = []
+    ys = []
     for _ in range(n):
         y = np.repeat([0, 1, 0], rng.integers(12, 20, 3))
         X = np.column_stack([3.0 * y, np.zeros(y.size)]) + rng.standard_normal((y.size, 2))
@@ -85,8 +87,10 @@ class TestExactness:
     def test_the_best_segmentation_is_that_of_enumeration(self, rule):
         rng = np.random.default_rng(0)
         for number in range(120):
-            T, P = int(rng.integers(2, 10)), int(rng.integers(1, 4))
-            X, weights = with_gaps(rng, T, P), rng.uniform(0.2, 2.0, P)
+            T = int(rng.integers(2, 10))
+            P = int(rng.integers(1, 4))
+            X = with_gaps(rng, T, P)
+            weights = rng.uniform(0.2, 2.0, P)
             truth = EquivalenceMatrix.from_labels(np.cumsum(rng.random(T) < 0.3))
             c, price = (1.5, 0.7) if number % 2 else (0.0, 0.4)
             objective = TraceObjective(X * np.sqrt(weights), truth, c, -price, gaps=True)
@@ -116,7 +120,8 @@ class TestExactness:
     def test_the_distortion_is_the_least_that_any_values_in_the_gaps_can_give(self):
         rng = np.random.default_rng(1)
         X = with_gaps(rng, 9, 2, 0.4)
-        ends, weights = [4, 9], np.array([1.0, 2.0])
+        ends = [4, 9]
+        weights = np.array([1.0, 2.0])
         filled = X.copy()
         for start, end in pairwise([0, *ends]):
             means = np.nan_to_num(pd.DataFrame(X[start:end]).mean().to_numpy())
@@ -136,7 +141,8 @@ class TestExactness:
 
     def test_the_hinge_of_learning_is_that_of_enumeration(self):
         rng = np.random.default_rng(4)
-        X, M = with_gaps(rng, 8, 2, 0.25), EquivalenceMatrix.from_breakpoints([3, 8])
+        X = with_gaps(rng, 8, 2, 0.25)
+        M = EquivalenceMatrix.from_breakpoints([3, 8])
         objective = MASK.learning.objective("diagonal", 2)
         x = MASK.training_sample(MASK.read([X])[0][0], M)
         for w in (np.array([0.3, 1.0, 0.8]), np.array([2.0, 0.0, 0.1])):

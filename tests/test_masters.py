@@ -82,7 +82,8 @@ def assert_optimal(risk, cuts, answer, tol):
     With ``s = grad Omega(w) + Psi^T alpha``, stationarity in the cone is ``s`` in the dual cone and
     ``<s, w> = 0``. What is not exact is measured against the objective.
     """
-    w, alpha = answer.w, answer.multipliers
+    w = answer.w
+    alpha = answer.multipliers
     scale = value(risk, cuts, w)
     size = 1.0 + np.abs(w).max()
     np.testing.assert_allclose(risk.space.project(w), w, atol=1e-12 * size)
@@ -92,7 +93,8 @@ def assert_optimal(risk, cuts, answer, tol):
 
     form = risk.regularizer.as_quadratic(risk.space)
     s = form.curvature * (w - form.center) + form.linear + alpha @ cuts.slopes
-    slacks, values = cuts.group_values(w), cuts.values(w)
+    slacks = cuts.group_values(w)
+    values = cuts.values(w)
     assert risk.space.dual_margin(s) >= -np.sqrt(tol) * size
     assert abs(s @ w) <= tol * scale + np.sqrt(tol) * 1e-3
     assert np.all(alpha * (slacks[cuts.groups] - values) <= tol * scale)
@@ -150,7 +152,8 @@ def test_a_warm_start_changes_the_way_not_the_answer(case):
 @pytest.mark.parametrize("case", CASES)
 def test_no_cuts_at_all(case):
     space, omega = CASES[case]
-    risk, cuts = listed_risk(space, omega), WorkingSet(2, space.dim)
+    risk = listed_risk(space, omega)
+    cuts = WorkingSet(2, space.dim)
     answer = solved(NewtonMaster(), risk, cuts, TIGHT)
     conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
     assert answer.multipliers.shape == (0,)
@@ -185,7 +188,8 @@ DEGENERATE = {
 @pytest.mark.parametrize("case", VECTORS)
 def test_degenerate_programs(case, kind):
     risk = listed_risk(*CASES[case])
-    dim, rng = risk.space.dim, np.random.default_rng(8)
+    dim = risk.space.dim
+    rng = np.random.default_rng(8)
     usual = [Cut(c % 5, float(rng.uniform(0.1, 1)), rng.standard_normal(dim)) for c in range(30)]
     cuts = WorkingSet(5, dim)
     cuts.add(DEGENERATE[kind](usual))
@@ -235,7 +239,8 @@ def test_the_unit_of_the_objective_does_not_matter(case, factor):
 @pytest.mark.parametrize(("n", "rank", "n_groups"), [(5, 2, 1), (30, 4, 7), (25, 40, 25)])
 def test_quadratic_programs_over_simplices(n, rank, n_groups, ridge):
     rng = np.random.default_rng(n)
-    F, q = rng.standard_normal((n, rank)), 2 * rng.standard_normal(n)
+    F = rng.standard_normal((n, rank))
+    q = 2 * rng.standard_normal(n)
     groups = np.sort(np.concatenate((np.arange(n_groups), rng.integers(0, n_groups, n - n_groups))))
     x = maximize(Model(q, F, ridge, groups), np.inf, 1e-12)
     sums = np.bincount(groups, weights=x, minlength=n_groups)
@@ -319,13 +324,15 @@ class TestFailures:
         (np.zeros(3), np.zeros(2), "for 3 weights and 1 cuts"),
     )
     def test_an_answer_that_is_none_is_refused(self, w, alpha, message):
-        risk, cuts = listed_risk(PSD(2), SquaredNorm()), WorkingSet(1, 3)
+        risk = listed_risk(PSD(2), SquaredNorm())
+        cuts = WorkingSet(1, 3)
         cuts.add([Cut(0, 1.0, np.ones(3))])
         with pytest.raises(MasterError, match=message):
             checked(MasterSolution(w, alpha, "made up"), risk, cuts)
 
     def test_an_indefinite_matrix_and_wild_multipliers_are_repaired(self):
-        risk, cuts = listed_risk(PSD(2), SquaredNorm()), WorkingSet(1, 3)
+        risk = listed_risk(PSD(2), SquaredNorm())
+        cuts = WorkingSet(1, 3)
         cuts.add(Cut(0, o, np.ones(3)) for o in (1.0, 2.0, 3.0))
         wild = MasterSolution(np.array([1.0, 0.0, -1.0]), np.array([np.nan, -1.0, 7.0]), "made up")
         answer = checked(wild, risk, cuts)
@@ -368,7 +375,9 @@ def test_a_master_that_fails_late_leaves_the_best_weight(omega, tmp_path):
     risk = listed_risk(
         Nonnegative(3), omega, n_samples=6, n_labels=20, constraints=lambda B: hardly(cp.sum(B))
     )
-    solver, seen, file = CuttingPlane(Stopping(1e-8)), [], tmp_path / "run.npz"
+    solver = CuttingPlane(Stopping(1e-8))
+    seen = []
+    file = tmp_path / "run.npz"
     found = solver.solve(risk, seen.append, resume=file)
     assert found.status is Status.MASTER_FAILED
     assert 0 < seen[-1].lower <= found.lower <= found.upper <= seen[-1].upper < found.null
@@ -381,10 +390,14 @@ def test_a_master_that_fails_late_leaves_the_best_weight(omega, tmp_path):
 def test_the_steps_of_newton_are_as_good_by_either_method(seed):
     """Of few cuts by the active-set method, which is exact; of many by interior points."""
     rng = np.random.default_rng(seed)
-    C, f, G = int(rng.integers(1, 33)), int(rng.integers(0, 9)), int(rng.integers(1, 5))
+    C = int(rng.integers(1, 33))
+    f = int(rng.integers(0, 9))
+    G = int(rng.integers(1, 5))
     groups = np.sort(np.concatenate((np.arange(min(C, G)), rng.integers(0, G, C)[: max(0, C - G)])))
-    q, F = rng.standard_normal(C), rng.choice([1e-3, 1.0, 1e3]) * rng.standard_normal((C, f))
-    ridge, tol = 10.0 ** rng.uniform(-12, 0), 1e-12
+    q = rng.standard_normal(C)
+    F = rng.choice([1e-3, 1.0, 1e3]) * rng.standard_normal((C, f))
+    ridge = 10.0 ** rng.uniform(-12, 0)
+    tol = 1e-12
     found = {}
     for few in (0, 32):
         x = maximize(Model(q, F, ridge, groups), 0.0, tol, few)
@@ -454,7 +467,8 @@ def test_slopes_that_are_taken_some_at_a_time_give_the_same_answer(monkeypatch):
 def test_a_working_set_that_drops_cuts_some_at_a_time_keeps_the_others(monkeypatch):
     _, cuts = large()
     monkeypatch.setattr(base, "CHUNK", 3 * cuts.slopes[0].nbytes)
-    slopes, kept = cuts.slopes.copy(), np.arange(N_CUTS) % 3 != 1
+    slopes = cuts.slopes.copy()
+    kept = np.arange(N_CUTS) % 3 != 1
     assert cuts.retire(kept.astype(float), max_idle=1) == np.count_nonzero(~kept)
     assert np.array_equal(cuts.slopes, slopes[kept])
     assert np.array_equal(cuts.groups, np.arange(N_CUTS)[kept] % 4)

@@ -17,9 +17,11 @@ from structsvm.learner import Method, TrainingSet
 from structsvm.model_selection.recordings import Recordings
 from structsvm.problems import ChangePoint
 
-TUNED, LEARNED = ("untrained", "rca", "olda"), ("diagonal", "full")
+TUNED = ("untrained", "rca", "olda")
+LEARNED = ("diagonal", "full")
 SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
-CONTEXT, MOMENTS = ("lags-diagonal", "lags-full"), "moments-diagonal"
+CONTEXT = ("lags-diagonal", "lags-full")
+MOMENTS = "moments-diagonal"
 STATES = ("states", "states-quick", "states-training")
 OLDA = ("statistics-olda", "lags-olda")
 CLASSIFIERS = [
@@ -120,7 +122,8 @@ def test_scores_are_cross_fitted_within_a_fold_by_group(monkeypatch):
     monkeypatch.setattr(StateScores, "fit_transform", watched)
     groups = list("aabbccdd")
     search = scores().fit(recordings(8), [NAMES] * 8, groups=groups)
-    in_folds, whole = trained[:-1], trained[-1]
+    in_folds = trained[:-1]
+    whole = trained[-1]
     assert len(in_folds) == 3
     assert len(set(zip(groups, whole, strict=True))) == len(set(groups))  # none is divided
     assert len(set(whole)) == 3
@@ -152,7 +155,9 @@ def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
 
 
 def walks(n=10):
-    rng, Xs, ys = np.random.default_rng(0), [], []
+    rng = np.random.default_rng(0)
+    Xs = []
+    ys = []
     for _ in range(n):
         y = np.repeat([0, 1, 2, 0], rng.integers(6, 9, 4))
         Xs.append(3.0 * np.eye(3)[y] + rng.standard_normal((y.size, 3)))
@@ -163,7 +168,8 @@ def walks(n=10):
 @pytest.fixture
 def learned(monkeypatch):
     """Return how often classifiers were learned, by their type."""
-    counts, fit = Counter(), LogisticRegression.fit
+    counts = Counter()
+    fit = LogisticRegression.fit
 
     def counted(self, *args):
         counts[type(self).__name__] += 1

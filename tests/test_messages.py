@@ -206,7 +206,8 @@ def texts_of(path):
 
 def test_messages_name_parameters_by_fields():
     """In a text the command line cannot spell them; `parameter` makes fields of them."""
-    parser, known = build_parser(), set()
+    parser = build_parser()
+    known = set()
     for command in COMMANDS:
         known |= options_for(parser, command.name, None).keys()
     wrong = []

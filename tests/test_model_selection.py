@@ -25,7 +25,8 @@ P = 3
 def recordings(n, seed=0, T=50):
     """Feature 0 follows the labels, feature 1 has changes of its own, the third is noise."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         X = 0.5 * rng.normal(size=(T, P))
         levels = np.array([0, 3, -2])
@@ -123,7 +124,8 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
     """Each column again from its definition: standardise, tune, calibrate on the other folds."""
     Xs, ys = data
     for k in range(4):
-        train, test = np.flatnonzero(fitted.fold_ != k), np.flatnonzero(fitted.fold_ == k)
+        train = np.flatnonzero(fitted.fold_ != k)
+        test = np.flatnonzero(fitted.fold_ == k)
         learner = MetricLearner(metric="diagonal", lam=0.02)
         learner.fit([Xs[i] for i in train], [ys[i] for i in train])
         samples = prepare(learner, [Xs[i] for i in train])
@@ -234,7 +236,8 @@ def test_groups_stay_together_and_are_what_is_counted():
 @pytest.mark.parametrize("cv", [3, GroupKFold(3)])
 def test_what_is_labelled_in_part_is_held_out_where_it_can_be_scored(cv):
     Xs, ys = recordings(9)
-    in_part, groups = [2, 7], np.array(list("aabbccdde"))
+    in_part = [2, 7]
+    groups = np.array(list("aabbccdde"))
     ys = [np.append(y[:-9], [-1] * 9) if i in in_part else y for i, y in enumerate(ys)]
     split = split_samples(None, TrainingSet.of(ChangePoint(), Xs, ys, groups=groups), cv, 0)
     assert split.held_out.complete.tolist() == [i not in in_part for i in range(9)]

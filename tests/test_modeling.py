@@ -50,7 +50,8 @@ SHAPES = [(corners, cp.max), (bends, cp.log_sum_exp)]
 
 def family(rng, n=60, dim=4, shape=corners):
     """Planes, and an oracle of them."""
-    A, c = rng.normal(size=(n, dim)), rng.normal(size=n)
+    A = rng.normal(size=(n, dim))
+    c = rng.normal(size=n)
     return A, c, shape(A, c)
 
 
@@ -102,7 +103,8 @@ def test_an_oracle_may_take_several_variables_of_any_shape():
         k = heights.argmax()
         return heights[k], (slopes[0][k], slopes[1][k])
 
-    X, s = cp.Variable((2, 3)), cp.Variable()
+    X = cp.Variable((2, 3))
+    s = cp.Variable()
     ours = cp.Problem(
         cp.Minimize(OracleMax([X, 2 * s - 1], oracle) + cp.norm(X, "fro") + cp.abs(s)), [X <= 2]
     )
@@ -118,7 +120,8 @@ def test_an_oracle_may_take_several_variables_of_any_shape():
 @cases({"PSD": True}, {"symmetric": True}, {"nonneg": True}, {"diag": True}, ids=str)
 def test_variables_with_attributes_keep_them(attributes):
     rng = np.random.default_rng(8)
-    slopes, levels = rng.normal(size=(30, 3, 3)), rng.normal(size=30)
+    slopes = rng.normal(size=(30, 3, 3))
+    levels = rng.normal(size=30)
 
     def oracle(X):
         heights = levels + np.tensordot(slopes, X)
@@ -151,8 +154,10 @@ def test_complex_variables_that_no_atom_touches_are_passed_on():
     rng = np.random.default_rng(21)
     A, c, oracle = family(rng, dim=3)
     C = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
-    x, X = cp.Variable(3), cp.Variable((3, 3), hermitian=True)
-    z, q = cp.Variable(2, complex=True), cp.Variable(imag=True)
+    x = cp.Variable(3)
+    X = cp.Variable((3, 3), hermitian=True)
+    z = cp.Variable(2, complex=True)
+    q = cp.Variable(imag=True)
     rest = (
         cp.real(cp.trace((C + C.conj().T) @ X))
         + cp.sum_squares(z - (1 + 2j))
@@ -176,7 +181,8 @@ def test_complex_variables_that_no_atom_touches_are_passed_on():
 
 def test_what_is_declared_counts_for_the_rules_of_cvxpy():
     rng = np.random.default_rng(9)
-    A, c = np.abs(rng.normal(size=(50, 3))), np.abs(rng.normal(size=50))
+    A = np.abs(rng.normal(size=(50, 3)))
+    c = np.abs(rng.normal(size=50))
 
     def oracle(z):
         k = (c + A @ z).argmax()
@@ -195,7 +201,8 @@ def test_what_is_declared_counts_for_the_rules_of_cvxpy():
 
 
 def test_atoms_may_stand_inside_each_other():
-    A, c = np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, -2.0]]), np.array([0.1, 0.4, -0.2])
+    A = np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, -2.0]])
+    c = np.array([0.1, 0.4, -0.2])
 
     def inner(x):
         k = (c + A @ x).argmax()
@@ -237,7 +244,9 @@ def test_an_inexact_oracle_leaves_a_certificate_that_holds():
 def test_solving_again_begins_with_the_planes_that_are_known():
     rng = np.random.default_rng(11)
     A, c, oracle = family(rng, n=500, dim=6)
-    x, y, lam = cp.Variable(6), cp.Variable(6), cp.Parameter(nonneg=True, value=1.0)
+    x = cp.Variable(6)
+    y = cp.Variable(6)
+    lam = cp.Parameter(nonneg=True, value=1.0)
     asked = []
 
     def recorded(at):
@@ -245,7 +254,8 @@ def test_solving_again_begins_with_the_planes_that_are_known():
         return oracle(at)
 
     problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(x) + OracleMax(x, recorded)))
-    calls, rests = [], []
+    calls = []
+    rests = []
     for lam.value in (1.0, 1.0, 0.9):
         solved(problem)
         calls.append(problem.solver_stats.extra_stats.oracle_calls)
@@ -255,7 +265,8 @@ def test_solving_again_begins_with_the_planes_that_are_known():
     assert calls[1] == 1 < calls[2] < calls[0]
     assert rests == [False, True, True]
     asked.clear()
-    last, x.value = x.value, np.ones(6)
+    last = x.value
+    x.value = np.ones(6)
     solved(problem)  # from elsewhere: it is asked at the last solution whether it has changed
     assert [at.tolist() for at in asked[:2]] == [np.ones(6).tolist(), last.tolist()]
     assert len(asked) < calls[0]
@@ -266,7 +277,8 @@ def test_solving_again_begins_with_the_planes_that_are_known():
 @pytest.mark.parametrize("named", [True, False], ids=["of the oracle", "in the argument"])
 def test_a_parameter_may_change(named):
     A, c, oracle = family(np.random.default_rng(12))
-    shift, x = cp.Parameter(4, value=np.zeros(4)), cp.Variable(4)
+    shift = cp.Parameter(4, value=np.zeros(4))
+    x = cp.Variable(4)
     if named:
         h = OracleMax(x, lambda x, at: oracle(x - at), parameters=[shift])
     else:
@@ -331,7 +343,8 @@ def test_integers_go_to_a_mixed_integer_solver():
 
 def test_an_epigraph_of_a_smooth_function_takes_no_more_rounds_than_the_function():
     A, c, oracle = family(np.random.default_rng(19), 100, 8, bends)
-    x, t = cp.Variable(8), cp.Variable()
+    x = cp.Variable(8)
+    t = cp.Variable()
     box = cp.norm_inf(x) <= 5
     direct = cp.Problem(cp.Minimize(OracleMax(x, oracle)), [box])
     written = cp.Problem(cp.Minimize(t), [box, OracleMax(x, oracle) <= t])
@@ -347,7 +360,9 @@ def test_an_epigraph_of_a_smooth_function_takes_no_more_rounds_than_the_function
 def test_a_restricted_problem_that_fails_late_leaves_the_best_point(curved):
     """Constraints leave no room, by 1e-8: Clarabel finds points of some restricted problems."""
     rng = np.random.default_rng(0)
-    A, b, x = rng.normal(size=(30, 3)), rng.normal(size=30), cp.Variable(3, nonneg=True)
+    A = rng.normal(size=(30, 3))
+    b = rng.normal(size=30)
+    x = cp.Variable(3, nonneg=True)
     most = OracleMax(x, lambda v: (float((A @ v + b).max()), A[int((A @ v + b).argmax())]))
     omega = cp.sum_squares(x) if curved else cp.norm1(x)
     room = [cp.sum(x) >= 1, cp.sum(x) <= 1 - 1e-8]
@@ -389,12 +404,16 @@ VARIABLES = (
 @pytest.mark.parametrize("seed", range(3))
 def test_a_random_problem_agrees_with_the_full_program(seed, kind, shape):
     rng = np.random.default_rng([seed, KINDS.index(kind)])
-    d, n_atoms = int(rng.integers(1, 6)), int(rng.integers(1, 4))
-    x, s = VARIABLES[seed](d), cp.Variable()
+    d = int(rng.integers(1, 6))
+    n_atoms = int(rng.integers(1, 4))
+    x = VARIABLES[seed](d)
+    s = cp.Variable()
     y = cp.Variable(int(rng.integers(1, 3)))
-    ours, full = [], []
+    ours = []
+    full = []
     for _ in range(n_atoms):
-        n, m = int(rng.integers(2, 60)), int(rng.integers(1, 5))
+        n = int(rng.integers(2, 60))
+        m = int(rng.integers(1, 5))
         A, c, oracle = family(rng, n, m, shape[0])
         mixed = y * (rng.random() < 0.5)
         argument = rng.normal(size=(m, d)) @ x + rng.normal(size=(m, y.size)) @ mixed
@@ -426,8 +445,11 @@ SOLVERS = [None, "HIGHS"]
 @pytest.mark.parametrize("factor", FACTORS)
 def test_a_factor_of_objective_and_constraints_changes_nothing(factor, solver):
     rng = np.random.default_rng(0)
-    A, c = rng.normal(size=(200, 5)), -1 - np.abs(rng.normal(size=200))
-    x, y, t = cp.Variable(5), cp.Variable(5), cp.Variable()
+    A = rng.normal(size=(200, 5))
+    c = -1 - np.abs(rng.normal(size=200))
+    x = cp.Variable(5)
+    y = cp.Variable(5)
+    t = cp.Variable()
     h = OracleMax(x, corners(factor * A, factor * c))
     ours = [h <= factor * t, factor * (x[0] + x[1]) >= 0.3 * factor, cp.norm_inf(x) <= 1]
     theirs = [A @ y + c <= t, y[0] + y[1] >= 0.3, cp.norm_inf(y) <= 1]
@@ -438,7 +460,8 @@ def test_a_factor_of_objective_and_constraints_changes_nothing(factor, solver):
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_of_an_optimum_of_zero(factor):
-    x, target = cp.Variable(4), np.array([3.0, 1, 4, 1])
+    x = cp.Variable(4)
+    target = np.array([3.0, 1, 4, 1])
 
     def furthest(at):
         k = np.abs(at - target).argmax()
@@ -454,8 +477,10 @@ def test_of_an_optimum_of_zero(factor):
 def test_a_variance_of_returns_is_kept_below_its_limit(deviation):
     rng = np.random.default_rng(3)
     returns = deviation * (rng.normal(size=(500, 10)) + rng.normal(size=(500, 1)))
-    mean, S = deviation * rng.uniform(0, 0.1, 10), np.cov(returns.T)
-    x, y = cp.Variable(10, nonneg=True), cp.Variable(10, nonneg=True)
+    mean = deviation * rng.uniform(0, 0.1, 10)
+    S = np.cov(returns.T)
+    x = cp.Variable(10, nonneg=True)
+    y = cp.Variable(10, nonneg=True)
     scaled = S / deviation**2
     least = cp.Problem(cp.Minimize(cp.quad_form(y, scaled)), [cp.sum(y) == 1]).solve(
         solver="CLARABEL"
@@ -541,7 +566,8 @@ def test_what_is_known_of_an_oracle_that_has_changed_since_is_forgotten(restart,
     """It reads a parameter that is not declared, in loops as users of cvxpy write them."""
     A, c = np.random.default_rng(3).normal(size=(2, 60, 3))
     c = c[:, 0]
-    p, x = cp.Parameter(value=0.0), cp.Variable(3)
+    p = cp.Parameter(value=0.0)
+    x = cp.Variable(3)
     problem = cp.Problem(
         cp.Minimize(
             OracleMax(x, lambda at: corners(*changed(A, c, p.value))(at)) + 0.1 * cp.sum_squares(x)
@@ -561,8 +587,10 @@ def test_what_is_known_of_an_oracle_that_has_changed_since_is_forgotten(restart,
 
 def test_other_slopes_at_the_same_value_are_forgotten_as_well():
     """At zero the value does not tell that the slopes are others."""
-    A, p = np.random.default_rng(5).normal(size=(40, 3)), cp.Parameter(value=1.0, nonneg=True)
-    x, b = cp.Variable(3), cp.Parameter(3, value=np.zeros(3))
+    A = np.random.default_rng(5).normal(size=(40, 3))
+    p = cp.Parameter(value=1.0, nonneg=True)
+    x = cp.Variable(3)
+    b = cp.Parameter(3, value=np.zeros(3))
 
     def oracle(at):
         k = np.abs(A @ at).argmax()
@@ -571,7 +599,8 @@ def test_other_slopes_at_the_same_value_are_forgotten_as_well():
     problem = cp.Problem(cp.Minimize(OracleMax(x, oracle) + 0.1 * cp.sum_squares(x - b) + 1))
     full = cp.Problem(cp.Minimize(p * cp.norm_inf(A @ x) + 0.1 * cp.sum_squares(x - b) + 1))
     solve(problem)
-    p.value, b.value = 0.01, np.ones(3)
+    p.value = 0.01
+    b.value = np.ones(3)
     assert solved(problem) == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-6)
 
 
@@ -580,8 +609,11 @@ def test_other_slopes_at_the_same_value_are_forgotten_as_well():
 def test_an_oracle_may_answer_in_fewer_digits(dtype, shape):
     """It has the tolerance of its type, and the bounds hold in spite of its rounding."""
     rng = np.random.default_rng(6)
-    A, c, x = rng.normal(size=(300, 5)), rng.normal(size=300), cp.Variable(5)
-    A, c = A.astype(dtype), c.astype(dtype)
+    A = rng.normal(size=(300, 5))
+    c = rng.normal(size=300)
+    x = cp.Variable(5)
+    A = A.astype(dtype)
+    c = c.astype(dtype)
     value_of = shape(A, c)
 
     def oracle(at):
@@ -592,7 +624,8 @@ def test_an_oracle_may_answer_in_fewer_digits(dtype, shape):
     problem = cp.Problem(cp.Minimize(h + 0.1 * cp.sum_squares(x)), [cp.abs(x) <= 10])
     solve(problem, tol=1e-6)
     stats = problem.solver_stats.extra_stats
-    A, c = A.astype(float), c.astype(float)
+    A = A.astype(float)
+    c = c.astype(float)
     write = cp.max if shape is corners else cp.log_sum_exp
     full = cp.Problem(cp.Minimize(write(c + A @ x) + 0.1 * cp.sum_squares(x)), [cp.abs(x) <= 10])
     assert stats.lower <= full.solve(solver=cp.CLARABEL) <= stats.upper
@@ -641,7 +674,8 @@ def test_a_concave_use_is_named():
 
 
 def test_problems_that_are_none_of_this_method_are_refused():
-    x, z = cp.Variable(3), cp.Variable(3, complex=True)
+    x = cp.Variable(3)
+    z = cp.Variable(3, complex=True)
     with pytest.raises(SettingsError, match="the problem has no atom with an oracle"):
         solve(cp.Problem(cp.Minimize(cp.sum_squares(x))))
     with pytest.raises(SettingsError, match=r"OracleMax depends on .* is complex"):
@@ -708,7 +742,8 @@ def test_a_function_bounded_below_its_least_value_is_infeasible(limit, objective
     """Also where no variable is bounded, so that the first boxes hold no point either."""
     rng = np.random.default_rng(4)
     A, c, oracle = family(rng, n=100, dim=5)
-    x, y = cp.Variable(5), cp.Variable(5)
+    x = cp.Variable(5)
+    y = cp.Variable(5)
     assert cp.Problem(cp.Minimize(cp.max(c + A @ y))).solve(solver=cp.CLARABEL) > limit
     h = OracleMax(x, oracle)
     problem = cp.Problem(cp.Minimize(objective(x, h)), [h <= limit])
@@ -812,7 +847,8 @@ def test_verbose_prints_a_line_for_each_round(capsys):
 def test_a_problem_with_a_point_is_not_called_infeasible_for_its_large_numbers():
     for seed in range(4, 9):
         rng = np.random.default_rng(seed)
-        A, c = 1e8 * rng.normal(size=(200, 5)), 1e8 * rng.normal(size=200)
+        A = 1e8 * rng.normal(size=(200, 5))
+        c = 1e8 * rng.normal(size=200)
         x = cp.Variable(5)
         x.value = rng.normal(size=5) * 10.0 ** rng.integers(-3, 5)
 
@@ -853,7 +889,8 @@ def convex_regression(rng, n=15):
         each = np.eye(n)
         return below[i, j], (each[i] - each[j], (x[j] - x[i]) * each[i])
 
-    values, slopes = cp.Variable(n), cp.Variable(n)
+    values = cp.Variable(n)
+    slopes = cp.Variable(n)
     kept = OracleMax([values, slopes], most_broken) <= 0
     return cp.Problem(cp.Minimize(cp.sum_squares(values - y)), [kept])
 

@@ -89,7 +89,8 @@ def test_a_weight_may_be_a_sum_of_given_matrices():
 def test_a_weight_of_several_cones_is_a_list():
     space = Product((Nonnegative(2), Free(1)))
     risk = listed_risk(space, SquaredNorm(0.3), seed=2)
-    w, b = cp.Variable(2), cp.Variable()
+    w = cp.Variable(2)
+    b = cp.Variable()
     hinge = StructuredHinge(*parts_of(risk), [w, b])
     half = 0.5 * (cp.sum_squares(w) + cp.square(b))
     value = cp.Problem(cp.Minimize(0.3 * half + hinge)).solve(method="cutting-plane", tol=1e-6)
@@ -113,7 +114,8 @@ def test_the_price_of_a_cluster_is_one_unless_it_is_given():
 
 def test_what_a_structured_svm_weighs_may_be_a_parameter():
     space = Nonnegative(3)
-    lam, share = cp.Parameter(nonneg=True), cp.Parameter(nonneg=True)
+    lam = cp.Parameter(nonneg=True)
+    share = cp.Parameter(nonneg=True)
     w = cp.Variable(3, nonneg=True)
     risk = listed_risk(space, SquaredNorm(1.0), seed=6)
     hinge = StructuredHinge(*parts_of(risk), w)
@@ -170,7 +172,8 @@ def test_answers_that_claim_to_be_exact_are_compared_beside_those_of_heuristics(
 
 def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_solves():
     """Their oracles gave exact answers only, and a lower bound above the minimum was certified."""
-    space, lam = Nonnegative(3), cp.Parameter(nonneg=True)
+    space = Nonnegative(3)
+    lam = cp.Parameter(nonneg=True)
     risk = listed_risk(space, SquaredNorm(), n_labels=18, seed=11, problem=Relaxed(space))
     w, half = variables(space)
     hinge = StructuredHinge(*parts_of(risk), w)
@@ -183,7 +186,8 @@ def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_solves():
 def nonnegative_planes(rng, shape, n=40):
     """A nonnegative maximum of planes, the last of which is zero, and an oracle of it."""
     dim = int(np.prod(shape))
-    A, c = np.append(rng.normal(size=(n, dim)), np.zeros((1, dim)), axis=0), rng.normal(size=n)
+    A = np.append(rng.normal(size=(n, dim)), np.zeros((1, dim)), axis=0)
+    c = rng.normal(size=n)
     c = np.append(c, 0.0)
 
     def oracle(x):
@@ -229,11 +233,13 @@ CASES = [(name, term) for name in KINDS for term in TERMS if (name, term) != ("f
 @pytest.mark.parametrize(("name", "term"), CASES)
 def test_they_are_taken_and_agree_with_the_full_program(name, term):
     rng = np.random.default_rng(3)
-    x, y = KINDS[name](), cp.Variable(2, nonneg=True)
+    x = KINDS[name]()
+    y = cp.Variable(2, nonneg=True)
     A, c, first = nonnegative_planes(rng, x.shape)
     D, e, second = nonnegative_planes(rng, (2,))
     rest = TERMS[term](x) + cp.sum_squares(y)
-    h, g = OracleMax(x, first, sign="nonneg"), OracleMax(y, second, sign="nonneg")
+    h = OracleMax(x, first, sign="nonneg")
+    g = OracleMax(y, second, sign="nonneg")
     ours = cp.Problem(cp.Minimize(rest + 2.0 * h + 0.5 * g))
     listed = 2.0 * cp.max(c + A @ cp.vec(x, order="F")) + 0.5 * cp.max(e + D @ y)
     best = cp.Problem(cp.Minimize(rest + listed)).solve(solver="CLARABEL")
@@ -304,7 +310,8 @@ def test_clarabel_takes_over_where_they_fail(monkeypatch):
 
 
 def is_optimal(problem, full, tol=1e-6):
-    value, best = solved(problem, tol), full.solve(solver="CLARABEL")
+    value = solved(problem, tol)
+    best = full.solve(solver="CLARABEL")
     assert value == pytest.approx(best, rel=10 * tol, abs=10 * tol)
     assert problem.solver_stats.extra_stats.lower <= best * (1 + 1e-6) + 1e-6
 
@@ -316,7 +323,8 @@ def test_chebyshev_approximation(degree):
     assert value == pytest.approx({2: 0.125, 4: 0.0676, 8: 0.0347}[degree], abs=1e-4)
     t = np.linspace(0, 1, 20_001)
     basis = np.cos(np.arange(0, degree + 1, 2) * np.arccos(t)[:, None])
-    c, z = cp.Variable(basis.shape[1]), cp.Variable()
+    c = cp.Variable(basis.shape[1])
+    z = cp.Variable()
     listed = cp.Problem(cp.Minimize(z), [basis @ c - t <= z, t - basis @ c <= z])
     listed = listed.solve(solver="HIGHS")
     assert listed - 1e-6 <= value <= listed + 1e-5
@@ -346,12 +354,15 @@ def test_a_network_that_survives_the_loss_of_an_edge(seed):
     rng = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(6, 0.6, seed=seed, directed=True)
     graph.add_edges_from([(0, 5), (0, 1), (1, 5), (0, 2), (2, 5)])
-    edges, costs = list(graph.edges), rng.uniform(1, 3, graph.number_of_edges())
+    edges = list(graph.edges)
+    costs = rng.uniform(1, 3, graph.number_of_edges())
     problem = interdiction.survivable(graph, costs, 0, 5, 2.0)
-    u, constraints = cp.Variable(len(edges), nonneg=True), []
+    u = cp.Variable(len(edges), nonneg=True)
+    constraints = []
     balance = np.zeros((6, len(edges)))
     for k, (i, j) in enumerate(edges):
-        balance[i, k], balance[j, k] = 1.0, -1.0
+        balance[i, k] = 1.0
+        balance[j, k] = -1.0
     for lost in range(len(edges)):  # a flow for each attack
         f = cp.Variable(len(edges), nonneg=True)
         demand = np.array([2.0, 0, 0, 0, 0, -2.0])
@@ -364,7 +375,8 @@ def test_the_multiclass_machine():
     y = np.arange(60) % 3
     X = np.column_stack([np.eye(3)[y][:, :2] + 0.7 * rng.normal(size=(60, 2)), np.ones(60)])
     problem = crammer_singer.multiclass(X, y, lam=0.05)
-    W, truth = cp.Variable((3, 3)), np.eye(3)[y]
+    W = cp.Variable((3, 3))
+    truth = np.eye(3)[y]
     scores = X @ W
     hinges = cp.max(1 - truth + scores, axis=1) - cp.sum(cp.multiply(truth, scores), axis=1)
     size = 0.025 * cp.sum_squares(W)
@@ -376,7 +388,8 @@ def test_two_related_metrics(apart):
     rng = np.random.default_rng(0)
     data = []
     for k in range(2):
-        Xs, ys = [], []
+        Xs = []
+        ys = []
         for _ in range(3):
             y = np.repeat([0, 1, 2], 8)
             X = rng.normal(size=(24, 3))

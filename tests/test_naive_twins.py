@@ -26,7 +26,8 @@ def objective(kind: str, T: int, truthful: bool, seed: int) -> TraceObjective:
 
 
 def tolerance(A: TraceObjective) -> float:
-    offset, centred = float(np.abs(A.Z).max()), A.Z - A.Z.mean(axis=0)
+    offset = float(np.abs(A.Z).max())
+    centred = A.Z - A.Z.mean(axis=0)
     return 1e-11 * max(1.0, float(np.sum(centred**2))) + 1e-13 * offset * float(np.abs(A.Z).sum())
 
 
@@ -50,7 +51,8 @@ def test_all_searches_find_the_best_and_the_same_of_equal_ones(kind: str, truthf
         for seed in range(4):
             A = objective(kind, T, truthful, seed)
             centred = TraceObjective(A.Z - A.Z.mean(axis=0), A.truth, A.truth_weight, A.shift)
-            scores, found = centred.segment_scores(), {k: s(A) for k, s in SEARCHES.items()}
+            scores = centred.segment_scores()
+            found = {k: s(A) for k, s in SEARCHES.items()}
             expected = naive.best(scores)[0]
             kappa = (A.truth_weight if truthful else 0.0) - A.shift
             assert naive.pelt(scores, kappa) == pytest.approx(expected, abs=tolerance(A))
@@ -64,7 +66,8 @@ def test_any_number_of_segments(truthful: bool) -> None:
     for T in LENGTHS[1:-1]:
         for kind in KINDS[:2]:
             A = objective(kind, T, truthful, 2)
-            scores, oracle = A.segment_scores(), SequentialOracle()
+            scores = A.segment_scores()
+            oracle = SequentialOracle()
             assert oracle.maximize(A).value == pytest.approx(naive.best(scores)[0], rel=1e-9)
             for K in {1, 2, T // 3 + 1, T}:
                 expected = naive.best_of_known_length(scores, K)
@@ -74,7 +77,8 @@ def test_any_number_of_segments(truthful: bool) -> None:
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
 @pytest.mark.parametrize("lengths", [(1, 600), (3, 600), (20, 600), (1, 9), (7, 40)], ids=str)
 def test_lengths_with_and_without_missing_values(lengths: tuple[int, int], gaps: bool) -> None:
-    oracle, rule = AllowedSegmentsOracle(Lengths(*lengths)), Lengths(*lengths)
+    oracle = AllowedSegmentsOracle(Lengths(*lengths))
+    rule = Lengths(*lengths)
     asked = AllowedSegmentsOracle(lambda starts, end, n: rule(starts, end, n))
     for T in (40, 257, 600):
         for truthful in (False, True):

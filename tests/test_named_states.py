@@ -43,7 +43,8 @@ def held_out():
 class TestPrediction:
     def test_a_segment_has_the_state_of_largest_mean_probability(self, learner, held_out):
         (X,) = held_out[0][:1]
-        (table,), (names,) = learner.predict_segments([X]), learner.predict_states([X])
+        (table,) = learner.predict_segments([X])
+        (names,) = learner.predict_states([X])
         (ends,) = learner.predict_breakpoints([X])
         p = dict(learner.inputs_.features.named_stages)["statescores"]
         p = p.fit(recordings(NAMES, 6), [NAMES] * 6).predict_proba([X])[0]
@@ -176,7 +177,8 @@ class TestUnseenStates:
     def test_they_may_count_as_named_wrongly(self, learner, hidden):
         Xs, ys = hidden
         result = evaluate(learner, Xs, ys, unseen_states="count")
-        names, truth = np.concatenate(learner.predict_states(Xs)), np.concatenate(ys)
+        names = np.concatenate(learner.predict_states(Xs))
+        truth = np.concatenate(ys)
         assert result.learned["accuracy"] == (names == truth).mean()
         assert result.learned["accuracy"] <= 1 - 12 / 42
         table = result.confusion["learned"]
@@ -202,7 +204,8 @@ class TestForms:
         ],
     )
     def test_names_come_in_any_form(self, held_out, rename):
-        Xs, ys = recordings(NAMES, 4), [rename(NAMES)] * 4
+        Xs = recordings(NAMES, 4)
+        ys = [rename(NAMES)] * 4
         learner = MetricLearner(metric="diagonal", features=scored()).fit(Xs, ys)
         (found,) = learner.predict_states(held_out[0][:1])
         expected = MetricLearner(metric="diagonal", features=scored()).fit(Xs, [NAMES] * 4)

@@ -72,13 +72,15 @@ def test_a_small_weight_of_a_feature_with_large_values_counts(metric):
 
     Such weights were left out, and learning certified an optimum of 0.046, where it is 0.58.
     """
-    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.repeat([0, 1], 20)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.repeat([0, 1], 20)
     objective = ChangePoint().learning.objective(metric, 2)
     B = np.array([2.0, 2.0]) if metric == "diagonal" else np.array([[2.0, 0.5], [0.5, 2.0]])
     found = []
     for scale in (np.ones(2), np.array([1.0, 1e6])):
         weight = B / scale**2 if metric == "diagonal" else B / np.outer(scale, scale)
-        w, M = objective.join(weight, 8.0), EquivalenceMatrix.from_labels(y)
+        w = objective.join(weight, 8.0)
+        M = EquivalenceMatrix.from_labels(y)
         x = ChangePoint().training_sample(Sample(X * scale), M)
         answer = objective.separate(w, x, M)
         gain = objective.joint_feature(x, answer.y) - objective.joint_feature(x, M)
@@ -136,7 +138,9 @@ def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data, problem):
 class TestContradiction:
     def test_a_lower_bound_above_the_upper_one_is_no_success(self):
         certificate = Certificate(floor=0.0)
-        certificate.best, certificate.upper, certificate.null = np.ones(1), 1.0, 2.0
+        certificate.best = np.ones(1)
+        certificate.upper = 1.0
+        certificate.null = 2.0
         certificate.update_lower(1.1, "certified")
         with pytest.raises(CertificateError, match=r"bound 1\.1 is above the upper bound 1\.0"):
             certificate.solution(Status.OPTIMAL, 1)
@@ -189,8 +193,10 @@ class TestSabotage:
         """Every kind of cone; the exact minima are known."""
         options = {"CLARABEL": {"max_iter": steps}}
         monkeypatch.setattr(structsvm.masters.bounds, "PRECISE_OPTIONS", options)
-        a, n = rng.normal(size=3), 3
-        x, X = cp.Variable(n), cp.Variable((n, n), symmetric=True)
+        a = rng.normal(size=3)
+        n = 3
+        x = cp.Variable(n)
+        X = cp.Variable((n, n), symmetric=True)
         C = rng.normal(size=(n, n))
         C = C + C.T
         eigenvalue = float(np.linalg.eigvalsh(C)[0])
@@ -214,5 +220,6 @@ class TestSabotage:
         x = cp.Variable(2)
         problem = cp.Problem(cp.Minimize(cp.sum_squares(x) + cp.norm1(x)), [x >= 1])
         program, _, _ = problem.get_problem_data("CLARABEL")
-        y, z = np.full(program["c"].size, size), np.full(program["b"].size, size)
+        y = np.full(program["c"].size, size)
+        z = np.full(program["b"].size, size)
         assert proved_bound(program, 0.0, y, z) == -np.inf

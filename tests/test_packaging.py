@@ -59,12 +59,14 @@ class Built:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build from a copy of the tracked files: the sdist, and the wheel from that sdist."""
-    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("dist")
+    copy = tmp_path_factory.mktemp("copy")
+    out = tmp_path_factory.mktemp("dist")
     for name in TRACKED:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy))
-    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    (sdist,) = out.glob("*.tar.gz")
+    (wheel,) = out.glob("*.whl")
     return Built(sdist, wheel)
 
 
@@ -179,7 +181,8 @@ CLASSIFIER = re.compile(
 
 def required(name: str) -> dict[str, Distribution]:
     """Return the distribution and all that it requires, without extras, by name."""
-    found, open_names = {}, [name]
+    found = {}
+    open_names = [name]
     while open_names:
         name = re.sub(r"[-_.]+", "-", open_names.pop()).lower()
         if name in found:

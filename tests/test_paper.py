@@ -38,7 +38,8 @@ class TestIntervalRegression:
         features = rng.normal(size=(30, 2))
         logs = 1.0 + features @ [0.5, 2.0]
         intervals = np.column_stack([logs - 2.0, logs + 2.0])
-        intervals[::3, 0], intervals[1::3, 1] = -np.inf, np.inf
+        intervals[::3, 0] = -np.inf
+        intervals[1::3, 1] = np.inf
         rule = penalty_regression.regression(features, intervals, constant=False)
         found = np.log([rule(x) for x in features])
         assert ((intervals[:, 0] < found) & (found < intervals[:, 1])).all()
@@ -70,7 +71,8 @@ class TestSinkhorn:
 
     def test_the_gradient_is_that_of_differences(self, windows, monkeypatch, rng):
         monkeypatch.setattr(sinkhorn, "ROUNDS", 300)
-        L, weights = np.eye(3) + 0.1 * rng.normal(size=(3, 3)), np.array([1.0, -2.0, 0.5])
+        L = np.eye(3) + 0.1 * rng.normal(size=(3, 3))
+        weights = np.array([1.0, -2.0, 0.5])
         _, kept = sinkhorn.divergence(*windows, L, 5.0)
         found = sinkhorn.slope(kept, weights, L)
         for i, j in ((0, 0), (1, 2), (2, 1)):

@@ -47,7 +47,8 @@ def test_a_block_inside_another_one_sets_nothing() -> None:
 
 def test_overlapping_calls_share_one_limit() -> None:
     """The first block leaves while the second is inside; then the second one leaves."""
-    both_inside, first_left = Barrier(2), Barrier(2)
+    both_inside = Barrier(2)
+    first_left = Barrier(2)
 
     def first() -> None:
         with single_threaded():
@@ -199,7 +200,8 @@ def fitted(**settings: object) -> MetricLearner:
 
 @pytest.mark.parametrize("backend", ["threads", "processes", "auto"])
 def test_whoever_works_the_bits_are_the_same(backend: str) -> None:
-    alone, together = fitted(), fitted(n_jobs=2, backend=backend)
+    alone = fitted()
+    together = fitted(n_jobs=2, backend=backend)
     assert np.array_equal(alone.metric_.factor, together.metric_.factor)
     assert np.array_equal(alone.calibration_.losses, together.calibration_.losses)
     prices = [

@@ -72,7 +72,9 @@ def constraint_or_reason(labels: PartialLabels, T: int) -> Constraint | str:
 
 def test_says_exactly_which_segmentations_agree() -> None:
     """Thousands of label sets, T <= 8: refused if and only if none agrees, else the best found."""
-    oracle, contradictions, answered = SequentialOracle(), 0, 0
+    oracle = SequentialOracle()
+    contradictions = 0
+    answered = 0
     for seed in range(4_000):
         rng = np.random.default_rng(seed)
         T = int(rng.integers(2, 9))
@@ -338,7 +340,8 @@ def random_partition(T, rng):
 @pytest.mark.parametrize("length", [1, 4])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_loss_is_the_sum_over_the_stretches(seed, length):
-    rng, T = np.random.default_rng(seed), 120
+    rng = np.random.default_rng(seed)
+    T = 120
     regions = [Region(80, 90, 1), Region(95, 110, 1, or_more=True), Region(112, 118, 0)]
     y = half_blank(T, rng, length)
     y[78:] = -1
@@ -357,7 +360,8 @@ def test_the_loss_is_the_sum_over_the_stretches(seed, length):
 
 def contradiction_in(T, **given):
     """An error about long labels with a contradiction in the middle, and the work to find it."""
-    y, caught = half_blank(T, np.random.default_rng(0)), []
+    y = half_blank(T, np.random.default_rng(0))
+    caught = []
     y[T // 2 : T // 2 + 5] = [0, 1, 0, 1, 0]
     labels = PartialLabels(y, **given)
 

@@ -40,9 +40,11 @@ def path(risk, regularizer=None):
     BlockFrankWolfe(Stopping(tol=1e-2, max_iter=2000)),
 )
 def test_certified_like_runs_without_memory_with_fewer_calls(risk, solver):
-    memory, calls = Memory(), []
+    memory = Memory()
+    calls = []
     for step in path(risk):
-        warm, cold = solver.solve(step, memory=memory), solver.solve(step)
+        warm = solver.solve(step, memory=memory)
+        cold = solver.solve(step)
         for found in (warm, cold):
             assert found.gap <= solver.stopping.tol
             value = step.penalty(found.w) + hinge(step, found.w)
@@ -67,9 +69,11 @@ def hinge(risk, w):
 
 @pytest.mark.parametrize("regularizer", [Trace(), SquaredNorm(center=1.0)])
 def test_other_regularizers(regularizer, risk):
-    memory, solver = Memory(), CuttingPlane(STOPPING)
+    memory = Memory()
+    solver = CuttingPlane(STOPPING)
     for step in path(risk, regularizer):
-        warm, cold = solver.solve(step, memory=memory), solver.solve(step)
+        warm = solver.solve(step, memory=memory)
+        cold = solver.solve(step)
         assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper) + 1e-12
         assert warm.gap <= STOPPING.tol
 
@@ -77,32 +81,38 @@ def test_other_regularizers(regularizer, risk):
 def test_constraints_are_kept(risk):
     """The best weight of the run before keeps them too, or it would be no candidate."""
     tied = replace(risk, constraints=lambda b: [b[0] == b[1]])
-    memory, solver = Memory(), CuttingPlane(STOPPING)
+    memory = Memory()
+    solver = CuttingPlane(STOPPING)
     for step in path(tied):
         warm = solver.solve(step, memory=memory)
         assert warm.w[0] == pytest.approx(warm.w[1], abs=1e-5)
 
 
 def test_the_best_weight_of_a_run_without_constraints_is_no_candidate_with_them(risk):
-    memory, solver = Memory(), CuttingPlane(STOPPING)
+    memory = Memory()
+    solver = CuttingPlane(STOPPING)
     free = solver.solve(risk, memory=memory)
     bounded = replace(risk, constraints=lambda b: [b <= 0.5 * free.w[:-1].max()])
-    warm, cold = solver.solve(bounded, memory=memory), solver.solve(bounded)
+    warm = solver.solve(bounded, memory=memory)
+    cold = solver.solve(bounded)
     assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper) + 1e-6
     assert warm.w[:-1].max() <= 0.5 * free.w[:-1].max() + 1e-5
 
 
 def test_a_solver_that_has_no_cuts_still_knows_the_start(risk):
-    memory, solver = Memory(), ProjectedSubgradient(Stopping(tol=0.3, max_iter=50))
+    memory = Memory()
+    solver = ProjectedSubgradient(Stopping(tol=0.3, max_iter=50))
     first, second = path(risk)[:2]
     solver.solve(first, memory=memory)
-    warm, cold = solver.solve(second, memory=memory), solver.solve(second)
+    warm = solver.solve(second, memory=memory)
+    cold = solver.solve(second)
     assert warm.oracle_calls <= cold.oracle_calls - 2 * risk.n_samples
     assert warm.upper <= second.penalty(memory.best.w) + float(memory.best.values.sum()) + 1e-12
 
 
 def test_a_memory_of_others_is_refused(risk):
-    memory, solver = Memory(), CuttingPlane(Stopping(max_iter=2))
+    memory = Memory()
+    solver = CuttingPlane(Stopping(max_iter=2))
     solver.solve(risk, memory=memory)
     other = risk_of(MetricLearner(metric="diagonal"), *recordings())
     with pytest.raises(SettingsError, match="of other samples or of another solver"):
@@ -152,7 +162,8 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
 @pytest.mark.parametrize("seed", [21, 26])
 def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
     """The program over the support of the next run has its value between the bounds."""
-    solver, memory = CuttingPlane(Stopping(1e-6), slack="one", cached_planes=3), Memory()
+    solver = CuttingPlane(Stopping(1e-6), slack="one", cached_planes=3)
+    memory = Memory()
     risk = listed_risk(PSD(3), SquaredNorm(), n_samples=8, n_labels=40, seed=seed)
 
     def stop(entry):
@@ -173,7 +184,8 @@ def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
 )
 def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_runs(slack, seed, lams):
     """Their oracles gave exact answers only, and a lower bound above the minimum was certified."""
-    solver, memory = CuttingPlane(STOPPING, slack), Memory()
+    solver = CuttingPlane(STOPPING, slack)
+    memory = Memory()
     risk = listed_risk(PSD(3), SquaredNorm(), n_samples=4, n_labels=18, seed=seed)
     risk = replace(risk, problem=Relaxed(PSD(3)))
     for lam in lams:

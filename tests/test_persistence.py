@@ -128,7 +128,8 @@ class TestRoundTrip:
 
     def test_the_same_model_gives_the_same_bytes(self, learner, model):
         save(load(model), model.with_name("again"))
-        first, again = model.read_bytes(), model.with_name("again").read_bytes()
+        first = model.read_bytes()
+        again = model.with_name("again").read_bytes()
         assert len(first) == len(again)
         assert {**MODEL.read(model)[0]} == MODEL.read(model.with_name("again"))[0]
 
@@ -320,7 +321,8 @@ class TestWriting:
         assert load(model).metric_.price != 1.0
 
     def test_rights_and_links_are_kept(self, tmp_path):
-        real, link = tmp_path / "real", tmp_path / "link"
+        real = tmp_path / "real"
+        link = tmp_path / "link"
         real.write_bytes(b"old")
         real.chmod(0o640)
         link.symlink_to(real)
@@ -404,7 +406,8 @@ def test_what_cannot_be_written_is_named_with_its_place():
 
 
 def test_what_stands_in_two_places_is_one_thing_again():
-    point, array = Point((1,)), np.ones(2)
+    point = Point((1,))
+    array = np.ones(2)
     first, second = through([point, {"a": Point((point, array))}])
     assert second["a"].place[0] is first
 

@@ -17,7 +17,10 @@ def scenes(tmp_path_factory):
     """Arrays, masks, and the files of both."""
     rng = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("scenes")
-    images, masks, files, mask_files = [], [], [], []
+    images = []
+    masks = []
+    files = []
+    mask_files = []
     for i in range(3):
         mask = np.zeros((24, 32), dtype=np.uint8)
         mask[6:18, 8 + i : 22 + i] = 255

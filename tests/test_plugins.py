@@ -171,7 +171,8 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
         assert problem.comparison.agreement(truths[0], guesses[0]) == -losses[0]
 
 
-TABLE, SHORT = Sample(np.zeros((40, 2))), EquivalenceMatrix.from_labels([0, 0, 1])
+TABLE = Sample(np.zeros((40, 2)))
+SHORT = EquivalenceMatrix.from_labels([0, 0, 1])
 
 
 @dataclass(frozen=True)
@@ -300,7 +301,8 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
     else:
         learner = MetricLearner(problem(), metric="diagonal").fit(Xs[:2], ys[:2])
         use = partial(evaluate, learner)
-        Xs, ys = Xs[2:], ys[2:]
+        Xs = Xs[2:]
+        ys = ys[2:]
     with pytest.raises(PluginError, match=rf"Wrong(Comparison)?\.{complaint}"):
         use(Xs, ys)
 
@@ -438,7 +440,9 @@ def test_the_problem_that_is_no_partition(module, monkeypatch, tmp_path, capsys)
     grades = module("grades", "class Grades")
     assert "grades off, on average: 0." in capsys.readouterr().out
     module("test_grades", "def test_grades_keep_the_contract").test_grades_keep_the_contract()
-    X, y, Grades = grades.X, grades.y, grades.Grades
+    X = grades.X
+    y = grades.y
+    Grades = grades.Grades
     search = GridSearchCV(StructuredSVM(Grades()), {"problem__n_grades": [4, 6]}, cv=2)
     assert search.fit(X, y).best_score_ > -0.5
     found = compare_solvers(Grades(), X, y, ["cutting-plane", "one-slack"], lam=0.1)

@@ -26,10 +26,12 @@ def walk(space, T=30):
 
 @pytest.mark.parametrize("space", [2, 3])
 def test_features_know_nothing_of_place_and_direction(space):
-    rng, position = np.random.default_rng(1), walk(space)
+    rng = np.random.default_rng(1)
+    position = walk(space)
     turn = np.linalg.qr(rng.normal(size=(space, space)))[0]
     moved = np.einsum("ds,tski->tdki", turn, position) + rng.normal(size=(1, space, 1, 1))
-    found, again = pose_recordings(poses(position)), pose_recordings(poses(moved))
+    found = pose_recordings(poses(position))
+    again = pose_recordings(poses(moved))
     assert [one.name for one in found] == ["session.1/ann", "session.1/ben"]
     assert found[0].time.values.tolist() == (np.arange(30) / 50).tolist()
     for one, other in zip(found, again, strict=True):
@@ -119,7 +121,8 @@ def test_bouts_in_a_file_of_nwb(tmp_path):
 
 
 def test_bouts_in_a_project_of_boris(tmp_path):
-    path, both = tmp_path / "found.boris", {"ann": BOUTS, "ben": BOUTS[1:]}
+    path = tmp_path / "found.boris"
+    both = {"ann": BOUTS, "ben": BOUTS[1:]}
     write_intervals(path, both)
     assert read_intervals(path) == both
     project = json.loads(path.read_text())

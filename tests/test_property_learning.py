@@ -36,7 +36,8 @@ def usual(draw, n=3):
     """Recordings as they come: noise and jumps, none of them degenerate."""
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     P = draw(st.integers(1, 3))
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         T = int(rng.integers(8, 20))
         y = np.cumsum(rng.random(T) < 0.25)

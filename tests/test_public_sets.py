@@ -177,7 +177,8 @@ class TestConversions:
     def test_activities(self, tmp_path, shared_data):
         source = shared_data / "har_spsw" / "s03_02.npz"
         with np.load(source) as arrays:
-            raw, codes = arrays["Xraw"], arrays["yraw"]
+            raw = arrays["Xraw"]
+            codes = arrays["yraw"]
         for device, channels in (("sp", raw[:, :6]), ("sw", raw[:, 6:])):
             rows = [",".join([*public.AXES, "timestamp", "label"])]
             rows += [

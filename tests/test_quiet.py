@@ -60,7 +60,9 @@ def test_the_filters_that_scikit_learn_sends_to_its_workers_can_be_read_there():
 
 def test_blocks_that_overlap_in_threads_leave_nothing_behind():
     """The first to enter is the first to leave, which is what ``catch_warnings`` cannot bear."""
-    before, inside, left = list(warnings.filters), Event(), Event()
+    before = list(warnings.filters)
+    inside = Event()
+    left = Event()
     heard = []
 
     def second():

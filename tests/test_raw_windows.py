@@ -39,12 +39,14 @@ class TestWindows:
 
     def test_bands_tell_frequencies_apart(self):
         t = np.arange(2000) / 100
-        slow, fast = np.sin(2 * np.pi * 2 * t), np.sin(2 * np.pi * 20 * t)
+        slow = np.sin(2 * np.pi * 2 * t)
+        fast = np.sin(2 * np.pi * 20 * t)
         found = windows(
             np.column_stack([slow, fast]), 100, 1.0, statistics=(), bands=[(1, 4), (15, 25)]
         )
         assert found.columns[0] == "x0 power 1-4 Hz"
-        low, high = found.X[:, :2], found.X[:, 2:]
+        low = found.X[:, :2]
+        high = found.X[:, 2:]
         assert (low[:, 0] > 100 * low[:, 1]).all()
         assert (high[:, 1] > 100 * high[:, 0]).all()
 

@@ -251,7 +251,8 @@ class TestCompression:
 
     @pytest.mark.parametrize("kind", ["gz", "parquet", "csv"])
     def test_damaged(self, tmp_path, kind):
-        frame, path = pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}), tmp_path / "one.parquet"
+        frame = pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]})
+        path = tmp_path / "one.parquet"
         contents = {
             "gz": gzip.compress(b"a,label\n1,0\n")[:-9],
             "parquet": write(frame, path).read_bytes()[:-20],

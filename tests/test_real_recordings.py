@@ -44,7 +44,8 @@ def test_activities_of_people_never_seen(activities, metric, with_known, with_un
 def test_ten_relevant_dimensions_of_three_hundred():
     """Fifty recordings to test: with ten, one change more or less found moves the mean by .1."""
     recordings = relevant_changes(60, random_state=0)
-    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    Xs = [r.X for r in recordings]
+    ys = [r.y for r in recordings]
     learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10])
     test = Xs[10:], ys[10:]
     assert mean_loss(learner, *test, known=False) <= 0.3

@@ -76,7 +76,8 @@ def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
 @pytest.mark.parametrize("known", [1.0, 0.7], ids=["labelled", "labelled in part"])
 @cases(Clustering(oracle="relaxed"), Clustering("unknown", oracle="rounded"), ids=str)
 def test_tables(known, problem):
-    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 20)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
     tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]
     ys = [np.where(rng.random(60) < known, y, -1) for _ in tables]
     expected = MetricLearner(problem).fit(tables, ys)
@@ -221,7 +222,8 @@ def test_the_model_file_holds_no_data(tmp_path):
 
 def test_a_run_is_resumed(tmp_path):
     """Wherever the recordings are by now, as long as they are the same."""
-    paths, state = files(tmp_path, "npz"), tmp_path / "state"
+    paths = files(tmp_path, "npz")
+    state = tmp_path / "state"
     short = CuttingPlane(Stopping(1e-2, 2))
     with pytest.warns(match="max_iter"):
         MetricLearner(metric="diagonal", solver=short).fit(OnDemand(XS), YS, resume=state)
@@ -286,7 +288,8 @@ class TestRefusals:
     )
     def test_a_member_of_an_hdf5_file(self, tmp_path, spoiled, said):
         with h5py.File(tmp_path / "a.h5", "w") as file:
-            file["good"], file["wrong"] = XS[0], spoiled
+            file["good"] = XS[0]
+            file["wrong"] = spoiled
             with pytest.raises(DataError, match=said):
                 MetricLearner().fit(file, {"good": YS[0], "wrong": YS[1]})
 

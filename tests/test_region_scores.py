@@ -53,7 +53,8 @@ def scenes(rng, n, names=("sky", "land")):
 
 def graphs(rng, n=6, T=40, shift=2.0):
     """Nodes of two regions whose first feature differs, by an offset that graphs do not share."""
-    found, labels = [], []
+    found = []
+    labels = []
     for _ in range(n):
         y = np.where(np.arange(T) < rng.integers(T // 3, 2 * T // 3), "front", "back")
         X = rng.normal(size=(T, 2)) * [0.3, 1.0] + [shift * rng.normal(), 0.0]
@@ -76,7 +77,8 @@ class Watch(RegionScores):
 
 def test_no_training_graph_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
     found, labels = graphs(rng, 3)
-    Xs, ys = [found[i] for i in (0, 1, 0, 2, 1, 2)], [labels[i] for i in (0, 1, 0, 2, 1, 2)]
+    Xs = [found[i] for i in (0, 1, 0, 2, 1, 2)]
+    ys = [labels[i] for i in (0, 1, 0, 2, 1, 2)]
     groups = ["ann", "bob", "ann", "cyd", "bob", "cyd"]
     for i in (2, 4, 5):  # no copies, but for a node
         Xs[i] = FeatureGraph(Xs[i].X + (np.arange(40) == 0)[:, None])
@@ -228,7 +230,8 @@ def test_scores_are_not_weighed_by_learning_where_their_start_is_as_good(rng):
 
 def thin_lines(rng, n, size=40):
     """Bright cells between dark lines of two pixels, which superpixels cannot follow, and names."""
-    images, maps = [], []
+    images = []
+    maps = []
     for shift in rng.integers(0, 10, size=(n, 2)):
         y, x = np.mgrid[:size, :size] + shift[:, None, None]
         cells = (y % 10 > 1) & (x % 10 > 1)

@@ -106,7 +106,8 @@ def test_the_scale_repair_makes_the_sum_bounded(space, omega, rng):
 
 
 def test_custom_is_any_convex_expression_of_the_metric(rng):
-    space, omega = MIXED, Custom(lambda B: cp.lambda_max(B), weight=2.0)
+    space = MIXED
+    omega = Custom(lambda B: cp.lambda_max(B), weight=2.0)
     w = weight(space, rng)
     largest = np.linalg.eigvalsh(space.to_metric(w))[-1]
     assert omega.value(w, space) == pytest.approx(2 * largest)

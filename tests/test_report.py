@@ -43,7 +43,10 @@ class Page(HTMLParser):
 
     def __init__(self, source: str) -> None:
         super().__init__()
-        self.tags, self.texts, self.data, self._inside = [], [], None, None
+        self.tags = []
+        self.texts = []
+        self.data = None
+        self._inside = None
         self.feed(source)
 
     def handle_starttag(self, tag, attributes):
@@ -236,7 +239,9 @@ def test_pixels_without_a_label_have_no_colour_in_the_true_parts(cutter):
 
 
 def test_clusters_of_graphs_are_named_by_mappings():
-    rng, graphs, labels = np.random.default_rng(0), [], []
+    rng = np.random.default_rng(0)
+    graphs = []
+    labels = []
     for _ in range(3):
         graph = networkx.complete_graph(list("fedcba"))
         labels.append({node: "left" if node < "d" else "right" for node in graph})
@@ -275,7 +280,8 @@ def supported() -> MetricLearner:
 
 
 def test_the_three_that_weigh_most_are_drawn_under_the_truth(supported):
-    shown, support = support_of(supported), supported.solution_.support
+    shown = support_of(supported)
+    support = supported.solution_.support
     assert [figure["ends"] for figure in shown["figures"]] == [
         {"true": found.truth.breakpoints, "wrong": found.labelling.breakpoints}
         for found in support[:3]

@@ -288,7 +288,8 @@ HIDDEN = np.where(STATES == "turn", "&sit", STATES)
 @pytest.fixture(scope="module")
 def of_states(tmp_path_factory) -> str:
     """Return the address of a page on named states, one of which was not learned."""
-    rng, levels = np.random.default_rng(0), {"rest": 0, "<i>walk</i>": 2, "turn": 4}
+    rng = np.random.default_rng(0)
+    levels = {"rest": 0, "<i>walk</i>": 2, "turn": 4}
     level = np.array([[levels[name], levels[name] % 4] for name in STATES])
     Xs = [level + rng.normal(scale=0.3, size=level.shape) for _ in range(9)]
     scores = StateScores("logistic", lags=(0,))
@@ -330,7 +331,8 @@ def test_states_have_one_colour_in_all_rows_and_in_the_legend(named):
 
 def test_rows_without_names_are_told_from_states(browser, tmp_path):
     """A metric of changes has a colour of its own beside a classifier that names states."""
-    rng, rising = np.random.default_rng(0), np.cumsum(np.r_[0, STATES[1:] != STATES[:-1]])
+    rng = np.random.default_rng(0)
+    rising = np.cumsum(np.r_[0, STATES[1:] != STATES[:-1]])
     Xs = [rising[:, None] + rng.normal(scale=0.3, size=(len(STATES), 2)) for _ in range(8)]
     learner = MetricLearner(metric="diagonal").fit(Xs[:4], [STATES] * 4, baselines="quick")
     opened(browser, tmp_path, learner, Xs[4:], [STATES] * 4)
@@ -426,7 +428,8 @@ def test_seconds_since_1970_are_told_apart_and_cover_nothing(browser, learner, t
 
 
 def test_moments_on_both_sides_of_a_gap_are_those_of_the_recording(browser, learner, tmp_path):
-    X, y = np.tile(XS[0], (10, 1)), np.concatenate([200 * k + YS[0] for k in range(10)])
+    X = np.tile(XS[0], (10, 1))
+    y = np.concatenate([200 * k + YS[0] for k in range(10)])
     times = np.arange(2000.0) + np.where(np.arange(2000) >= 1001, 1e6, 0.0)
     opened(browser, tmp_path, learner, [X], [y], times=[times])
     script = "return arguments[0].map((t) => timeOf(view.recording.time, t))"

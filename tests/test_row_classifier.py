@@ -51,7 +51,8 @@ def test_it_applies_where_all_tables_have_the_same_classes():
         data = TrainingSet.of(Clustering("unknown"), Xs, list(labels))
         return [one.name for one in Tables(data, MetricLearner()).others]
 
-    a, b = ["x", "x", "y"], ["y", "x"]
+    a = ["x", "x", "y"]
+    b = ["y", "x"]
     assert names(a, b) == BASELINES
     assert names(a, ["y", "z"]) == []
     assert names(["x", "x"]) == []

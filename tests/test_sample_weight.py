@@ -48,7 +48,8 @@ def listed(values):
 
 def same(weighted, repeated, data):
     """Both certificates hold for one and the same optimum, which both have reached."""
-    a, b = weighted.solution_, repeated.solution_
+    a = weighted.solution_
+    b = repeated.solution_
     assert a.null == pytest.approx(b.null)
     assert max(a.lower, b.lower) <= min(a.upper, b.upper) + 1e-12
     assert max(a.gap, b.gap) <= FINE.tol
@@ -61,7 +62,8 @@ def same(weighted, repeated, data):
         assert weighted.baselines_[name].metric_.price == pytest.approx(metric.price, rel=1e-9)
     assert weighted.metric_.price == pytest.approx(repeated.metric_.price, rel=1e-3)
     truths = encode(repeated, *data)
-    samples, factor = prepare(repeated, data[0]), repeated.metric_.factor
+    samples = prepare(repeated, data[0])
+    factor = repeated.metric_.factor
     given = Examples(samples, truths, WEIGHTS), Examples(listed(samples), listed(truths))
     curves = [Learning(repeated.problem_).calibrate(factor, examples) for examples in given]
     np.testing.assert_allclose(*(curve.losses for curve in curves))
@@ -137,7 +139,8 @@ def test_score_is_a_weighted_mean():
 def test_graphs(counts):
     rng = np.random.default_rng(1)
     graphs, ys = planted(rng, n=3)
-    weights, twice = [2.0, 0.0, 1.0], [0, 0, 2]
+    weights = [2.0, 0.0, 1.0]
+    twice = [0, 0, 2]
     solver = QuasiNewton(Stopping(tol=1e-6))
     settings = {"problem": NormalizedCut(cluster_count=counts), "lam": 0.1, "solver": solver}
     weighted = MetricLearner(**settings).fit(graphs, ys, sample_weight=weights, baselines="quick")
@@ -185,7 +188,8 @@ def test_choosing_and_the_verdict():
     assert weighted.best_lam_ == repeated.best_lam_
     for a, b in ((v.verdict_.untrained, v.verdict_.tuned[0]) for v in (weighted, repeated)):
         assert a.units == b.units == 5
-    ours, theirs = weighted.verdict_, repeated.verdict_
+    ours = weighted.verdict_
+    theirs = repeated.verdict_
     assert ours.loss == pytest.approx(theirs.loss)
     assert ours.untrained.n == 5
     for name in ("mean", "se", "low", "high"):
@@ -193,7 +197,8 @@ def test_choosing_and_the_verdict():
         assert found == pytest.approx(expected, abs=1e-9)
     for column in ("mean_loss", "se_loss", "mean_criterion", "mean_gain", "se_gain", "split0_loss"):
         np.testing.assert_allclose(weighted.cv_results_[column], repeated.cv_results_[column])
-    a, b = weighted.best_estimator_, repeated.best_estimator_
+    a = weighted.best_estimator_
+    b = repeated.best_estimator_
     np.testing.assert_allclose(a.metric_.factor.T, b.metric_.factor.T, atol=1e-3)
     np.testing.assert_allclose(
         a.baselines_["rca"].metric_.factor, b.baselines_["rca"].metric_.factor, atol=1e-9

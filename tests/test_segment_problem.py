@@ -134,7 +134,9 @@ def halves(rng: np.random.Generator, T: int) -> tuple[Region, ...]:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_answers_are_those_of_enumeration(rule: Callable[[Any, Any, int], Any]) -> None:
     rng = np.random.default_rng(0)
-    oracle, refused, answered = AllowedSegmentsOracle(rule), 0, 0
+    oracle = AllowedSegmentsOracle(rule)
+    refused = 0
+    answered = 0
     listed = {T: Listed.of(rule, T) for T in range(1, 11)}
     for number in range(60):
         T = int(rng.integers(1, 11))

@@ -29,7 +29,8 @@ METRICS = ("diagonal", "full")
 def recordings(seed, n=3, T=12, P=3):
     """Recordings with two or three changes, seen by the first feature alone."""
     rng = np.random.default_rng(seed)
-    Xs, ys = [], []
+    Xs = []
+    ys = []
     for _ in range(n):
         ends = np.sort(rng.choice(np.arange(2, T - 1, 2), rng.integers(1, 4), replace=False))
         y = np.searchsorted(ends, np.arange(T), side="right")
@@ -54,8 +55,11 @@ def weights_of(problem, B, price):
 @pytest.mark.parametrize("lengths", [{}, {"min_length": 2}])
 def test_missing_values_are_left_out_as_oracles_leave_them_out(lengths):
     """The loss of recordings with a NaN was 0."""
-    problem, (Xs, ys) = ChangePoint(missing="mask", **lengths), recordings(0)
-    Xs[0][3, 0], Xs[1][4:9, 1], Xs[2][:, 2] = np.nan, np.nan, np.nan
+    problem = ChangePoint(missing="mask", **lengths)
+    (Xs, ys) = recordings(0)
+    Xs[0][3, 0] = np.nan
+    Xs[1][4:9, 1] = np.nan
+    Xs[2][:, 2] = np.nan
     B, price = drawn_weight(np.random.default_rng(0), "diagonal")
     found = segmentation_hinge(problem, Xs, ys, [B, price]).value
     assert found == pytest.approx(StructuredHinge(problem, Xs, ys, [B, price]).value)
@@ -97,7 +101,8 @@ CASES = [(method, metric) for method in METHODS for metric in METHODS[method][2]
 @pytest.mark.parametrize(("method", "metric"), CASES)
 def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(method, metric, name):
     solver, regularizer, _ = METHODS[method]
-    problem, (Xs, ys) = PROBLEMS[name], recordings(7)
+    problem = PROBLEMS[name]
+    (Xs, ys) = recordings(7)
     learner = MetricLearner(problem, metric, regularizer, lam=0.3, solver=solver)
     risk = risk_of(learner, Xs, ys)
     B, w, cone = risk.space.variable()
@@ -115,7 +120,8 @@ def test_certified_bounds_enclose_the_value_of_the_program_without_oracles(metho
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_it_is_the_atom_of_oracles_with_the_same_arguments(name, metric):
-    problem, (Xs, ys) = PROBLEMS[name], recordings(11)
+    problem = PROBLEMS[name]
+    (Xs, ys) = recordings(11)
     B = cp.Variable(3, nonneg=True) if metric == "diagonal" else cp.Variable((3, 3), PSD=True)
     weight = weights_of(problem, B, cp.Variable(nonneg=True))
     squares = [cp.sum_squares(cp.vec(w, order="F")) for w in ([B] if weight is B else weight)]
@@ -172,6 +178,7 @@ def test_what_has_no_such_form_is_refused(change, error, message):
 
 
 def test_long_recordings_are_left_to_oracles():
-    X, y = np.zeros((4000, 10)), [2000, 4000]
+    X = np.zeros((4000, 10))
+    y = [2000, 4000]
     with pytest.raises(DataError, match="recording 0: 4000 samples have 8002000 segments"):
         segmentation_hinge(ChangePoint(), [X], [y], cp.Variable(10))

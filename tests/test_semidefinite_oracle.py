@@ -18,7 +18,8 @@ from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 def case(seed: int) -> tuple[TraceObjective, Constraint]:
     """Plain and loss-augmented, K known and unknown, by turns."""
     rng = np.random.default_rng(seed)
-    T, r = int(rng.integers(5, 10)), int(rng.integers(1, 4))
+    T = int(rng.integers(5, 10))
+    r = int(rng.integers(1, 4))
     labels = rng.integers(0, 3, T)
     Z = rng.standard_normal((T, r)) + 1.5 * rng.standard_normal((3, r))[labels]
     truth = EquivalenceMatrix.from_labels(labels)
@@ -44,7 +45,8 @@ def scale(objective: TraceObjective) -> float:
 
 def test_order_of_the_relaxations() -> None:
     """optimum <= semidefinite <= centred spectral <= plain spectral, on 80 brute-forced cases."""
-    optimal, gaps = 0, []
+    optimal = 0
+    gaps = []
     for seed in range(80):
         objective, constraint = case(seed)
         best = ExhaustiveOracle().maximize(objective, constraint).value
@@ -81,7 +83,8 @@ def test_solution_is_feasible_and_meets_its_bound() -> None:
     for seed in range(20):
         objective, constraint = case(seed)
         solution = SemidefiniteOracle(tol=1e-8).relax(objective, constraint)
-        M, N = solution.M, solution.multipliers
+        M = solution.M
+        N = solution.multipliers
         assert np.abs(M.sum(axis=1) - 1.0).max() < 1e-5
         assert M.min() > -1e-5
         assert np.linalg.eigvalsh(M)[0] > -1e-5

@@ -122,7 +122,8 @@ def test_splitting_costs_at_most_the_truth_weight() -> None:
     largest = -np.inf
     for seed in range(300):
         case = random_case(seed, most_samples=12)
-        A, T = case.centred.dense(), case.objective.n_samples
+        A = case.centred.dense()
+        T = case.objective.n_samples
         price = (
             case.objective.truth_weight if case.objective.truth else 0.0
         ) - case.objective.shift

@@ -103,7 +103,8 @@ class TestWithListsOfRecordings:
         assert tags.transformer_tags is not None
 
     def test_inputs_and_parameters_are_left_as_they_were(self, estimator):
-        Xs, ys = [X.copy() for X in self.Xs], [np.array(y) for y in self.ys]
+        Xs = [X.copy() for X in self.Xs]
+        ys = [np.array(y) for y in self.ys]
         for array in (*Xs, *ys):
             array.setflags(write=False)
         mine = clone(estimator)

@@ -22,7 +22,8 @@ from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.status import Quality, Status, relative_gap
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
-FINE, COARSE = Stopping(1e-6, 400), Stopping(3e-2, 2000)
+FINE = Stopping(1e-6, 400)
+COARSE = Stopping(3e-2, 2000)
 
 SOLVERS: dict[str, Solver] = {
     "n-slack": CuttingPlane(FINE),
@@ -95,7 +96,8 @@ def assert_certified(solution, best, tol):
 @pytest.mark.parametrize(("name", "case"), LEGAL)
 def test_every_solver_attains_the_optimum(name, case):
     space, omega = {**SMOOTH, **FLAT}[case]
-    risk, solver = listed_risk(space, omega, seed=1), SOLVERS[name]
+    risk = listed_risk(space, omega, seed=1)
+    solver = SOLVERS[name]
     solution = solver.solve(risk)
     assert_certified(solution, optimum(risk), solver.stopping.tol)
     assert solution.upper == pytest.approx(objective(risk, solution.w), rel=1e-9)

@@ -46,7 +46,8 @@ def random_truth(rng: np.random.Generator, T: int) -> EquivalenceMatrix | None:
 def random_case(seed: int) -> Case:
     """Gaussian, integer, duplicated, constant, rank-deficient, offset; any truth, shift and K."""
     rng = np.random.default_rng(seed)
-    T, r = int(rng.integers(1, 25)), int(rng.integers(0, 7))
+    T = int(rng.integers(1, 25))
+    r = int(rng.integers(0, 7))
     Z = rng.standard_normal((T, r)) * 10.0 ** rng.integers(-2, 2)
     variant = seed % 6
     if variant == 1:
@@ -91,13 +92,15 @@ def test_compressed_answer_is_consistent(centered: bool) -> None:
     rng = np.random.default_rng(5)
     for seed in range(400):
         case = random_case(seed)
-        X, truth = case.objective.Z, case.objective.truth
+        X = case.objective.Z
+        truth = case.objective.truth
         P = X.shape[1]
         G = rng.standard_normal((P, P))
         for metric in (rng.random(P) * (rng.random(P) < 0.6), G @ G.T, G + G.T):
             B = np.diag(metric) if metric.ndim == 1 else metric
             weight = 0.0 if truth is None else 2.0
-            data, shift = compress(X, truth)[0], case.objective.shift
+            data = compress(X, truth)[0]
+            shift = case.objective.shift
             M, bound = SpectralOracle(centered).maximize_compressed(
                 data, metric, weight, shift, case.K
             )
@@ -132,7 +135,8 @@ def test_compression_is_a_rotation() -> None:
     """``Q`` is orthonormal, begins with ``1 / sqrt(T)``, and spans data and truth."""
     for seed in range(200):
         case = random_case(seed)
-        X, truth = case.objective.Z, case.objective.truth
+        X = case.objective.Z
+        truth = case.objective.truth
         T = X.shape[0]
         data, basis = compress(X, truth)
         Q = basis.lift(np.eye(len(data.X)))
@@ -230,8 +234,10 @@ class TestEveryOracle:
     )
 
     def test_deterministic_and_safe_in_threads(self, oracle) -> None:
-        rng, T = np.random.default_rng(9), 12 if isinstance(oracle, SemidefiniteOracle) else 150
-        truth, three = EquivalenceMatrix.from_labels(np.arange(T) % 4), Constraint(n_clusters=3)
+        rng = np.random.default_rng(9)
+        T = 12 if isinstance(oracle, SemidefiniteOracle) else 150
+        truth = EquivalenceMatrix.from_labels(np.arange(T) % 4)
+        three = Constraint(n_clusters=3)
         objectives = [
             TraceObjective(rng.standard_normal((T, 3)), truth, truth_weight=2.0) for _ in range(4)
         ]

@@ -57,7 +57,8 @@ def test_groups_of_rows_are_disjoint_and_learned_from_the_rest(cv, T, parts):
 
 
 def test_the_rows_of_several_tables_are_split_alike():
-    (X, y), (Z, z) = table(3, 60), table(2, 40, seed=1)
+    (X, y) = table(3, 60)
+    (Z, z) = table(2, 40, seed=1)
     Z[:5] = X[:5]  # the same rows in both tables are held out together
     split = split_rows(read((X, y), (Z, z)), 5, 0)
     assert [table for table, _ in split.pieces] == [0, 1] * 10
@@ -212,7 +213,8 @@ def test_the_table_learned_from_is_cross_validated(found):
 
 
 def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
-    learned, groups = [], groups_of(X, Y)
+    learned = []
+    groups = groups_of(X, Y)
     inner = MetricLearner.fit
     monkeypatch.setattr(
         MetricLearner,
@@ -221,7 +223,8 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
     )
     evaluate(learner, X, Y, split="auto")
     for data, group in zip(learned, groups, strict=True):
-        (Z,), (y,) = data.arrays, data.given
+        (Z,) = data.arrays
+        (y,) = data.given
         assert len(Z) == len(y) == len(X) - group.size
         seen = {tuple(row) for row in Z.tolist()}
         assert not any(tuple(row) in seen for row in X[group].tolist())
@@ -239,8 +242,10 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
 
 def test_equal_rows_are_in_one_group():
     rng = np.random.default_rng(0)
-    values, labels = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
-    twice, both = np.repeat(values, 2, axis=0), np.repeat(labels, 2)
+    values = rng.normal(size=(40, 2))
+    labels = rng.integers(0, 2, 40)
+    twice = np.repeat(values, 2, axis=0)
+    both = np.repeat(labels, 2)
     groups = groups_of(twice, both)
     assert sorted(np.concatenate(groups).tolist()) == list(range(80))
     for group in groups:

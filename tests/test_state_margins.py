@@ -30,7 +30,8 @@ class Case:
     @classmethod
     def drawn(cls, seed):
         rng = np.random.default_rng(seed)
-        T, C = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+        T = int(rng.integers(1, 8))
+        C = int(rng.integers(1, 4))
 
         def scores(*shape):
             return np.where(rng.random(shape) < 0.12, -np.inf, rng.normal(size=shape))
@@ -69,7 +70,8 @@ def test_margins_are_those_of_enumeration(first):
                 state_margins(*question)
             continue
         margins = state_margins(*question, case.tolerance)
-        best, (starts, ends, states) = case.best(), segments_of(margins.states)
+        best = case.best()
+        (starts, ends, states) = segments_of(margins.states)
         assert case.score.value(margins.states) == pytest.approx(best)
         assert (best_states(*question) == margins.states).all()
         for k, t in enumerate(starts[1:]):
@@ -135,7 +137,8 @@ NAMES = ("samples", "lengths", "changes", "first", "last")
 @pytest.mark.parametrize(("shortest", "longest"), [(1, None), (3, None), (1, 2), (2, 3), (9, None)])
 def test_lengths_are_kept_by_the_best_of_enumeration(shortest, longest):
     for case in map(Case.drawn, range(400, 430)):
-        T, limited = len(case.score.samples), case.score.lasting(shortest, longest)
+        T = len(case.score.samples)
+        limited = case.score.lasting(shortest, longest)
         most = T if longest is None else longest
         best = case.best(
             lambda y, T=T, most=most: all(
@@ -172,7 +175,8 @@ def test_margins_of_a_learner_are_those_of_a_search_for_each(learner, rng, toler
         found, margins = learner.model_.margins(ChangePoint(), sample, None, FREE, tolerance)
         assert found.partition == learner.model_.partition(ChangePoint(), sample, None, FREE)[0]
         score = learner.model_.score(ChangePoint(), sample.states)
-        best, T = score.value(found.states[found.partition.labels]), sample.n_samples
+        best = score.value(found.states[found.partition.labels])
+        T = sample.n_samples
         for t, margin in zip(found.partition.breakpoints, margins, strict=False):
             near = range(max(t - tolerance, 1), min(t + tolerance, T - 1) + 1)
             without = best_states(score, None, Constraint(forbidden=tuple(near)))

@@ -35,7 +35,8 @@ def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_grou
 
 def test_scores_of_training_recordings_are_as_good_as_those_of_new_ones(rng):
     """The nearest neighbour is always sure, and right about whatever it has seen."""
-    Xs, new = recordings(12, rng, 1.5), recordings(12, rng, 1.5)
+    Xs = recordings(12, rng, 1.5)
+    new = recordings(12, rng, 1.5)
     scores = StateScores(KNeighborsClassifier(1), lags=(0,))
     truth = np.searchsorted(np.unique(NAMES), np.tile(NAMES, 12))
 
@@ -64,7 +65,9 @@ def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
 
 
 def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
-    Xs, new, ys = recordings(4, rng), recordings(2, rng), [NAMES] * 4
+    Xs = recordings(4, rng)
+    new = recordings(2, rng)
+    ys = [NAMES] * 4
     scores = StateScores("logistic", lags=(0,), n_folds=2, standardize=None)
     scores.fit_transform(Xs, ys)
     models = scores.models_
@@ -94,7 +97,8 @@ def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
 
 def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
     """Two groups out of three have the state, and both happen to be held out together."""
-    y, rare = np.repeat(["a", "b"], 10), np.repeat(["a", "c"], 10)
+    y = np.repeat(["a", "b"], 10)
+    rare = np.repeat(["a", "c"], 10)
     Xs = [rng.normal(size=(20, 1)) for _ in range(4)]
     states = States.read([y, y, rare, rare], Xs, "a test")
     recipe = StateScores("logistic", lags=(0,))._recipe()
@@ -109,7 +113,8 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
-    y, rare = np.repeat(["a", "b"], 5), np.repeat(["a", "c"], 5)
+    y = np.repeat(["a", "b"], 5)
+    rare = np.repeat(["a", "c"], 5)
     Xs = [np.full((10, 1), i) for i in range(8)]
     states = States.read([y] * 6 + [rare] * 2, Xs, "a test")
     recipe = StateScores(n_folds=2, random_state=seed)._recipe()

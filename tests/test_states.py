@@ -26,7 +26,8 @@ from structsvm.testing import check_problem
 @pytest.mark.parametrize("seed", range(60))
 def test_the_best_states_are_those_of_enumeration(seed):
     rng = np.random.default_rng(seed)
-    T, C = int(rng.integers(1, 8)), int(rng.integers(2, 4))
+    T = int(rng.integers(1, 8))
+    C = int(rng.integers(2, 4))
     L = int(rng.integers(1, T + 2))
 
     def scores(*shape):
@@ -151,7 +152,8 @@ def test_a_state_that_is_forbidden_at_a_sample_is_not_predicted_there(rng):
 
 
 def test_a_labelling_in_a_state_that_its_scores_forbid_is_refused():
-    x, y = np.zeros((2, 2)), np.array([0, 1])
+    x = np.zeros((2, 2))
+    y = np.array([0, 1])
     problem = StateSequence.free(2)
     assert problem.sized([x], [y]) is problem
     for scores, wrong in ((x - [[0, np.inf]], "forbidden"), (x + np.nan, "scores must be numbers")):
@@ -162,7 +164,8 @@ def test_a_labelling_in_a_state_that_its_scores_forbid_is_refused():
 def spoilt(rng, x=None, y=None, **settings):
     xs, ys = sequences(3, rng)
     free = vars(StateSequence.free(2))
-    xs[1], ys[1] = xs[1] if x is None else x, ys[1] if y is None else np.array(y)
+    xs[1] = xs[1] if x is None else x
+    ys[1] = ys[1] if y is None else np.array(y)
     return StructuredSVM(StateSequence(**{**free, **settings})).fit(xs, ys)
 
 
@@ -244,7 +247,8 @@ def test_levels_are_seen_that_standardisation_within_a_recording_hides(rng):
             np.array([[heights[name]] for name in y]) + 0.1 * rng.normal(size=(36, 1)) for y in ys
         ], ys
 
-    (Xs, ys), (new, truths) = levels(8), levels(20)
+    (Xs, ys) = levels(8)
+    (new, truths) = levels(20)
 
     def right(of):
         found = of.fit(Xs, ys).predict_states(new)
@@ -425,8 +429,11 @@ class TestHeldOut:
             assert 0.4 < np.mean(np.array(priced) == np.array(ys)) < 0.6
 
     def test_it_is_what_fit_learns_and_counts_are_kept(self, estimator, rng):
-        Xs, ys, groups = recordings(6, rng), [NAMES] * 6, list("aabbcc")
-        first, second = clone(estimator).fit(Xs, ys, groups=groups), clone(estimator)
+        Xs = recordings(6, rng)
+        ys = [NAMES] * 6
+        groups = list("aabbcc")
+        first = clone(estimator).fit(Xs, ys, groups=groups)
+        second = clone(estimator)
         _, counted = self.held_out(second, Xs, ys, [3, None, 2, 3, 3, 1], groups)
         for a, b in zip(first.predict_breakpoints(Xs), second.predict_breakpoints(Xs), strict=True):
             assert a == b

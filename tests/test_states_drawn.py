@@ -66,7 +66,8 @@ def test_a_state_has_one_colour_in_all_rows_and_figures(learner, drawn):
 
 
 def test_the_legend_names_the_states_that_are_shown(drawn):
-    X, part = recordings(NAMES, 1, seed=1)[0], NAMES[NAMES == "rest"]
+    X = recordings(NAMES, 1, seed=1)[0]
+    part = NAMES[NAMES == "rest"]
     legend = drawn(X, NAMES).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == [r"\$walk\$", "rest", "turn"]
     alone = drawn(np.zeros((30, 2)), part, n_clusters=1).get_legend()
@@ -117,7 +118,8 @@ def test_many_states_are_told_apart_by_colour_and_hatch(n):
 
 def test_long_names_of_states_leave_room_for_the_recording():
     long = {name: f"the state in which {name} is " + 40 * "on and " + name for name in LEVELS}
-    X, names = recordings(NAMES, 1)[0], np.array([long[name] for name in NAMES])
+    X = recordings(NAMES, 1)[0]
+    names = np.array([long[name] for name in NAMES])
     learner = MetricLearner(metric="diagonal", features=StateScores("logistic", lags=(0,)))
     learner.fit(recordings(NAMES, 4), [names] * 4)
     axes = plot_segmentation(learner, X, names)

@@ -61,7 +61,8 @@ def assert_optimal(svm, best, rel=1e-5):
 
 def test_digits_as_crammer_and_singer_by_liblinear():
     data = load_digits()
-    X, y = data.data[:400] / 16.0, data.target[:400]
+    X = data.data[:400] / 16.0
+    y = data.target[:400]
     C = 0.05
     peer = LinearSVC(
         multi_class="crammer_singer",
@@ -119,7 +120,8 @@ def nuclear(w, n_classes=3):
 @pytest.mark.parametrize("constraints", [None, few_weights.balanced])
 def test_cvxpy_reaches_the_optimum_over_all_labellings(rng, omega, constraints):
     X, y = blobs(rng)
-    problem, lam = few_weights.Wines(3), 0.05
+    problem = few_weights.Wines(3)
+    lam = 0.05
     best = program(
         problem,
         X,

@@ -63,7 +63,8 @@ def test_the_program_of_the_support_has_the_certified_value_with_any_solver(case
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_knows_its_support(method, metric):
     learner = learned(METHODS[method], metric=metric)
-    solution, risk = learner.solution_, risk_of(learner, Xs, YS)
+    solution = learner.solution_
+    risk = risk_of(learner, Xs, YS)
     program = risk.as_cvxpy(solution)
     assert is_between(program.solve(solver="CLARABEL"), solution, 1e-6)
     assert all(found.plane is None for found in solution.support)
@@ -82,10 +83,13 @@ def test_every_method_knows_its_support(method, metric):
 def test_the_bound_follows_from_the_support_alone(method):
     """``sum alpha o + min Omega(w) + <sum alpha psi, w>``, as the definition has it."""
     learner = learned(METHODS[method], metric="diagonal")
-    risk, problem = risk_of(learner, Xs, YS), learner.problem_.learning.objective("diagonal", 4)
-    offset, slope = 0.0, np.zeros(risk.space.dim)
+    risk = risk_of(learner, Xs, YS)
+    problem = learner.problem_.learning.objective("diagonal", 4)
+    offset = 0.0
+    slope = np.zeros(risk.space.dim)
     for found in learner.solution_.support:
-        x, truth = risk.xs[found.sample], risk.ys[found.sample]
+        x = risk.xs[found.sample]
+        truth = risk.ys[found.sample]
         y = EquivalenceMatrix.from_labels(found.labelling.labels)
         offset += found.multiplier * found.loss
         away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
@@ -121,7 +125,8 @@ def test_duals_are_what_the_objective_falls_by():
         solver = CuttingPlane(Stopping(tol=1e-6), master=CvxpyMaster("CLARABEL"))
         return MetricLearner(constraints=kept, solver=solver).fit(Xs, YS).solution_
 
-    step, here = 0.004, solution(0.2)
+    step = 0.004
+    here = solution(0.2)
     falls = (solution(0.2 - step).upper - solution(0.2 + step).upper) / (2 * step)
     assert len(here.duals) == 3
     assert here.duals[0] == pytest.approx(falls, rel=0.05)
@@ -173,7 +178,8 @@ def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):
 
 
 def test_runs_that_share_a_memory_know_each_others_labellings():
-    risk, memory = risk_of(MetricLearner(metric="diagonal"), Xs, YS), Memory()
+    risk = risk_of(MetricLearner(metric="diagonal"), Xs, YS)
+    memory = Memory()
     for lam in (1.0, 0.1):
         step = replace(risk, regularizer=risk.problem.regularizer(SquaredNorm(), lam))
         solution = CuttingPlane(TIGHT).solve(step, memory=memory)

@@ -269,10 +269,12 @@ def write(way, X, y):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_no_form_of_a_table_is_read_as_another(tmp_path, seed):
-    rng, refused = np.random.default_rng(seed), 0
+    rng = np.random.default_rng(seed)
+    refused = 0
     y = np.repeat(["café", "größe"], 15)
     for _ in range(50):
-        way, X = form(rng), rng.normal(size=(30, 3)).round(3)
+        way = form(rng)
+        X = rng.normal(size=(30, 3)).round(3)
         X *= 10.0 ** rng.integers(-3, 4, size=3)
         path = put(tmp_path, write(way, X, y), "one.txt")
         label = "column 4" if way["header"] == "none" else "label"

@@ -63,7 +63,8 @@ def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
 
 
 def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end(clock):
-    log, end = [], clock.now - 1.0
+    log = []
+    end = clock.now - 1.0
     tasks = [task("a", 0.05, log=log, clock=clock), task("b", log=log)]
     tried, untried, *_ = trials_of(tasks, FOLDS, Clock(end))
     assert (names(tried), names(untried)) == ({"a"}, {"b"})
@@ -120,7 +121,8 @@ def test_the_first_answer_is_tried_whatever_it_takes_and_the_default_only_in_tim
 
 
 def test_what_was_saved_is_not_tried_again(tmp_path):
-    path, log = tmp_path / "tried.npz", []
+    path = tmp_path / "tried.npz"
+    log = []
     trials_of([task("a", log=log)], FOLDS[:2], Clock(), saved=SavedTrials(path, "same"))
     again = SavedTrials(path, "same")
     tried, *_ = trials_of([task("a", log=log)], FOLDS, Clock(), saved=again)

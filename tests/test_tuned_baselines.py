@@ -150,7 +150,8 @@ class OwnMenu(Menu):
 
 def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
     Xs = [rng.normal(size=(10, 2)) + 3 * (np.arange(10) > 4)[:, None] for _ in range(4)]
-    y, learner = np.repeat(["a", "b"], 5), MetricLearner(WithBaseline(), metric="diagonal")
+    y = np.repeat(["a", "b"], 5)
+    learner = MetricLearner(WithBaseline(), metric="diagonal")
     with pytest.warns(DataWarning, match="refusing is not compared with: there is nothing"):
         learner.fit(Xs, [y] * 4, baselines="all")
     assert list(learner.baselines_) == ["untrained", "pca", "rca", "own"]

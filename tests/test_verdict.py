@@ -12,7 +12,9 @@ from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.learner.methods import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
-OURS, BAD, FAR = 1 + 0 * NOISE, 3 + NOISE, 2 + NOISE
+OURS = 1 + 0 * NOISE
+BAD = 3 + NOISE
+FAR = 2 + NOISE
 FRAMES, WHO = "frame-boosting", "a frame classifier (boosting)"
 
 
@@ -196,7 +198,9 @@ def test_too_few_groups_have_no_interval_and_need_others(n_groups):
 
 def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
     """Six classifiers that are exactly as good as the metric, on twelve recordings."""
-    rng, draws, n = np.random.default_rng(0), 500, 12
+    rng = np.random.default_rng(0)
+    draws = 500
+    n = 12
     names = [f"classifier {k}" for k in range(6)]
     better = held = 0
     for _ in range(draws):
@@ -212,9 +216,11 @@ def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
 def test_the_default_is_taken_unless_the_best_is_better_beyond_chance():
     """Recordings differ a lot, candidates little: only pairing sees that the third is better."""
     rng = np.random.default_rng(0)
-    level, noise = 10 * rng.random(20), 0.1 * rng.normal(size=20)
+    level = 10 * rng.random(20)
+    noise = 0.1 * rng.normal(size=20)
     losses = np.column_stack([level + 1, level + 1.1, level + noise, level + noise - 0.001])
-    units, names = np.arange(20), ["default", "default", "b", "c"]
+    units = np.arange(20)
+    names = ["default", "default", "b", "c"]
     assert chosen(losses, units, names) == 3
     assert chosen(losses[:, :2], units, names[:2]) == np.argmin(losses[:, :2].mean(axis=0))
     assert chosen(level[:, None] + rng.normal(size=(20, 4)), units, names) < 2
@@ -228,7 +234,8 @@ def test_the_default_replaces_the_first_answer_only_if_its_mean_is_less():
     """The difference is within chance; neither is better beyond it."""
     noise = np.random.default_rng(0).normal(size=20)
     losses = np.column_stack([noise - noise.mean(), np.zeros(20), np.full(20, 0.1)])
-    units, names = np.arange(20), ["default", "quick", "other"]
+    units = np.arange(20)
+    names = ["default", "quick", "other"]
     for shift, of_quick, of_other in ((-0.01, 0, 0), (0.01, 1, 0), (0.2, 1, 2)):
         shifted = losses + np.array([shift, 0.0, 0.0])
         assert chosen(shifted, units, names) == 0
@@ -240,8 +247,10 @@ def test_the_default_replaces_the_first_answer_only_if_its_mean_is_less():
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 5])
 def test_few_groups_keep_the_default_however_many_rivals_it_has(n_groups):
     """One of thirty that are all as good looks better, and is not; one that is far better is."""
-    rng, draws = np.random.default_rng(0), 200
-    units, names = np.repeat(np.arange(n_groups), 4), [str(j) for j in range(30)]
+    rng = np.random.default_rng(0)
+    draws = 200
+    units = np.repeat(np.arange(n_groups), 4)
+    names = [str(j) for j in range(30)]
     found = [chosen(rng.normal(size=(units.size, 30)), units, names) for _ in range(draws)]
     assert np.mean(np.array(found) > 0) < 0.08
     losses = rng.normal(size=(units.size, 30))
@@ -281,7 +290,8 @@ def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
 @pytest.mark.parametrize("between", [0.0, 2.0])
 def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between):
     """The mean of five groups, one of which has most of the recordings, varies as that one does."""
-    rng, draws = np.random.default_rng(1), 2000
+    rng = np.random.default_rng(1)
+    draws = 2000
     units = np.repeat(np.arange(len(sizes)), sizes)
     held = 0
     for _ in range(draws):

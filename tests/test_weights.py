@@ -29,7 +29,8 @@ def symmetric(rng, P):
 
 
 def test_svec_is_an_isometry(rng):
-    A, B = symmetric(rng, 5), symmetric(rng, 5)
+    A = symmetric(rng, 5)
+    B = symmetric(rng, 5)
     assert svec(A) @ svec(B) == pytest.approx(np.trace(A @ B), rel=1e-12)
     np.testing.assert_allclose(smat(svec(A)), A, rtol=1e-15)
 
@@ -50,7 +51,8 @@ def test_projection_is_the_nearest_point_of_the_cone(space, rng):
 def test_factor_is_the_root_of_the_derivative(space, rng):
     """Against finite differences, where the projection is smooth (almost everywhere)."""
     for _ in range(5):
-        u, rows = rng.standard_normal(space.dim), rng.standard_normal((6, space.dim))
+        u = rng.standard_normal(space.dim)
+        rows = rng.standard_normal((6, space.dim))
         step = 1e-6
         moved = [(space.project(u + step * r) - space.project(u - step * r)) for r in rows]
         F = space.projection(u).factor(rows)
@@ -67,7 +69,8 @@ def test_factor_at_the_ends_of_the_semidefinite_cone(sign, rng):
 
 def test_factor_of_many_large_matrices_is_made_in_chunks(rng):
     space = PSD(40)
-    u, rows = rng.standard_normal(space.dim), rng.standard_normal((3000, space.dim))
+    u = rng.standard_normal(space.dim)
+    rows = rng.standard_normal((3000, space.dim))
     factor = space.projection(u).factor
     np.testing.assert_allclose(factor(rows)[2990:], factor(rows[2990:]), atol=1e-12)
 

@@ -383,7 +383,8 @@ class ZeroOne(Free_):
 def test_another_loss_is_learned_by_a_training_sample_that_declares_it():
     Xs, ys = short_recordings()
     learner = MetricLearner(ZeroOne(), metric="diagonal").fit(Xs, ys)
-    risk, w = risk_of(learner, Xs, ys), learner.solution_.w
+    risk = risk_of(learner, Xs, ys)
+    w = learner.solution_.w
     objective = risk.penalty(w)
     for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
         family = [EquivalenceMatrix.from_labels(row) for row in all_segmentations(y.n_samples)]
@@ -425,7 +426,9 @@ class ByOracle(PartitionProblem):
 
 @pytest.fixture(scope="module")
 def long_recordings():
-    rng, Xs, y = np.random.default_rng(0), [], np.repeat(np.arange(4), 30)
+    rng = np.random.default_rng(0)
+    Xs = []
+    y = np.repeat(np.arange(4), 30)
     for _ in range(4):
         X = rng.normal(size=(120, 3))
         X[:, 0] += 4 * rng.normal(size=4)[y]
@@ -446,7 +449,8 @@ def test_a_rule_or_a_search_of_a_subclass_is_kept_in_learning_and_prediction(
 
 
 def test_a_subclass_that_searches_anew_is_asked_for_every_price():
-    oracle, question = TensOracle(), TraceObjective(np.eye(30), shift=-0.5)
+    oracle = TensOracle()
+    question = TraceObjective(np.eye(30), shift=-0.5)
     assert oracle.price_path(np.eye(30), np.array([0.5]))[0] == oracle.ask(question).y
 
 

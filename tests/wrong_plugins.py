@@ -49,10 +49,12 @@ class MinDwellOracle(Oracle):
     min_length: int
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
-        T, m = objective.n_samples, min(self.min_length, objective.n_samples)
+        T = objective.n_samples
+        m = min(self.min_length, objective.n_samples)
         allowed, forced = constraint.boundary_masks(T)
         A = objective.dense()
-        best, start = np.full(T + 1, -np.inf), np.zeros(T + 1, dtype=int)
+        best = np.full(T + 1, -np.inf)
+        start = np.zeros(T + 1, dtype=int)
         best[0] = 0.0
         for t in np.flatnonzero(allowed[1:]) + 1:
             first = np.flatnonzero(forced[:t]).max(initial=0)

@@ -9,7 +9,8 @@ from structsvm.modeling import OracleMax
 
 def survivable(graph: nx.DiGraph, costs: np.ndarray, s: int, t: int, flow: float) -> cp.Problem:
     """Minimise the cost of capacities ``u`` that carry a flow from s to t without any one edge."""
-    edges, kept = list(graph.edges), 1.0 - np.eye(len(costs))
+    edges = list(graph.edges)
+    kept = 1.0 - np.eye(len(costs))
     u = cp.Variable(len(costs), nonneg=True, name="u")
 
     def smallest_cut(capacities):

@@ -106,7 +106,8 @@ def viterbi_by_errors(emission: Floats, transition: Floats, truth: Ints) -> list
     score[wrong[0], states] = emission[0]
     for t in range(1, T):
         reached = score[:, :, None] + transition  # errors before, state before, state
-        best, origin = reached.max(axis=1), reached.argmax(axis=1)
+        best = reached.max(axis=1)
+        origin = reached.argmax(axis=1)
         score = np.full((T + 1, K), -np.inf)
         for state in states:
             step = wrong[t, state]
@@ -116,7 +117,8 @@ def viterbi_by_errors(emission: Floats, transition: Floats, truth: Ints) -> list
     found = []
     for errors in np.flatnonzero(np.isfinite(score.max(axis=1))):
         y = np.empty(T, dtype=np.int64)
-        y[-1], left = score[errors].argmax(), int(errors)
+        y[-1] = score[errors].argmax()
+        left = int(errors)
         for t in range(T - 1, 0, -1):
             y[t - 1] = came_from[t, left, y[t]]
             left -= int(wrong[t, y[t]])
@@ -130,7 +132,8 @@ def sequences(
     """Draws from a hidden Markov model whose states persist and whose samples are noisy."""
     rng = np.random.default_rng(seed)
     stay = 0.8 * np.eye(n_states) + 0.2 / n_states
-    xs, ys = [], []
+    xs = []
+    ys = []
     for _ in range(n):
         y = np.zeros(T, dtype=np.int64)
         y[0] = rng.integers(n_states)

@@ -160,7 +160,8 @@ def row(library: Library, tests: Mapping[str, int], examples: list[bool]) -> dic
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    rows, failed = [], []
+    rows = []
+    failed = []
     for library in LIBRARIES:
         unpacked = sources(library, folder)
         tests = run_tests(library, unpacked)

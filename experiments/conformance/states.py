@@ -36,8 +36,10 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for _ in range(DRAWS):
         T = int(rng.integers(50, 300))
-        a, b = states(rng, T), states(rng, T)
-        truth, guess = EquivalenceMatrix.from_labels(a), EquivalenceMatrix.from_labels(b)
+        a = states(rng, T)
+        b = states(rng, T)
+        truth = EquivalenceMatrix.from_labels(a)
+        guess = EquivalenceMatrix.from_labels(b)
         np.testing.assert_allclose(
             weighted_adjusted_rand_index(truth, guess), their_wari(a, b), atol=1e-9
         )

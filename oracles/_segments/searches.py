@@ -62,10 +62,13 @@ def tree_scan(
     Segments that end at a node begin at those from ``earliest`` to ``latest``, whose positions
     increase, and neither of which decreases from one node that has any to the next.
     """
-    n_nodes, n_groups = table.ends.shape[0], int(table.first_group[-1])
-    F, previous = np.full(n_nodes, -np.inf), np.zeros(n_nodes, np.int64)
+    n_nodes = table.ends.shape[0]
+    n_groups = int(table.first_group[-1])
+    F = np.full(n_nodes, -np.inf)
+    previous = np.zeros(n_nodes, np.int64)
     F[0] = 0.0
-    positions, state = np.ascontiguousarray(table.ends[:, :1]), np.zeros(3, np.int64)
+    positions = np.ascontiguousarray(table.ends[:, :1])
+    state = np.zeros(3, np.int64)
     value = np.full((n_groups, LANES), -np.inf)
     for low, high in pieces(1, n_nodes, n_nodes * (table.sums.shape[1] + OVERHEAD)):
         scan(table, positions, earliest, latest, kappa, value, F, previous, low, high, state)
@@ -93,10 +96,15 @@ def scan_from(
     ``state``: the last start that was found best, the next one that becomes a start, and the first
     that still is one.
     """
-    argument, ready, gone = state[0], state[1], state[2]
-    sums, ends, first_group = table.sums, table.ends, table.first_group
+    argument = state[0]
+    ready = state[1]
+    gone = state[2]
+    sums = table.sums
+    ends = table.ends
+    first_group = table.first_group
     n_levels = first_group.size - 1
-    row, out = np.empty(sums.shape[1]), np.empty(LANES)
+    row = np.empty(sums.shape[1])
+    out = np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
     rounding = ROUNDING * (sums.shape[1] + OVERHEAD)
@@ -122,7 +130,8 @@ def scan_from(
         n = _path_to_root(ready, n_levels, seed, pending, bound)
         while n > 0:
             n -= 1
-            level, node = pending[n] % 64, pending[n] // 64
+            level = pending[n] % 64
+            node = pending[n] // 64
             if bound[n] <= least:
                 continue
             if free > 0 and _n_before(ready, level, node) <= free:
@@ -130,7 +139,8 @@ def scan_from(
             scores = lane_scores(table, value, first_group[level] + node, row, ends, t)
             top = largest(scores)
             if level == 0 and (top > best or (top == best and node < argument >> BITS)):
-                best, argument = top, node * LANES + first_reaching(scores, top, 0)
+                best = top
+                argument = node * LANES + first_reaching(scores, top, 0)
                 least = best - rounding * (abs(best) + prices)
             if entry(scores, 0) + kappa <= least:
                 anchor = ((node * LANES + 1) << (BITS * level)) - 1
@@ -139,7 +149,8 @@ def scan_from(
                 write(scores, out, 0)
                 n = _push_children(out, least, level, node, seed, pending, bound, n)
         argument = min(argument, t - 1)  # not beyond the arrays, whatever the numbers are
-        F[t], previous[t] = best + table.shift, argument
+        F[t] = best + table.shift
+        previous[t] = argument
     state[0], state[1], state[2] = argument, ready, gone
 
 
@@ -156,12 +167,15 @@ def backtrack(previous: Ints) -> Ints:
 @inner()
 def trace_back(previous: Ints, path: Ints) -> int:
     """Fill in the nodes of the best segmentation; the number of its segments."""
-    n, t = 0, previous.size - 1
+    n = 0
+    t = previous.size - 1
     while t > 0:
-        n, t = n + 1, previous[t]
+        n = n + 1
+        t = previous[t]
     t = previous.size - 1
     for k in range(n, -1, -1):
-        path[k], t = t, previous[t]
+        path[k] = t
+        t = previous[t]
     return n
 
 
@@ -173,7 +187,8 @@ def _path_to_root(n_starts: int, n_levels: int, seed: int, pending: Ints, bound:
         node = (n_starts - 1) >> (BITS * (level + 1))
         complete = n_starts if level == 0 else (n_starts - 1) >> (BITS * level)
         if complete > node * LANES and (level > 0 or node != seed):
-            pending[n], bound[n] = node * 64 + level, np.inf
+            pending[n] = node * 64 + level
+            bound[n] = np.inf
             n += 1
     return n
 
@@ -202,7 +217,8 @@ def _push_children(
     while i < LANES:
         child = node * LANES + i
         if level > 1 or child != seed:
-            pending[n], bound[n] = child * 64 + level - 1, out[i]
+            pending[n] = child * 64 + level - 1
+            bound[n] = out[i]
             n += 1
         i = first_reaching(scores, least, i + 1)
     return n
@@ -212,10 +228,12 @@ def _push_children(
 def _close_runs(table: SegmentTable, positions: Floats, value: Floats, s: int, row: Floats) -> None:
     """Set ``H`` of the runs whose anchor is ``s - 1``: every start of theirs is known."""
     first_group = table.first_group
-    level, anchor = 1, s - 1
+    level = 1
+    anchor = s - 1
     end_row(table.sums, anchor, row)
     while level < first_group.size - 1 and s % (1 << (BITS * level)) == 0:
-        best, stop = -np.inf, s >> BITS
+        best = -np.inf
+        stop = s >> BITS
         for group in range(stop - (1 << (BITS * (level - 1))), stop):
             best = max(best, largest(lane_scores(table, value, group, row, positions, anchor)))
         run = (s >> (BITS * level)) - 1
@@ -268,7 +286,8 @@ def best_of_every_length(graph: Graph, most: int) -> list[Ints]:
 
 def _best_values(graph: Graph, K: int | None) -> Floats:
     """``F(k, v)`` for k = 0, ..., K; the row 0 alone if K is not known, whatever k is."""
-    n, layers = graph.latest.size, 0 if K is None else K
+    n = graph.latest.size
+    layers = 0 if K is None else K
     best = np.full((layers + 1, -(-n // LANES) * LANES), -np.inf)
     best[0, 0] = 0.0
     for begin, end in pieces(1, n, n * (graph.table.sums.shape[1] + OVERHEAD + layers)):
@@ -279,10 +298,14 @@ def _best_values(graph: Graph, K: int | None) -> Floats:
 @compiled(fastmath=FAST)
 def _extend(graph: Graph, best: Floats, begin: int, end: int) -> None:
     """Best values of the nodes ``begin, ..., end - 1`` in every layer."""
-    out, layers, shift = np.empty(best.shape[1]), best.shape[0] - 1, graph.table.shift
-    row, nothing = np.empty(graph.table.sums.shape[1]), np.zeros((out.size // LANES, LANES))
+    out = np.empty(best.shape[1])
+    layers = best.shape[0] - 1
+    shift = graph.table.shift
+    row = np.empty(graph.table.sums.shape[1])
+    nothing = np.zeros((out.size // LANES, LANES))
     for v in range(begin, end):
-        a, b = graph.earliest[v], max(graph.earliest[v], graph.latest[v] + 1)
+        a = graph.earliest[v]
+        b = max(graph.earliest[v], graph.latest[v] + 1)
         _score(graph, v, a, b, row, nothing, out)
         for k in range(min(1, layers), min(layers, v) + 1):
             best[k, v] = _largest_sum(best, max(k - 1, 0), out, a, b) + shift
@@ -291,17 +314,25 @@ def _extend(graph: Graph, best: Floats, begin: int, end: int) -> None:
 @compiled(fastmath=FAST)
 def _trace(graph: Graph, best: Floats, k: int) -> Ints:
     """The nodes of the best path, each the first of the best ones."""
-    out, path = np.empty(best.shape[1]), np.empty(graph.latest.size, np.int64)
-    row, nothing = np.empty(graph.table.sums.shape[1]), np.zeros((out.size // LANES, LANES))
-    v, n = graph.latest.size - 1, 0
+    out = np.empty(best.shape[1])
+    path = np.empty(graph.latest.size, np.int64)
+    row = np.empty(graph.table.sums.shape[1])
+    nothing = np.zeros((out.size // LANES, LANES))
+    v = graph.latest.size - 1
+    n = 0
     while v > 0:
-        path[n], n = v, n + 1
-        a, b = graph.earliest[v], max(graph.earliest[v], graph.latest[v] + 1)
+        path[n] = v
+        n = n + 1
+        a = graph.earliest[v]
+        b = max(graph.earliest[v], graph.latest[v] + 1)
         _score(graph, v, a, b, row, nothing, out)
-        k, most, v = max(k - 1, 0), -np.inf, a
+        k = max(k - 1, 0)
+        most = -np.inf
+        v = a
         for u in range(a, b):
             if best[k, u] + out[u] > most:
-                most, v = best[k, u] + out[u], u
+                most = best[k, u] + out[u]
+                v = u
     path[n] = 0
     return path[: n + 1][::-1].copy()
 
@@ -309,7 +340,8 @@ def _trace(graph: Graph, best: Floats, k: int) -> Ints:
 @kernel
 def _largest_sum(best: Floats, k: int, out: Floats, a: int, b: int) -> float:
     """The largest ``best[k, u] + out[u]`` for ``a <= u < b``; no other start of these sixteens."""
-    most, first = spread(-np.inf), k * (best.shape[1] // LANES)
+    most = spread(-np.inf)
+    first = k * (best.shape[1] // LANES)
     for g in range(a // LANES, (b + LANES - 1) // LANES):
         most = larger(most, read(best, first + g) + read(out, g))
     return float(largest(most))
@@ -321,7 +353,9 @@ def _score(graph: Graph, v: int, a: int, b: int, row: Floats, nothing: Floats, o
 
     It is minus infinity in what is left of the first and the last sixteen.
     """
-    table, first, stop = graph.table, a // LANES, (b + LANES - 1) // LANES
+    table = graph.table
+    first = a // LANES
+    stop = (b + LANES - 1) // LANES
     end_row(table.sums, v, row)
     for g in range(first, stop):
         write(lane_scores(table, nothing, g, row, table.ends, v), out, g)
@@ -366,13 +400,18 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     boundary pays; ``shift <= 0`` in the null metric, ``r = 0``, in which one segment is best.
     """
     T, r = Z.shape
-    mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
+    mean = np.zeros(r)
+    total = np.zeros(r)
+    previous = np.zeros(T + 1, np.int64)
     table = free_table(Z, bounds, c, shift, mean, total)
     if r > 0:
         positions = np.ascontiguousarray(table.ends[:, :1])
-        earliest, latest = np.zeros(T + 1, np.int64), np.arange(-1, T)
-        F, value = np.full(T + 1, -np.inf), np.full((table.first_group[-1], LANES), -np.inf)
-        F[0], state = 0.0, np.zeros(3, np.int64)
+        earliest = np.zeros(T + 1, np.int64)
+        latest = np.arange(-1, T)
+        F = np.full(T + 1, -np.inf)
+        value = np.full((table.first_group[-1], LANES), -np.inf)
+        F[0] = 0.0
+        state = np.zeros(3, np.int64)
         kappa = (c if bounds.size > 0 else 0.0) - shift
         scan_from(table, positions, earliest, latest, kappa, value, F, previous, 1, T + 1, state)
     ends = np.empty(T + 1, np.int64)
@@ -424,7 +463,8 @@ def loss_curve(Z: Floats, bounds: Ints, prices: Floats) -> Floats:
 def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
     """The boundaries of the best segmentation at every price, and their numbers."""
     T, r = Z.shape
-    ends, counts = np.empty((prices.size, T + 1), np.int64), np.empty(prices.size, np.int64)
+    ends = np.empty((prices.size, T + 1), np.int64)
+    counts = np.empty(prices.size, np.int64)
     if r == 0:
         for k in range(prices.size):
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
@@ -434,12 +474,16 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
     n_groups = table.first_group[1]
     gains = np.empty((T + 1, n_groups, LANES))
     _write_gains(table, gains)
-    F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
-    batch, rounding = np.empty(TOGETHER), np.empty(TOGETHER)
+    F = np.empty((TOGETHER, n_groups, LANES))
+    previous = np.zeros((TOGETHER, T + 1), np.int64)
+    batch = np.empty(TOGETHER)
+    rounding = np.empty(TOGETHER)
     places = np.empty(TOGETHER, np.int64)
     scatter = scatter_of(Z, mean)
     least = BEYOND_ROUNDING * scatter
-    all_below, one_above = 0.0, np.inf  # prices at which every boundary pays, and none does
+    # prices at which every boundary pays, and none does
+    all_below = 0.0
+    one_above = np.inf
     n = 0
     for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
         k = prices.size // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
@@ -450,7 +494,9 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
         elif prices[k] >= ENOUGH * one_above:
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
         else:
-            batch[n], places[n], n = prices[k], k, n + 1
+            batch[n] = prices[k]
+            places[n] = k
+            n = n + 1
         if n == TOGETHER or (n > 0 and step == prices.size - 1):
             for j in range(n):
                 rounding[j] = ROUNDING * (r + OVERHEAD) * (scatter + 2.0 * T * batch[j])
@@ -468,7 +514,8 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
 @inner()
 def _write_gains(table: SegmentTable, gains: Floats) -> None:
     """``gains[t, g, i]``: the score, without shift, from the ``i``-th start of a group to t."""
-    row, nothing = np.empty(table.sums.shape[1]), np.zeros((gains.shape[1], LANES))
+    row = np.empty(table.sums.shape[1])
+    nothing = np.zeros((gains.shape[1], LANES))
     for t in range(1, gains.shape[0]):
         end_row(table.sums, t, row)
         for g in range((t - 1) // LANES + 1):
@@ -484,15 +531,18 @@ def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previo
     groups of starts before ``first[k, g]`` never matter from the ``g``-th group of ends on, by the
     splitting bound.
     """
-    T, n_prices = gains.shape[0] - 1, prices.size
-    top, first = np.empty((n_prices, T + 1)), np.zeros((n_prices, gains.shape[1]), np.int64)
+    T = gains.shape[0] - 1
+    n_prices = prices.size
+    top = np.empty((n_prices, T + 1))
+    first = np.zeros((n_prices, gains.shape[1]), np.int64)
     for k in range(n_prices):
         for g in range(gains.shape[1]):
             for i in range(LANES):
                 F[k, g, i] = -np.inf
         F[k, 0, 0] = 0.0
     for t in range(1, T + 1):
-        g, n = t >> BITS, (t - 1 >> BITS) + 1
+        g = t >> BITS
+        n = (t - 1 >> BITS) + 1
         for k in range(n_prices):
             top[k, t] = _best_of(gains, t, F, k, first[k, g], n)
             F[k, g, t % LANES] = top[k, t] - prices[k]
@@ -507,7 +557,8 @@ def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previo
 @kernel
 def _best_of(gains: Floats, t: int, F: Floats, k: int, begin: int, end: int) -> float:
     """The best value at ``t``, of all starts in these groups."""
-    first, own = t * gains.shape[1], k * F.shape[1]
+    first = t * gains.shape[1]
+    own = k * F.shape[1]
     even = odd = spread(-np.inf)  # two in turn: one need not wait for the other
     for g in range(begin, end - 1, 2):
         even = larger(even, read(gains, first + g) + read(F, own + g))
@@ -532,7 +583,8 @@ def _fill_starts(
     """Find the first start that reaches the best value at each knot, from the last knot back."""
     t = gains.shape[0] - 1
     while t > 0:
-        group, lane = first[k, t >> BITS], LANES
+        group = first[k, t >> BITS]
+        lane = LANES
         while lane == LANES and group <= t - 1 >> BITS:
             total = read(gains, t * gains.shape[1] + group) + read(F, k * F.shape[1] + group)
             lane = first_reaching(total, top[k, t], 0)
@@ -546,7 +598,10 @@ def path_losses(truth: Ints, ends: Ints, counts: Ints) -> Floats:
     """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of the truth and of each path."""
     losses = np.empty(counts.size)
     for i in range(losses.size):
-        k, m, shared, path = 0, 0, 0.0, ends[i, : counts[i] + 1]
+        k = 0
+        m = 0
+        shared = 0.0
+        path = ends[i, : counts[i] + 1]
         while k < truth.size - 1 and m < path.size - 1:
             low = truth[k] if truth[k] > path[m] else path[m]
             high = truth[k + 1] if truth[k + 1] < path[m + 1] else path[m + 1]

@@ -75,10 +75,13 @@ def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentT
     """The scores of the segments between ``nodes`` (n,), indices of ``knots`` (m + 1,)."""
     Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
     r = Z.shape[1]
-    mean, total = np.zeros(r), np.zeros(r)
+    mean = np.zeros(r)
+    total = np.zeros(r)
     if objective.gaps:
-        there, mean = ~np.isnan(Z), np.concatenate((means(Z), mean))
-        Z, total = np.hstack((np.where(there, Z, mean[:r]), there)), np.zeros(2 * r)
+        there = ~np.isnan(Z)
+        mean = np.concatenate((means(Z), mean))
+        Z = np.hstack((np.where(there, Z, mean[:r]), there))
+        total = np.zeros(2 * r)
     # Read-only whatever it is made of: the kernels are compiled for one kind of array.
     columns = _fill_for_python(read_only(Z), r, knots, nodes, *truth_of(objective), mean, total)
     return SegmentTable(*columns, float(objective.shift), r)
@@ -120,13 +123,15 @@ def lane_scores(
     ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the anchor. Lanes at or
     after ``t`` must hold the value minus infinity.
     """
-    lanes, here = table.lanes, spread(ends[t, POSITION])
+    lanes = table.lanes
+    here = spread(ends[t, POSITION])
     first = group * lanes.shape[1]
     anchors = read(lanes, first + ANCHOR)
     length = larger(here - anchors, spread(1.0))
     share = _share(table, group, row, length)
     if ends.shape[1] > 1:
-        origins, low = read(lanes, first + ORIGIN), spread(ends[t, LOW])
+        origins = read(lanes, first + ORIGIN)
+        low = spread(ends[t, LOW])
         longest = where_larger(low, origins, larger(here - origins, spread(1.0)), length)
         inside = spread(ends[t, RATE]) * length * length
         overlap = read(lanes, first + LEFT) + spread(ends[t, RIGHT])
@@ -137,9 +142,12 @@ def lane_scores(
 @kernel
 def _share(table: SegmentTable, group: int, row: Floats, length: Any) -> Any:
     """What the samples add to sixteen scores; ``row`` is that of the end."""
-    sums, r = table.sums, table.rank
+    sums = table.sums
+    r = table.rank
     first = group * row.size
-    even, odd = spread(0.0), spread(0.0)  # two in turn: one sum need not wait for the other
+    # two in turn: one sum need not wait for the other
+    even = spread(0.0)
+    odd = spread(0.0)
     if row.size > r:
         for j in range(r):
             difference = spread(row[j]) - read(sums, first + j)
@@ -160,9 +168,12 @@ def _share(table: SegmentTable, group: int, row: Floats, length: Any) -> Any:
 @inner(no_cpython_wrapper=False, fastmath=FAST)
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
-    row, nothing, total = np.empty(table.sums.shape[1]), np.zeros((table.sums.shape[0], LANES)), 0.0
+    row = np.empty(table.sums.shape[1])
+    nothing = np.zeros((table.sums.shape[0], LANES))
+    total = 0.0
     for k in range(path.size - 1):
-        s, t = path[k], path[k + 1]
+        s = path[k]
+        t = path[k + 1]
         end_row(table.sums, t, row)
         total += entry(lane_scores(table, nothing, s // LANES, row, table.ends, t), s % LANES)
     return total
@@ -194,7 +205,8 @@ def _fill(
     first_group = _level_offsets(nodes.size)
     width = 4 if bounds.size > 0 else 1
     sums = np.empty((first_group[-1], Z.shape[1], LANES))
-    ends, left = np.empty((nodes.size, width)), np.empty(nodes.size)
+    ends = np.empty((nodes.size, width))
+    left = np.empty(nodes.size)
     if rank == Z.shape[1]:
         _add_rows(Z, mean)
         for j in range(rank):
@@ -203,7 +215,8 @@ def _fill(
         _fill_leaves(Z, knots, bounds, c, mean, total, sums, ends, left)
     else:
         at_knots = np.empty((-(-knots.size // LANES), Z.shape[1], LANES))
-        ends_at, left_at = np.empty((knots.size, width)), np.empty(knots.size)
+        ends_at = np.empty((knots.size, width))
+        left_at = np.empty(knots.size)
         _fill_leaves(Z, knots, bounds, c, mean, total, at_knots, ends_at, left_at)
         for v in range(first_group[1] * LANES):
             k = nodes[min(v, nodes.size - 1)]
@@ -237,7 +250,9 @@ def _add_rows(X: Floats, total: Floats) -> None:
 @inner()
 def _level_offsets(n_nodes: int) -> Ints:
     """First group of each level of a 16-ary tree over so many starts, ending with the total."""
-    offsets, count, n_levels = np.zeros(17, np.int64), n_nodes, 0
+    offsets = np.zeros(17, np.int64)
+    count = n_nodes
+    n_levels = 0
     while count > 1 or n_levels == 0:
         count = -(-count // LANES)
         n_levels += 1
@@ -272,18 +287,21 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
         x = knots[i]
         while bounds[k + 1] < x:
             k += 1
-        low, size = bounds[k], bounds[k + 1] - bounds[k]
+        low = bounds[k]
+        size = bounds[k + 1] - bounds[k]
         ends[i, RIGHT] = c * (low + (x - low) * (x - low) / size)
         ends[i, RATE] = c / size
         ends[i, LOW] = low
         starting = k + 1 if x == bounds[k + 1] and k + 2 < bounds.size else k
-        upper, size = bounds[starting + 1], bounds[starting + 1] - bounds[starting]
+        upper = bounds[starting + 1]
+        size = bounds[starting + 1] - bounds[starting]
         left[i] = c * ((upper - x) * (upper - x) / size - upper)
 
 
 @inner()
 def _fill_lanes(ends: Floats, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
-    cap, size = ends.shape[0] - 1, 1
+    cap = ends.shape[0] - 1
+    size = 1
     for level in range(first_group.size - 1):
         for g in range(first_group[level], first_group[level + 1]):
             for i in range(LANES):
@@ -325,7 +343,8 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
 def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of sixteen samples, and those after them."""
     for j in range(mean.size):
-        total, level = running[j], mean[j]
+        total = running[j]
+        level = mean[j]
         for i in range(LANES):
             sums[j, i] = total
             total += Z[i, j] - level

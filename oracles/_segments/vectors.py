@@ -40,7 +40,8 @@ _intrinsic: Callable[[Callable[..., Any]], Any] = intrinsic
 _extending: Any = extending
 _function: Any = types.Function
 _FREE = tuple(sorted(FAST))
-_DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
+_DOUBLE = ir.DoubleType()
+_WORD = ir.IntType(64)
 _DOUBLES = ir.VectorType(_DOUBLE, LANES)
 
 
@@ -63,7 +64,8 @@ def _register(symbol: Any, build: Any, result: Any, *operands: Any) -> None:
     """Let compiled functions call ``symbol``, whose instructions ``build`` writes."""
 
     class Template(templates.ConcreteTemplate):
-        key, cases = symbol, (_typing.signature(result, *operands),)
+        key = symbol
+        cases = (_typing.signature(result, *operands),)
 
     def lower(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return build(builder, *args)
@@ -165,7 +167,8 @@ def largest(builder: Any, vector: Any) -> Any:
     width = LANES
     while width > 1:
         width //= 2
-        undefined, halves = ir.Constant(vector.type, ir.Undefined), []
+        undefined = ir.Constant(vector.type, ir.Undefined)
+        halves = []
         for i in (0, width):
             lanes = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(i, i + width)))
             halves.append(builder.shuffle_vector(vector, undefined, lanes))

@@ -99,7 +99,8 @@ class EqualSegments(BlindLearner):
         found = [[_equal(M.n_samples, L) for M in truths] for L in tried]
         losses = losses_of(truths, found).mean(axis=1)
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
-        self.length_, self.loss_ = float(tried[best]), float(losses[best])
+        self.length_ = float(tried[best])
+        self.loss_ = float(losses[best])
         return EqualLengths(self.length_)
 
 
@@ -285,6 +286,7 @@ def blind_to(problem: PartitionProblem, learned_from: TrainingSummary) -> dict[s
     known_ends = learned_from.ends or ((1,),)  # of what has no segments
     truths = [EquivalenceMatrix.from_breakpoints(ends) for ends in known_ends]
     samples = [Sample(np.zeros((M.n_samples, 0))) for M in truths]
-    known, weights = [Known.of(M) for M in truths], np.ones(len(truths))
+    known = [Known.of(M) for M in truths]
+    weights = np.ones(len(truths))
     data = TrainingSet(problem, samples, known, weights, known_ends)
     return {method.name: method.learned_from(data) for method in methods}

@@ -119,7 +119,8 @@ class BoundaryClassifier(FrameLearner, LearnsBoundaries):
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> Peaks:
         """Choose how peaks are picked."""
-        (self.spread_, self.threshold_, self.distance_), self.loss_ = USUAL, np.nan
+        (self.spread_, self.threshold_, self.distance_) = USUAL
+        self.loss_ = np.nan
         if scored.is_tunable:
             means = losses.mean(axis=1)
             self.spread_, self.threshold_, self.distance_ = choices[int(means.argmin())]

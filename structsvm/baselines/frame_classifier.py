@@ -114,8 +114,10 @@ class FrameClassifier(FrameLearner):
 
     def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> PricedStates:
         if not scored.is_tunable:
-            choices, losses = [USUAL_PRICE], np.array([[np.nan]])
-        self.prices_, self.losses_ = np.array(choices), losses.mean(axis=1)
+            choices = [USUAL_PRICE]
+            losses = np.array([[np.nan]])
+        self.prices_ = np.array(choices)
+        self.losses_ = losses.mean(axis=1)
         # Of prices that do equally well the largest, which says the least.
         self.price_ = float(choices[-1 - int(self.losses_[::-1].argmin())])
         return PricedStates(self.price_, self.smoothing)
@@ -135,7 +137,9 @@ class PricedStates(StatePath):
 def priced(scores: Floats, price: float) -> StateScore:
     """The sum of the scores of states, minus ``price`` for each change."""
     C = scores.shape[1]
-    lengths, changes, ends = np.zeros((C, 2)), np.full((C, C), -float(price)), np.zeros(C)
+    lengths = np.zeros((C, 2))
+    changes = np.full((C, C), -float(price))
+    ends = np.zeros(C)
     return StateScore(scores, lengths, changes, ends, ends)
 
 

@@ -92,7 +92,8 @@ class RegionClassifier(Learner):
             return learn_in_memory(data, type(self).__name__, self._learn_in)[1]
 
     def _learn_in(self, data: TrainingSet) -> Learned:
-        recipe, seeing = region_recipe(self), SeenNodes(self._names_pixels)
+        recipe = region_recipe(self)
+        seeing = SeenNodes(self._names_pixels)
         graphs = [seeing.graph_of(sample) for sample in data.samples]
         given = [getattr(y, "labels", y) for y in data.given]  # of PartialLabels
         names = list(map(node_names, given, graphs))
@@ -188,7 +189,8 @@ def best_threshold(
             inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
             guesses = map(EquivalenceMatrix.from_labels, inside)
             found.append([partition_loss(truth, guess) for guess in guesses])
-    losses, n = np.array(found), len(found)
+    losses = np.array(found)
+    n = len(found)
     excess = losses - losses[:, [int(losses.mean(axis=0).argmin())]]
     error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
     usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]

@@ -34,7 +34,9 @@ logger = logging.getLogger("structsvm")
 
 def run(argv: Sequence[str]) -> int:
     """Run ``structsvm`` with these arguments; its exit status."""
-    parser, terminal, args = build_parser(), Terminal(), argparse.Namespace(verbose=False)
+    parser = build_parser()
+    terminal = Terminal()
+    args = argparse.Namespace(verbose=False)
     try:
         args = parser.parse_args(argv)  # which prints help
         if args.command is None:
@@ -93,9 +95,11 @@ def _messages(terminal: Terminal) -> Iterator[None]:
 
     handler = logging.Handler()
     handler.emit = tell  # type: ignore[method-assign]
-    log, level = logging.getLogger("structsvm.compiled"), logging.INFO
+    log = logging.getLogger("structsvm.compiled")
+    level = logging.INFO
     if terminal.verbose:
-        log, level = logger, logging.DEBUG
+        log = logger
+        level = logging.DEBUG
         handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
     before = log.level
     log.addHandler(handler)

@@ -39,8 +39,10 @@ on your own recordings (tables with a column of labels, in one folder)
 def run_demo(args: Namespace, terminal: Terminal) -> int:
     """Write recordings, run other commands on them, and say what to try next."""
     folder: Path = args.output
-    parts, parser = replace(terminal, parts=[]), build_parser()
-    model, figure = folder / "digits.structsvm", folder / "digits.png"
+    parts = replace(terminal, parts=[])
+    parser = build_parser()
+    model = folder / "digits.structsvm"
+    figure = folder / "digits.png"
     earlier = [*folder.glob("train/digits_*.npz"), *folder.glob("test/digits_*.npz")]
     Guard.of(args).check_files([model, figure, *earlier])
     for path in (model, figure, *earlier):

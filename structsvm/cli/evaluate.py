@@ -42,7 +42,8 @@ def run_evaluate(args: Namespace, terminal: Terminal) -> int:
     """Compare, print the table and the verdict, and write the page if one is asked for."""
     if args.output is not None:
         Guard.of(args).check_file(args.output, (".html", ".htm"))
-    learner, request = load_learner(args.model), Request.of(args)
+    learner = load_learner(args.model)
+    request = Request.of(args)
     in_part = learner.problem_.traits.contiguous  # scored on what is labelled
     asked = {"need_labels": True, "blanks": in_part}
     inputs = read_for(learner, args.model, request, terminal, **asked)
@@ -102,7 +103,8 @@ def readable(result: Evaluation) -> tuple[str, ...]:
 
 
 def state_table(result: Evaluation) -> str:
-    found, words = result.confusion, result.verdict.evidence.words
+    found = result.confusion
+    words = result.verdict.evidence.words
     who = LEARNED if LEARNED in found else max(found, key=lambda name: found[name].accuracy or 0.0)
     columns = (f"{words.named} ({who})", f"{words.item}s", "named right", "taken for")
     rows = []
@@ -154,7 +156,9 @@ class Part:
     @property
     def in_pieces(self) -> Part:
         """Recordings, if they are few, in pieces that have their recording for group."""
-        part, data, names = self, self.data, self.data.groups or self.inputs.names
+        part = self
+        data = self.data
+        names = self.data.groups or self.inputs.names
         if data.problem.traits.contiguous and data.scorable.sum() < FEWEST:
             pieces = [piece for i in range(len(data)) for piece in _pieces(data, i)]
             part = self.cut(pieces)
@@ -164,8 +168,10 @@ class Part:
 
 def split_of(inputs: InputData, split: str | None) -> str | None:
     """What the verdict is about, if not about further samples: rows of the only table, say."""
-    request, contiguous = inputs.request, inputs.problem.traits.contiguous
-    tables, given = not contiguous and not takes_images(inputs.problem), f"--split {split} is for"
+    request = inputs.request
+    contiguous = inputs.problem.traits.contiguous
+    tables = not contiguous and not takes_images(inputs.problem)
+    given = f"--split {split} is for"
     if split == STATES:
         refuse_if(not contiguous, f"{given} recordings, not for {request.problem}: leave it out")
     elif split is not None:
@@ -202,17 +208,20 @@ def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
 
 def _wholes_divided(whole: Part) -> tuple[Part, Part]:
     """Hold samples out that can be scored; copies go with what they are copies of."""
-    data, full = whole.data, whole.data.scorable
+    data = whole.data
+    full = whole.data.scorable
     names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
     copies = contents([sample.data for sample in data.samples])
     n_given = np.unique(names[full]).size
     names = joined(np.unique(names, return_inverse=True)[1], copies)
-    units, few = np.unique(names[full]), data.problem.traits.contiguous
+    units = np.unique(names[full])
+    few = data.problem.traits.contiguous
     if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
         return _end_held_out(whole, int(full.argmax()))
     if units.size >= (2 if few else FEWEST):
         away = np.isin(names, _units_away(data, names, units))
-        train, test = whole.at(~away).in_pieces, whole.at(away & full)
+        train = whole.at(~away).in_pieces
+        test = whole.at(away & full)
         one = "group" if data.groups is not None else whole.inputs.words.whole
         question = ALIKE.format(one, "of another one") if units.size == 2 else ""
         if train.data.scorable.sum() > 1:
@@ -262,7 +271,8 @@ def _pieces(data: TrainingSet, i: int) -> list[tuple[int, NDArray[np.int64]]]:
 
 def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
     """The first pieces of the only recording labelled in full, with others; its last pieces."""
-    data, own = whole.data, _pieces(whole.data, i)
+    data = whole.data
+    own = _pieces(whole.data, i)
     n = len(own) - math.ceil(SHARE * len(own))
     end = np.concatenate([rows for _, rows in own[n:]])
     test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
@@ -298,14 +308,17 @@ def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
         n_learned, n = (part.data.samples[0].n_samples for part in (train, test))
         what = "rows of the same clusters" if split == ROWS else "clusters of their own"
         return f"learning from {n_learned} rows; held out: {n} {what}"
-    learned, words = [*dict.fromkeys(train.inputs.names)], whole.inputs.words
+    learned = [*dict.fromkeys(train.inputs.names)]
+    words = whole.inputs.words
     pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
-    item, is_end = test.inputs.items[0], test.inputs.names[0] not in whole.inputs.names
+    item = test.inputs.items[0]
+    is_end = test.inputs.names[0] not in whole.inputs.names
     held_out = f"{len(test.inputs)}{'' if whole.data.groups is None else ', of other groups'}"
     if is_end:
         held_out = f"its end, {item.place(0, len(item.X))}"
     lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
-    names, known = whole.inputs.names, whole.data.labels
+    names = whole.inputs.names
+    known = whole.data.labels
     in_part = [names[i] for i, one in enumerate(known) if one.truth is None and one.rows.size]
     if in_part:
         lines.append(f"labelled in part, and scored on what is labelled: {some_of(in_part, 4)}")

@@ -61,7 +61,8 @@ class Wanted:
 
 def run_fit(args: Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
-    request, output = Request.of(args), args.output
+    request = Request.of(args)
+    output = args.output
     if output is None:
         output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     is_chosen = True if args.lam == "cv" else None
@@ -102,7 +103,8 @@ def _fit_files(
 
 def _check_outputs(guard: Guard, wanted: Wanted) -> None:
     """Refuse files before any work; resuming may replace the model of an interrupted run."""
-    checkpoint, is_resumed = wanted.checkpoint, False
+    checkpoint = wanted.checkpoint
+    is_resumed = False
     if checkpoint is not None:
         same = os.path.realpath(checkpoint) == os.path.realpath(wanted.output)
         refuse_if(same, f"--checkpoint {checkpoint} is the model file: name another file")
@@ -158,7 +160,9 @@ def _cluster(scheduler: str | None) -> Any:
 
 
 def _learn(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
-    words, terminal, output = inputs.words, inputs.terminal, wanted.output
+    words = inputs.words
+    terminal = inputs.terminal
+    output = wanted.output
     learner.set_params(problem=inputs.with_counts())
     with inputs.named(), terminal.working("checking"):
         training = read_training(
@@ -204,7 +208,8 @@ def _learn(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
 
 def _fit(learner: Learner, training: TrainingSet, inputs: InputData, wanted: Wanted) -> bool:
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
-    terminal, checkpoint = inputs.terminal, wanted.checkpoint
+    terminal = inputs.terminal
+    checkpoint = wanted.checkpoint
     keep = partial(inputs.save, path=wanted.output)
     baselines = None if wanted.baselines == "none" else wanted.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
@@ -233,10 +238,8 @@ def _choose_lam(learner: Any, training: TrainingSet, inputs: InputData, always: 
         if len(several) < 2:
             return
         training = training.at(several)
-    shared, own = (
-        inspect.signature(MetricLearnerCV.__init__).parameters,
-        learner.get_params(deep=False),
-    )
+    shared = inspect.signature(MetricLearnerCV.__init__).parameters
+    own = learner.get_params(deep=False)
     settings: dict[str, Any] = {name: own[name] for name in shared if name in own}
     search = MetricLearnerCV(**settings | {"candidates": ("untrained", learner.metric)})
     with inputs.terminal.working("choosing lam by cross-validation"):

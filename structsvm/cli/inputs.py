@@ -83,7 +83,8 @@ def assigned(
     found = {name: text for owner, name, text in settings if owner == group}
     for name in found:
         if whose and name not in known:
-            typed, hint = f"{group}.{name}".removeprefix("."), meant(name, known)
+            typed = f"{group}.{name}".removeprefix(".")
+            hint = meant(name, known)
             hint += "" if group else "; settings of a problem are problem.NAME"
             raise SettingsError(
                 f"--set {typed}: {whose} has no such parameter, it has {', '.join(known)}{hint}"
@@ -164,7 +165,8 @@ def learner_of(
 
 def typed_problem(request: Request) -> PartitionProblem:
     """The problem that was named, with its settings; one of an image is ``image.radius``."""
-    name, given = request.problem, assigned(request.settings, "problem")
+    name = request.problem
+    given = assigned(request.settings, "problem")
     cls: Any = problem_class(name)
     if request.files.get("missing") == "mask":
         refuse_if(
@@ -208,7 +210,8 @@ def typed_features(request: Request, problem: PartitionProblem) -> RecordingTran
 
 def solver_of(request: Request, problem: PartitionProblem) -> Solver:
     """The solver that was typed, with its stopping rule."""
-    convex, limits = problem.traits.convex, {field.name for field in fields(Stopping)}
+    convex = problem.traits.convex
+    limits = {field.name for field in fields(Stopping)}
     known = sorted([*limits, *(("master", "slack") if convex else ())])
     settings = assigned(request.settings, "solver", known, f"a solver of {request.problem}")
     stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
@@ -354,7 +357,8 @@ class InputData:
 
     def labelled_in_part(self) -> InputData:
         """The same with labels of which some may be missing, and a note of how many are."""
-        inputs, terminal = replace(self, labels=self.partial_labels()), self.terminal
+        inputs = replace(self, labels=self.partial_labels())
+        terminal = self.terminal
         labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
         if n := inputs.n_unlabelled:
             said: str = f"unlabelled: {n} of {self.words.items(sum(map(_size, self.items)))}"
@@ -391,7 +395,8 @@ class InputData:
             )
         labels = list(self.ys)
         for i, (item, y) in enumerate(zip(self.items, labels, strict=True)):
-            here, chunks = known.get(item.name, []), item.chunks
+            here = known.get(item.name, [])
+            chunks = item.chunks
             numbers = y is not None and y.ndim == 1 and y.dtype.kind in "if"
             is_blank = numbers and unlabelled(y).any()
             if here or chunks is not None or is_blank or (y is None and regions is not None):
@@ -412,7 +417,8 @@ class InputData:
 
     def with_counts(self) -> PartitionProblem:
         """Return the problem, with an unknown number of clusters if images differ in it."""
-        problem, name = self.problem, "cluster_count"
+        problem = self.problem
+        name = "cluster_count"
         typed = assigned(self.request.settings, "problem")
         settled = name in typed or name not in settings_in(problem)
         if settled or not takes_images(problem):
@@ -483,7 +489,8 @@ def read_layers(
 
     Layers of labels have the same arrays, and the recordings in which they were looked for.
     """
-    typed, labels = request.files, request.labels
+    typed = request.files
+    labels = request.labels
     for option in typed:  # of tables for images, and of labels without a file of labels
         if option not in OF_IMAGES and takes_images(problem):
             wrong = f" is not for {problem_name(problem)}: leave it out"
@@ -503,7 +510,8 @@ def read_layers(
         return {"": InputData(request, terminal, items, problem)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
-    apart, in_order = labels is not None, problem.traits.contiguous
+    apart = labels is not None
+    in_order = problem.traits.contiguous
     learned = getattr(learner, "columns_", {})
     given = {name: value for name, value in {**learned, **typed}.items() if name in OPTIONS}
     given |= {"need_labels": need_labels and not apart, "blanks": blanks or apart}
@@ -531,7 +539,8 @@ def read_layers(
             layers = layers_of(recordings, labels, **about)
         else:
             layers = {"": with_labels(recordings, labels, **about)}
-    labels_matter, steps = need_labels or blanks, getattr(learner, "steps_", {})
+    labels_matter = need_labels or blanks
+    steps = getattr(learner, "steps_", {})
     found = {}
     for name, some in layers.items():
         if not labels_matter and not count_marks([one.y for one in some]):
@@ -554,7 +563,8 @@ def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Rec
     if window == 1:
         return recordings
     found = in_windows(recordings, window)
-    axis, lasting = recordings[0].time, ""
+    axis = recordings[0].time
+    lasting = ""
     if axis is not None:
         unit = "s" if axis.holds_dates else f"of {axis.name!r}"
         lasting = f" ({window * axis.usual_step:.3g} {unit})"
@@ -578,9 +588,11 @@ def read_for(
 
     Without some of the features the command can do, if it is told to, if they ``may_lack``.
     """
-    problem, learned = learner.problem_, getattr(learner, "columns_", {})
+    problem = learner.problem_
+    learned = getattr(learner, "columns_", {})
     missing = request.files.get("missing")
-    masks, imputes = getattr(problem, "missing", None) == "mask", "medians" in learned
+    masks = getattr(problem, "missing", None) == "mask"
+    imputes = "medians" in learned
     other = ", or give " + parameter("missing", "interpolate")
     refuse_if(
         (missing == "mask" and not masks) or (missing == "impute" and not imputes),
@@ -592,7 +604,8 @@ def read_for(
     names = getattr(learner, "feature_names_in_", None)
     if takes_images(problem) or names is None:
         return inputs
-    names, lost = [str(name) for name in names], getattr(learner, "lost_", ())
+    names = [str(name) for name in names]
+    lost = getattr(learner, "lost_", ())
     kept = [name for name in names if name not in lost]
     lacking = [name for name in kept if name not in inputs.items[0].features]
     if may_lack and lacking and len(lacking) < len(kept):

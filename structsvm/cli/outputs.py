@@ -133,7 +133,8 @@ class Answer:
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
     """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
     called = {} if label == "label" else {"state": f"{label}_predicted"}
-    edges, time = item.edges.tolist(), (item.fine or item).time
+    edges = item.edges.tolist()
+    time = (item.fine or item).time
     rows: list[dict[str, Any]] = []
     for k, row in enumerate(table):
         at = {end: edges[row[end]] for end in ("start", "end")}
@@ -239,7 +240,8 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
             rows = [[v.replace(",", ".") if is_number(str(v)) else v for v in row] for row in rows]
         separator = "," if asked in (None, SPACES) else asked
         return [str(name) for name in frame.columns], rows, separator
-    header, columns = list(recording.features), [*recording.X.T.tolist()]
+    header = list(recording.features)
+    columns = [*recording.X.T.tolist()]
     if recording.time is not None and recording.time.name not in header:
         header.insert(0, recording.time.name)
         columns.insert(0, [recording.time.text(t) for t in range(len(recording.X))])
@@ -257,7 +259,8 @@ def label_map(labels: Any, kind: str) -> bytes:
     """A label map: 0, 1, ... in .npy, spread over the greys in .png so that they can be seen."""
     if kind == ".png":
         most = max(int(labels.max()), 1)
-        greys, held = labels * max(255 // most, 1), np.uint8 if most <= 255 else np.uint16
+        greys = labels * max(255 // most, 1)
+        held = np.uint8 if most <= 255 else np.uint16
         return as_file(greys.astype(held), "png")
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
@@ -270,7 +273,8 @@ def label_map(labels: Any, kind: str) -> bytes:
 @contextmanager
 def figure_in(path: Path, terminal: Terminal) -> Iterator[Figure]:
     """A figure that no window shows, and that is written in the format of the file's name."""
-    module, buffer = require("matplotlib.figure", "plot", "plotting"), io.BytesIO()
+    module = require("matplotlib.figure", "plot", "plotting")
+    buffer = io.BytesIO()
     figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
     yield figure
     kind = path.suffix[1:].lower()

@@ -65,7 +65,8 @@ def _rows(plugin: Plugin) -> list[tuple[str, str]]:
 
 def run_new(args: Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next."""
-    name, folder = args.name, args.output or Path(f"structsvm-{args.name}")
+    name = args.name
+    folder = args.output or Path(f"structsvm-{args.name}")
     refuse_if(name in problem_names(), f"a problem {name!r} is installed: choose another name")
     said = f"a name is lower-case words joined by dashes, got {name!r}"
     refuse_if(not NAME.fullmatch(name), said)

@@ -55,7 +55,8 @@ def answers_of(
     """The partitions of samples by a learner, whatever its method."""
     rules = rules or {}
     samples = learner.inputs_(measured) if prepared is None else prepared
-    problem, label = learner.problem_, inputs.label
+    problem = learner.problem_
+    label = inputs.label
     if margins:
         tables = learner.predict_segments(samples, n_clusters, margins=True, **rules)
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
@@ -99,7 +100,9 @@ def tell_names(learner: Learner, terminal: Terminal) -> None:
 
 def run_predict(args: Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
-    learner, output, request = load_learner(args.model), args.output, Request.of(args)
+    learner = load_learner(args.model)
+    output = args.output
+    request = Request.of(args)
     guard = Guard.of(args)
     kinds = (".png", ".npy") if takes_images(learner.problem_) else (".csv",)
     one_file = output is not None and output.suffix.lower() in kinds
@@ -117,7 +120,8 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
         guard.check_files(places(learner.problem_, output, inputs.names))
     too_many = one_file and takes_images(learner.problem_) and len(inputs) > 1
     refuse_if(too_many, f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
-    samples, links = inputs.measured(learner), (args.must_link or [], args.cannot_link or [])
+    samples = inputs.measured(learner)
+    links = (args.must_link or [], args.cannot_link or [])
     with inputs.named():
         for lost, where, share in dead_columns(learner, samples):
             if len(where) == len(samples) and share < 1.0:
@@ -156,9 +160,12 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
 
 def _rules(inputs: InputData, model: Path, links: tuple[Pairs, Pairs]) -> Rules:
     """Which partitions were allowed on the command line; links of rows, and rows apart."""
-    request, contiguous, words = inputs.request, inputs.problem.traits.contiguous, inputs.words
+    request = inputs.request
+    contiguous = inputs.problem.traits.contiguous
+    words = inputs.words
     several = words.wholes(len(inputs))
-    origin, W = inputs.items[0].origin, inputs.window
+    origin = inputs.items[0].origin
+    W = inputs.window
     lengths = ("min_length", "max_length")
     rules: dict[str, Any] = assigned(request.settings, "problem", lengths, "predict")
     for name, value in rules.items():  # in windows, rounded to what is allowed

@@ -91,8 +91,12 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
 
 def _draw(learner: Learner, inputs: InputData, figure: Figure, K: Any, margins: bool) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
-    (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
-    whole, ax = inputs.words.whole, figure.subplots()
+    (X,) = inputs.Xs
+    (y,) = inputs.ys
+    (name,) = inputs.names
+    (times,) = inputs.times
+    whole = inputs.words.whole
+    ax = figure.subplots()
     contiguous = inputs.problem.traits.contiguous
     unsure = margins and not contiguous
     refuse_if(unsure, f"--margins is for recordings, not {whole}s: leave it out")

@@ -107,7 +107,8 @@ class Terminal:
         if self.quiet:
             yield
             return
-        live, start = self.err.is_terminal, time.monotonic()
+        live = self.err.is_terminal
+        start = time.monotonic()
         due = start + SECONDS_UNTIL_FIRST_LINE
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(20))
         progress = Progress(*columns, console=self.err, transient=True, disable=not live)
@@ -115,7 +116,8 @@ class Terminal:
 
         def tell(words: str, part: float) -> None:
             nonlocal due
-            now, shown = time.monotonic(), ", ".join(dict.fromkeys(words.split(": ")[levels]))
+            now = time.monotonic()
+            shown = ", ".join(dict.fromkeys(words.split(": ")[levels]))
             doing = printable(task if shown == task else f"{task}: {shown}")
             if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0 and now < end:
                 left = min((now - start) * (1 - part) / part, end - now)

@@ -113,7 +113,8 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
     if not args.minutes >= 0:
         raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
-    end, request = time.monotonic() + 60.0 * args.minutes, Request.of(args)
+    end = time.monotonic() + 60.0 * args.minutes
+    request = Request.of(args)
     how = args.split, args.jobs, args.resume, args.refit
     wanted = Wanted(args.output, Guard.of(args), *how)
     wanted.check()
@@ -165,8 +166,10 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
 
 def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
     """Try what was read, with the labels of one layer."""
-    terminal, problem = inputs.terminal, inputs.problem
-    model, is_chosen = wanted.output / MODEL, wanted.is_chosen
+    terminal = inputs.terminal
+    problem = inputs.problem
+    model = wanted.output / MODEL
+    is_chosen = wanted.is_chosen
     inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
         about = (inputs.Xs, inputs.ys, inputs.features)
@@ -183,7 +186,8 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
                     "unlabelled: label some of these, or name their state if they have one, "
                     + parameter("outside", "rest")
                 ) from error
-    whole, split = Part(inputs, data), split_of(inputs, wanted.split)
+    whole = Part(inputs, data)
+    split = split_of(inputs, wanted.split)
     if not is_chosen:
         _try_out(whole, split, wanted, end)
     if wanted.refit:
@@ -194,24 +198,30 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
 
 def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
-    started, (train, test) = time.monotonic(), divided(whole, split)
-    terminal, output, resume = whole.inputs.terminal, wanted.output, wanted.resume
+    started = time.monotonic()
+    (train, test) = divided(whole, split)
+    terminal = whole.inputs.terminal
+    output = wanted.output
+    resume = wanted.resume
     wanted.check_files(places(whole.inputs.problem, output / PREDICTED, test.inputs.names))
     terminal.note(about_parts(whole, train, test, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(train, test)
     if not resume:
         (output / TRIED).unlink(missing_ok=True)
-    is_answered, judging = resume and (output / MODEL).is_file(), MORE * JUDGING
+    is_answered = resume and (output / MODEL).is_file()
+    judging = MORE * JUDGING
     spare = SPARE * max(end - started, 0.0)
     answer: Answer | None = None
     try:
         if not is_answered:
             with terminal.working("first answer", end):
                 with share("learning", 0.0, LEARNED_BY):
-                    learner, learned = _learned_quickly(train, split), time.monotonic()
+                    learner = _learned_quickly(train, split)
+                    learned = time.monotonic()
                 with share("comparing on what was held out", LEARNED_BY, 1.0):
-                    answer, is_answered = Answer.of(train, test, output, learner), True
+                    answer = Answer.of(train, test, output, learner)
+                    is_answered = True
                 judging = MORE * (time.monotonic() - learned)
             terminal.note(answer.in_short(time.monotonic() - started))
         left = end - time.monotonic() - judging
@@ -302,7 +312,8 @@ class Answer:
     ) -> Answer:
         """Judge by what was held out, and write what was found: all the files or none."""
         inputs = test.inputs
-        samples, model = inputs.scored(test.data.samples), output / MODEL
+        samples = inputs.scored(test.data.samples)
+        model = output / MODEL
         with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
         predict = f"structsvm predict {model} NEW"
         if with_counts:  # for as many clusters as there were, or else their price decides
@@ -345,7 +356,8 @@ class Answer:
         return cls(held_out, search, verdict, advice)
 
     def in_short(self, seconds: float) -> str:
-        scores, learner = self.held_out.evaluation.scores, self.held_out.learner
+        scores = self.held_out.evaluation.scores
+        learner = self.held_out.learner
         losses = ", ".join(
             f"{learner.called if name == LEARNED else baseline_in_words(name)} {loss:.3f}"
             for name in (LEARNED, "untrained", *classifiers_in(learner.baselines_))
@@ -355,10 +367,13 @@ class Answer:
 
     def tell(self, terminal: Terminal, output: Path) -> None:
         """Print scores and verdict, where the files are, and what was not tried."""
-        evaluation, search = self.held_out.evaluation, self.search
-        chosen, untried = self.held_out.learner.called, dict[str, float]()
+        evaluation = self.held_out.evaluation
+        search = self.search
+        chosen = self.held_out.learner.called
+        untried = dict[str, float]()
         if search is not None:
-            chosen, untried = search.best_candidate_, search.untried_
+            chosen = search.best_candidate_
+            untried = search.untried_
             chosen += "" if search.best_lam_ is None else f", lam {search.best_lam_:g}"
             terminal.note(f"chosen by cross-validation: {chosen}")
         tell_names(self.held_out.learner, terminal)
@@ -387,7 +402,8 @@ class Answer:
         if search is None:
             terminal.note("nothing was compared with it: give more --minutes, or --resume\n")
         elif untried:
-            names, minutes = ", ".join(untried), math.ceil(sum(untried.values()) / 60)
+            names = ", ".join(untried)
+            minutes = math.ceil(sum(untried.values()) / 60)
             terminal.note(
                 f"there was no time for {names}: --resume --minutes {minutes} tries them, too\n"
             )
@@ -404,7 +420,8 @@ def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, questi
     if held_out.is_supported or question or not search.verdict_.is_supported:
         notes = [] if held_out.is_supported or not whole else ["wanted"]
         return held_out.with_notes(notes, enough=ENOUGH)
-    verdict, gain = search.verdict_.remarking(way=way), held_out.untrained
+    verdict = search.verdict_.remarking(way=way)
+    gain = held_out.untrained
     notes = ["cross-validated" if whole else "of parts"]
     if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
         notes.append("other way")
@@ -414,13 +431,15 @@ def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, questi
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:
     """Learn the same from all that was read, the part that was held out as well."""
     whole = whole.in_pieces
-    inputs, path = whole.inputs, output / ALL
+    inputs = whole.inputs
+    path = output / ALL
     if (own := problem_name(learner.problem_)) != inputs.request.problem:
         raise SettingsError(
             f"the model in {output} is of {own}, which --refit cannot learn from these files: "
             "leave it out, or name another --output"
         )
-    data, known = replace(whole.data, question=split or WHOLE), [*learner.baselines_]
+    data = replace(whole.data, question=split or WHOLE)
+    known = [*learner.baselines_]
     with inputs.named(), inputs.terminal.working("learning from all"):
         learner.fit(data, baselines=known[1:])
     with Interrupts():

@@ -65,7 +65,8 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self if found.command is None else self.commands[found.command]
-            option, known = unknown[0].partition("=")[0], parser._option_string_actions
+            option = unknown[0].partition("=")[0]
+            known = parser._option_string_actions
             hint = meant(option, known) if option.startswith("--") else ""
             hint = ": it stands after the command" if option in known else hint
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

@@ -50,7 +50,8 @@ EVEN = 1e-6
 """Part of a step by which equal steps may differ."""
 MOSTLY = 0.9
 """Part of the steps that are equal where a column counts: some rows may have been lost."""
-YES, NO = ("true", "yes"), ("false", "no")
+YES = ("true", "yes")
+NO = ("false", "no")
 """Words for 1 and 0."""
 MOST_MARKS = 0.1
 """Part of the samples up to which ones that stand alone may mark changes."""
@@ -357,7 +358,8 @@ def read_arrays(
     if source is not None:
         source = replace(source, words=words, missing=missing)
         return _read_later(source, feature_names, n_features)
-    arrays, sides = [], []
+    arrays = []
+    sides = []
     for x in as_list(Xs):
         # A sample may come with its side information.
         is_pair = isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2
@@ -407,7 +409,8 @@ class Source:
 
     def find(self, i: int) -> tuple[Rows, Any, tuple[str, ...] | None, Any]:
         """The rows as held, labels and names that came along, and the size and time of a file."""
-        key, stamp = self.keys[i], None
+        key = self.keys[i]
+        stamp = None
         try:
             if self.held is None:
                 status = os.stat(key)
@@ -429,13 +432,15 @@ class Source:
     def read(self, i: int) -> tuple[Floats, Any, Any, Rows]:
         """A recording; the labels that came with it, its stamp and its rows."""
         rows, y, columns, stamp = self.find(i)
-        called, names = self.called(i), None if self.names is None else list(self.names)
+        called = self.called(i)
+        names = None if self.names is None else list(self.names)
         (held,) = without_counting([rows.X], names)
         if is_recording(held):
             X = held.X if names is None else held.with_features(names, "the others").X
             labels = held.y
         else:
-            X, labels = held, rows.labels(y, called)
+            X = held
+            labels = rows.labels(y, called)
             there = names_of(held) or columns
             if there is not None and names is not None:
                 refuse_other_columns(called, list(map(str, there)), names)
@@ -488,7 +493,8 @@ def _read_later(
     source: Source, feature_names: Names, n_features: int | None
 ) -> tuple[list[Sample], list[str] | None]:
     """Samples that are read when they are needed, each of which is read and checked once now."""
-    n, words = len(source), source.words
+    n = len(source)
+    words = source.words
     if not n:
         raise DataError(f"no {words.whole}s were given: the sequence is empty")
     names = None if feature_names is None else checked_names(feature_names)
@@ -539,7 +545,9 @@ def _taken_apart(found: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
     is_mapping = callable(getattr(X, "keys", None)) and columns is None
     if is_mapping and "X" in X:
         arrays = {name: X[name] for name in X.keys()}  # noqa: SIM118 (groups)
-        X, y, names = arrays["X"], arrays.get("y", arrays.get("bkps")), arrays.get("features")
+        X = arrays["X"]
+        y = arrays.get("y", arrays.get("bkps"))
+        names = arrays.get("features")
         y = None if y is None else np.asarray(y)
         if names is not None:  # which HDF5 holds as bytes
             texts = np.asarray(names).tolist()

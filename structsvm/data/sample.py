@@ -158,7 +158,8 @@ def filled(X: Floats, times: Floats | None = None) -> Floats:
     """Interpolate missing values between samples (at ``times``)."""
     if not has_gaps(X):
         return X
-    found, at = X.copy(), np.arange(len(X)) if times is None else times
+    found = X.copy()
+    at = np.arange(len(X)) if times is None else times
     for column in found.T:
         missing = np.isnan(column)
         known: Any = column[~missing]
@@ -223,7 +224,8 @@ class Deferred:
         """Some of its rows, by their numbers."""
         digest = hashlib.sha256(self.origin.fingerprint.encode())
         digest.update(np.ascontiguousarray(rows).data)
-        shape, known_by = (rows.size, self.n_features), digest.hexdigest()[:16]
+        shape = (rows.size, self.n_features)
+        known_by = digest.hexdigest()[:16]
         some = Origin(shape, self.has_gaps, known_by, None, partial(_rows_of, self, rows))
         return Deferred(some, (), self.n_features)
 
@@ -330,7 +332,9 @@ def _sum_of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any])
 def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
     """Ranges of samples with these numbers of items, each a moment's work for a worker."""
     most = BATCH if most is None else most
-    ranges, begin, total = [], 0, 0
+    ranges = []
+    begin = 0
+    total = 0
     for end, size in enumerate(sizes, start=1):
         total += size
         if total >= most or end == len(sizes):
@@ -397,7 +401,8 @@ class Sample:
         DataError
             If there is side information that has no method ``at``.
         """
-        data, side = self.data, self.side
+        data = self.data
+        side = self.side
         if side is not None and not hasattr(side, "at"):
             raise DataError(
                 f"some items of a sample have no meaning without its {type(side).__name__}: give "
@@ -477,14 +482,16 @@ def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
     for (T, P), alike in by_shape.items():
         if len(alike) < 2:
             continue
-        starts, columns = np.arange(0, T, max(1, T // BLOCKS)), np.linspace(1, 2, P)
+        starts = np.arange(0, T, max(1, T // BLOCKS))
+        columns = np.linspace(1, 2, P)
         arrays = [np.nan_to_num(items[k]) for k in alike]
         lengths = np.diff(starts, append=T)[:, None]
         marks = np.array([np.add.reduceat(X, starts) / lengths @ columns for X in arrays])
         # No two values of near copies differ by more, nor do the means of blocks of them.
         radius = NEAR * max(float(X.std(axis=0) @ columns) for X in arrays) * starts.size**0.5
         for a, b in cKDTree(marks).query_pairs(radius):
-            X, Y = items[alike[a]], items[alike[b]]
+            X = items[alike[a]]
+            Y = items[alike[b]]
             apart = np.abs(X - Y) > NEAR * np.nanstd(X, axis=0)  # False where values are missing
             if not apart.any() and (np.isnan(X) == np.isnan(Y)).all():
                 found.append((int(places[alike[a]]), int(places[alike[b]])))

@@ -368,7 +368,8 @@ class Standardizer:
             if clearly.all():
                 scale = 1.0 / deviation
             else:
-                mean, scale = means(X), _inverse(scales(X), magnitudes(X))
+                mean = means(X)
+                scale = _inverse(scales(X), magnitudes(X))
             X -= mean
             X *= scale
         return Xs
@@ -494,7 +495,9 @@ def values_of_columns(task: str, Xs: Sequence[Data]) -> Floats:
     arrays = [X for X in Xs if isinstance(X, np.ndarray)]
     if len(arrays) < len(Xs) or len({X.shape for X in arrays}) > 1:
         return np.array(of_each(task, column_values, Xs))
-    n_rows, n_at_once, found = len(arrays[0]), max(1, AT_ONCE // max(arrays[0].size, 1)), []
+    n_rows = len(arrays[0])
+    n_at_once = max(1, AT_ONCE // max(arrays[0].size, 1))
+    found = []
     for start in range(0, len(arrays), n_at_once):
         some = np.array(arrays[start : start + n_at_once])
         ends = np.fmin.reduce(some, axis=1), np.fmax.reduce(some, axis=1)
@@ -625,7 +628,8 @@ def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | No
             f"{found}: give a number there, or NaN where nothing was measured, and scale data that "
             f"reach {LARGEST:g}, beyond which squares overflow"
         )
-    n, n_blocks = int(np.isnan(array).sum()), counted(len(blocks(array)), "block")
+    n = int(np.isnan(array).sum())
+    n_blocks = counted(len(blocks(array)), "block")
     advice = f"{found}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first"
     if missing != "error":
         return advice

@@ -86,7 +86,8 @@ class TimeAxis:
 
     def __post_init__(self) -> None:
         """Widen small numbers, whose steps may be beyond their range."""
-        kind, size = self.values.dtype.kind, self.values.dtype.itemsize
+        kind = self.values.dtype.kind
+        size = self.values.dtype.itemsize
         if kind in "iuf" and size < 8:
             wide = self.values.astype(np.float64 if kind == "f" else np.int64)
             object.__setattr__(self, "values", wide)
@@ -152,7 +153,8 @@ class TimeAxis:
 
         It is not where the step is not known, and neither is the end of time.
         """
-        at, steps = self.value(moment), 2 * max(self.usual_step, self.lasting)
+        at = self.value(moment)
+        steps = 2 * max(self.usual_step, self.lasting)
         if not steps or at in (-np.inf, np.inf):
             return False
         return not self.values[0] - self.span(steps) <= at <= self.values[-1] + self.span(steps)
@@ -205,7 +207,8 @@ class TimeAxis:
 
     def _of_day(self, moment: Any, since: float) -> Any:
         """Return a time of day, or seconds since midnight, on the day nearer to the samples."""
-        pandas, first = require("pandas", "files", "reading times"), self.values[0]
+        pandas = require("pandas", "files", "reading times")
+        first = self.values[0]
         passed = pandas.to_timedelta(since, unit="s")  # NaT of a time as text
         if np.isnan(since):
             stamp = pandas.to_datetime(str(moment).replace(",", "."))
@@ -255,7 +258,8 @@ class TimeAxis:
 
 def put_back(axis: TimeAxis) -> str:
     """Return a sentence about local times that are an hour back once, or nothing."""
-    usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
+    usual = axis.usual_step
+    back = axis.steps[axis.steps <= 0]
     is_local = axis.holds_dates and axis.offset is None and len(axis) > 2
     if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
         return ""
@@ -272,7 +276,8 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     if isinstance(times, TimeAxis):
         found = times
     else:
-        name, offset = str(getattr(times, "name", None) or "time"), None
+        name = str(getattr(times, "name", None) or "time")
+        offset = None
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
             offset = np.timedelta64(0, "us")  # of UTC, as all values of such an index are
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
@@ -326,9 +331,11 @@ def read_times(
         raise DataError(
             f"no time in {place(row)}, column {name!r}: give it one, or take the row out"
         )
-    kind, offset = getattr(found.dtype, "kind", "M"), None
+    kind = getattr(found.dtype, "kind", "M")
+    offset = None
     if kind == "m":
-        found, kind = found.dt.total_seconds(), "f"
+        found = found.dt.total_seconds()
+        kind = "f"
     if kind in "iufb":
         values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
     else:
@@ -393,7 +400,9 @@ def clock_in(text: str) -> float | None:
     found = CLOCK.fullmatch(text)
     if found is None:
         return None
-    hours, minutes, seconds = int(found[1] or 0), int(found[2]), float(found[3].replace(",", "."))
+    hours = int(found[1] or 0)
+    minutes = int(found[2])
+    seconds = float(found[3].replace(",", "."))
     return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
@@ -449,7 +458,8 @@ def warn_about_times(
         low, high = (learned or {}).get(kind, (short, short))
         others = [one for one in usual if not low / REGULAR <= one[0] <= REGULAR * high]
         if others:
-            (step, name), unit = max(others), UNITS[kind]
+            (step, name) = max(others)
+            unit = UNITS[kind]
             there = "what the model was learned from" if kind in (learned or {}) else first
             warn(
                 f"sampled at different rates: steps are {step:.4g}{unit} in "
@@ -461,7 +471,8 @@ def warn_about_times(
             )
     odd = []
     for name, axis in known:
-        steps, usual_step = axis.steps, axis.usual_step
+        steps = axis.steps
+        usual_step = axis.usual_step
         if usual_step and not 0 < steps.min() <= steps.max() <= REGULAR * usual_step:
             span = f"from {steps.min():.4g} to {steps.max():.4g}"
             odd.append(name + f" ({span}, the median is {usual_step:.4g})")

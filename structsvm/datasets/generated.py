@@ -180,6 +180,7 @@ def digits_recordings(
             parts.append(left[digit][:length])
             left[digit] = left[digit][length:]
         shown = np.concatenate(parts)
-        X, y = images[np.ix_(shown, inked)], digits[shown].astype(np.int64)
+        X = images[np.ix_(shown, inked)]
+        y = digits[shown].astype(np.int64)
         recordings.append(Recording(f"digits_{split}_{i:02d}", X, y, features))
     return recordings

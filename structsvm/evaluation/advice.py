@@ -59,7 +59,8 @@ class Ranking:
         """The methods, the first to be used; those that equal something blind come last."""
 
         def place(name: str) -> tuple[bool, float, float, bool]:
-            share, loss = self.accuracies.get(name, -1.0), self.losses[name]
+            share = self.accuracies.get(name, -1.0)
+            loss = self.losses[name]
             return name in self.like_blind, -round(share, 9), round(loss, 9), name != self.preferred
 
         return sorted((name for name in self.losses if name not in BLIND), key=place)
@@ -92,7 +93,8 @@ class Ranking:
         def called(name: str) -> str:
             return learned if name == LEARNED else baseline_in_words(name)
 
-        first, blind = self.order[0], self.best_blind
+        first = self.order[0]
+        blind = self.best_blind
         is_named = first in self.accuracies
         notes = ["use-names" if is_named else "use"]
         if is_named and self.losses[self._least] < self.losses[first] - TINY:

@@ -171,7 +171,8 @@ def standard_error(
     NaN for a single unit. The mean over several draws of the same units is taken to be no more
     certain than that of one.
     """
-    mean, total = np.average(differences, weights=weights), weights.sum()
+    mean = np.average(differences, weights=weights)
+    total = weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total
     shares = np.bincount(units, weights=weights) / total
     G = np.unique(units[weights > 0]).size

@@ -138,7 +138,9 @@ def evaluate(
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
     measured = measured_by(learner, form.samples) if measured is None else measured
-    N, words, problem = len(measured), words_of(learner.problem_, measured), learner.problem_
+    N = len(measured)
+    words = words_of(learner.problem_, measured)
+    problem = learner.problem_
     labels = labels_of_each(form.labels(ys), measured, words)
     if split is not None:
         return _evaluate_parts(learner, measured, labels, n_clusters, tolerance, split)
@@ -164,7 +166,8 @@ def evaluate(
             + f" is that of the labels, which {words.whole}s labelled in part do not give: leave "
             "it out, or leave these out"
         )
-    counts, others = asked_counts(n_clusters, truths), dict(baselines or {})
+    counts = asked_counts(n_clusters, truths)
+    others = dict(baselines or {})
     guesses, states = _found_by_all(learner, measured, samples, counts)
     for name, one in stage("baselines", [*others.items()]):
         if name in guesses:
@@ -181,8 +184,10 @@ def evaluate(
     if averaged := [sample.side for sample in measured if isinstance(sample.side, Recording)]:
         fine = [one.fine or one for one in averaged]  # partitions of windows are scored by samples
         samples = [Sample(one.X[:, :0]) for one in fine]
-        labels, axes = [one.y for one in fine], [one.time for one in fine]
-        known, guesses = _scorable(learner, samples, labels), _by_sample(guesses, averaged)
+        labels = [one.y for one in fine]
+        axes = [one.time for one in fine]
+        known = _scorable(learner, samples, labels)
+        guesses = _by_sample(guesses, averaged)
         states = _by_sample(states, averaged)
     return Evaluation.of(
         problem,
@@ -245,7 +250,8 @@ def _found_by_all(
     learner: Learner, measured: Sequence[Sample], samples: Sequence[Sample], counts: Counts
 ) -> tuple[Partitions, States]:
     """Partitions by the learner and its baselines, and the states that some name."""
-    problem, learned_from = learner.problem_, learner.training_data_
+    problem = learner.problem_
+    learned_from = learner.training_data_
     contiguous = problem.traits.contiguous
     metrics = {name: one for name, one in learner.baselines_.items() if one.sees is not None}
     others = {name: one for name, one in learner.baselines_.items() if one.sees is None}
@@ -326,7 +332,8 @@ def _evaluate_parts(
     refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
     if len(samples) != 1:
         raise DataError(parameter("split", asked) + f" is for one table, got {len(samples)}")
-    problem, learned_from = learner.problem_, learner.training_data_
+    problem = learner.problem_
+    learned_from = learner.training_data_
     labels = read_labels(problem, samples, given)
     data = TrainingSet(problem, samples, labels, np.ones(1), given)
     again = samples[0].data in learned_from
@@ -339,7 +346,9 @@ def _evaluate_parts(
         asked = (learner.question_ if again else None) or ROWS
     found = split_samples(asked, data, MOST_PARTS, 0)
     learned_from.warn_of_new_clusters(given, learner.question_)
-    parts, truths, seen = found.held_out, found.held_out.truths, None
+    parts = found.held_out
+    truths = found.held_out.truths
+    seen = None
     if not again and asked == ROWS:
         whole = data.with_features([x.X for x in learner.inputs_(samples)])
         seen = whole.cut(found.pieces).samples
@@ -354,7 +363,8 @@ def _evaluate_parts(
         alike.standardize = "training"
     guesses: Partitions = {}
     for k in stage("folds", range(len(found))):
-        which, own = found.test(k).tolist(), copy(learner)
+        which = found.test(k).tolist()
+        own = copy(learner)
         own.baselines_ = tuned
         if again:
             own = found.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
@@ -461,7 +471,9 @@ def weight_stability(
         raise DataError(
             f"one {words.whole if data.groups is None else 'group'}: there is nothing to resample"
         )
-    G, rng, shares = int(units.max()) + 1, np.random.default_rng(random_state), []
+    G = int(units.max()) + 1
+    rng = np.random.default_rng(random_state)
+    shares = []
     with without_warnings(DataWarning, ConvergenceWarning):
         whole = clone(learner).fit(data)
         for _ in stage("resamples", range(n_resamples)):
@@ -541,9 +553,11 @@ def margin_rates(
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
     split = split_samples(None, data, cv, getattr(learner, "random_state", None))
-    margins, right = [], []
+    margins = []
+    right = []
     for k in stage("folds", range(len(split))):
-        own, test = split.learned_without(k, learner), split.test_set(k)
+        own = split.learned_without(k, learner)
+        test = split.test_set(k)
         for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
             if known.truth is None:
                 continue

@@ -276,9 +276,11 @@ class Evaluation:
         """
         truths: list[Any] = [one.scored for one in known]
         flat = all(truth.n_clusters < 2 for truth in truths)
-        comparison, confusions = problem.comparison, confusions or {}
+        comparison = problem.comparison
+        confusions = confusions or {}
         unit, clocks = _clocks(times, known)
-        errors, scores = dict[str, Floats](), dict[str, list[dict[str, float | None]]]()
+        errors = dict[str, Floats]()
+        scores = dict[str, list[dict[str, float | None]]]()
         for metric, found in guesses.items():
             scored = [one.of_scored(M) for one, M in zip(known, found, strict=True)]
             pairs = zip(truths, scored, strict=True)
@@ -327,7 +329,8 @@ class Evaluation:
         """
         means: dict[str, dict[str, float | None]] = {}
         for metric in self.samples[0].scores:
-            rows, own = [row.scores[metric] for row in self.samples], self.confusion.get(metric)
+            rows = [row.scores[metric] for row in self.samples]
+            own = self.confusion.get(metric)
             means[metric] = of = {}
             for name in rows[0]:
                 values = [value for row in rows if (value := row[name]) is not None]
@@ -397,7 +400,8 @@ def _clocks(times: Sequence[TimeAxis | None], known: Sequence[Known]) -> tuple[s
     if len(axes) < len(known) or len(units) > 1:
         return "samples", [one.rows.astype(np.float64) for one in known]
     steps = [axis.usual_step for axis in axes if axis.usual_step]
-    unit, seconds = units.pop(), 1.0
+    unit = units.pop()
+    seconds = 1.0
     if not unit:
         unit, seconds = _unit_of(min(steps, default=1.0))
     clocks = [np.concatenate(([0.0], np.cumsum(axis.steps / seconds))) for axis in axes]
@@ -418,7 +422,8 @@ def _of_errors(errors: Floats) -> dict[str, float | None]:
 
 def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTable:
     """The mean scores of each metric or baseline, by what it is called."""
-    titles, n = score_titles(evaluation), len(evaluation.samples)
+    titles = score_titles(evaluation)
+    n = len(evaluation.samples)
     means = sorted(evaluation.scores.items(), key=lambda item: item[0] == LEARNED)
     rows = tuple((called(name), *(found[t] for t in titles)) for name, found in means)
     what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.evidence.words.wholes(n)}"
@@ -427,7 +432,8 @@ def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTa
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
     """Titles of the scores of an evaluation, with the number of samples if not all have one."""
-    within, unit = f" (within {evaluation.tolerance})", f" ({evaluation.unit})"
+    within = f" (within {evaluation.tolerance})"
+    unit = f" ({evaluation.unit})"
     more = {"f1": within, "time_error": unit, "time_error_90": unit}
     titles = {}
     for name, count in evaluation.counts.items():

@@ -126,7 +126,8 @@ class Split:
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold out whole samples, groups of rows, clusters, or samples and one of their states."""
-    divides, words = asked in (ROWS, CLUSTERS), data.problem.traits.words
+    divides = asked in (ROWS, CLUSTERS)
+    words = data.problem.traits.words
     if cv is None:
         # A metric that tells two clusters apart may not tell a dozen apart, and one that is learned
         # from half of the clusters is not like one that is learned from all.
@@ -158,7 +159,10 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 
 def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold whole samples out, groups and copies together, but none that cannot be scored."""
-    N, words, groups, full = len(data), data.problem.traits.words, data.groups, data.scorable
+    N = len(data)
+    words = data.problem.traits.words
+    groups = data.groups
+    full = data.scorable
     numbers = contents([sample.data for sample in data.samples])
     names, units = units_of(groups, N, words)
     if np.unique(units[full]).size < 2:
@@ -170,7 +174,8 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             "to choose and evaluate by; label another one, or use MetricLearner, which needs only "
             "one" + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
-    apart, fold = joined(units, numbers), np.full(N, -1)
+    apart = joined(units, numbers)
+    fold = np.full(N, -1)
     judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all samples
     fold[judged] = _held_out(cv, units[judged], apart[judged], groups, random_state, words)
     fold[~full] = -1
@@ -190,8 +195,11 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
                 f"all held out at once in fold {k}: label more, or use more folds"
             )
         training.append(data.at(np.flatnonzero(learned)).told_apart)
-    called, which = words_of(data.problem, data.samples), np.flatnonzero(full)
-    fold, apart, numbers = fold[full], apart[full], numbers[full]
+    called = words_of(data.problem, data.samples)
+    which = np.flatnonzero(full)
+    fold = fold[full]
+    apart = apart[full]
+    numbers = numbers[full]
     in_memory = not data.is_deferred or even_part(data, archive.GATHERED).size == N
     whole = data.told_apart, [which[fold == k] for k in range(len(training))]
     at_once = whole if in_memory and data.weights.all() else None
@@ -202,14 +210,17 @@ def _held_out(
     cv: Any, units: Ints, apart: Ints, groups: Any, random_state: int | None, words: Words
 ) -> Ints:
     """The fold of each recording, (N,), by a number of folds or a splitter."""
-    N, splitter, together = units.size, cv, None if groups is None else units
+    N = units.size
+    splitter = cv
+    together = None if groups is None else units
     if isinstance(cv, int | np.integer):
         if 1 < np.unique(apart).size < np.unique(units).size:  # copies are held out together
             together = apart
         kind = KFold if together is None else GroupKFold
         n_splits = min(int(cv), np.unique(units if together is None else together).size)
         splitter = kind(n_splits, shuffle=True, random_state=random_state)
-    held_out, times = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    held_out = np.zeros(N, dtype=np.int64)
+    times = np.zeros(N, dtype=np.int64)
     # A splitter that ignores the groups is found out by who calls this.
     with without_warnings(Warning, beginning="The groups parameter is ignored"):
         splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together)
@@ -250,10 +261,12 @@ def fewest_rows(y: Any) -> int:
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold groups of rows out, which have rows of every cluster; like rows are in one group."""
-    truths, words = data.truths, data.problem.traits.words
+    truths = data.truths
+    words = data.problem.traits.words
     each = [M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths]
     # As many groups as there are rows for, though several are held out at once.
-    n, first = min(max(int(n_folds), MOST_PARTS), *each), int(np.argmin(each))
+    n = min(max(int(n_folds), MOST_PARTS), *each)
+    first = int(np.argmin(each))
     same = near_rows(np.vstack(data.arrays))
     n_different = int(same.max()) + 1
     if n < 2 or n_different < n:
@@ -286,9 +299,11 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold whole clusters out, equally many at a time, in several draws of folds."""
-    words, names = data.problem.traits.words, list(map(names_of_labels, data.given))
+    words = data.problem.traits.words
+    names = list(map(names_of_labels, data.given))
     number = {name: k for k, name in enumerate(dict.fromkeys(chain(*names)))}
-    labels, K = [np.array([number[name] for name in own]) for own in names], len(number)
+    labels = [np.array([number[name] for name in own]) for own in names]
+    K = len(number)
     if K < FEWEST_CLUSTERS:
         raise DataError(
             f"{words.parts(K)}: "
@@ -366,7 +381,8 @@ def _parts(
 
 def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold whole recordings out that have a state which is hidden from what is learned from."""
-    labels, words = data.item_labels, data.problem.traits.words
+    labels = data.item_labels
+    words = data.problem.traits.words
     if not data.problem.traits.contiguous or not are_names(data.samples, labels):
         raise DataError(
             parameter("split", "states")
@@ -384,7 +400,8 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             f"one to hide and two to learn from; label more {words.named}s, or leave split out"
         )
     wholes = split_wholes(data, cv, random_state)
-    C, F = len(states), len(wholes)
+    C = len(states)
+    F = len(wholes)
     order = np.random.default_rng(random_state).permutation(states).tolist()
     found = []
     for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
@@ -424,7 +441,8 @@ def _without(
     """The training set of some recordings in which a state has no labels."""
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
     rest = data.at(which)
-    given, labels = [*rest.given], [*rest.labels]
+    given = [*rest.given]
+    labels = [*rest.labels]
     for k, i in enumerate(which.tolist()):
         hidden = names[i] == state
         if hidden.any():

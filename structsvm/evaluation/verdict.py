@@ -115,7 +115,8 @@ class Verdict:
         numbers = every if numbers is None else numbers
         units = every if units is None else units
         weights = np.ones(every.size) if weights is None else weights
-        units, heavy = joined(units, numbers), weights > 0
+        units = joined(units, numbers)
+        heavy = weights > 0
         copies = int(heavy.sum()) - np.unique(numbers[heavy]).size
         if copies and not evidence.grouped:
             losses = {name: once_each(values, units, weights) for name, values in losses.items()}
@@ -185,7 +186,8 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict in a sentence, without figures."""
-        c, words = self.untrained, self.evidence.words
+        c = self.untrained
+        words = self.evidence.words
         groups = f"{counted(c.units, 'independent group')} of {words.whole}s"
         return ANSWERS[self.code].format(
             evidence=self.evidence,
@@ -209,7 +211,9 @@ class Verdict:
         """Which method to use, and why; "" where nothing tells."""
         if not self._advises:
             return ""
-        words, measure, method = self.evidence.words, self.evidence.measure, self.evidence.method
+        words = self.evidence.words
+        measure = self.evidence.measure
+        method = self.evidence.method
         return self.ranking.sentence(words, measure, method)
 
     def _way(self) -> str:
@@ -261,7 +265,9 @@ class Verdict:
 
     def _decision(self) -> Decision:
         """The first code that applies to the figures, and the baseline that it is about."""
-        untrained, tuned, evidence = self.untrained, self.tuned, self.evidence
+        untrained = self.untrained
+        tuned = self.tuned
+        evidence = self.evidence
         if evidence.seen:
             is_all = evidence.seen >= untrained.n + evidence.copies
             return "nothing-held-out" if is_all else "learned-from", None
@@ -303,7 +309,8 @@ class Verdict:
 
     def _samples_in_words(self) -> str:
         """The number of samples in words, and how they were held out."""
-        c, evidence = self.untrained, self.evidence
+        c = self.untrained
+        evidence = self.evidence
         is_plain = evidence.seen or evidence.cross_validated
         on = evidence.words.wholes(c.n, "" if is_plain else "held-out")
         if evidence.grouped:
@@ -316,7 +323,8 @@ class Verdict:
 
     def _to_find_out(self) -> list[str]:
         """Sentences on what the figures describe, and on what would tell more."""
-        n, evidence = self.untrained.units, self.evidence
+        n = self.untrained.units
+        evidence = self.evidence
         whole = "group" if evidence.grouped else evidence.words.whole
         notes = []
         if not evidence.seen and n < MIN_UNITS and not np.isnan(self.loss):

@@ -292,8 +292,11 @@ class _Composition(RecordingTransformer):
 
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
         """What each stage returns that is fitted by one of its three methods."""
-        arrays, stages, found = read_recordings(Xs), self._fresh(), []
-        n_features, last = int(arrays[0].shape[1]), stages[-1][1]
+        arrays = read_recordings(Xs)
+        stages = self._fresh()
+        found = []
+        n_features = int(arrays[0].shape[1])
+        last = stages[-1][1]
         for name, stage in stages:
             is_passed_on = self.in_a_row and stage is not last
             method = "fit_transform" if how == "fit" and is_passed_on else how
@@ -321,7 +324,9 @@ class _Composition(RecordingTransformer):
     def transform_with_states(self, Xs: Recordings) -> tuple[list[Floats], list[Floats] | None]:
         """The features that the fitted stages make, and the states of the first that has some."""
         check_is_fitted(self)
-        arrays, states, parts = read_recordings(Xs, self.n_features_in_), None, []
+        arrays = read_recordings(Xs, self.n_features_in_)
+        states = None
+        parts = []
         for name, stage in self.stages_:
             features, named = stage.transform_with_states(arrays)
             parts.append(check_features(features, arrays, f"stage {name!r}"))
@@ -333,7 +338,8 @@ class _Composition(RecordingTransformer):
         """Pairs as given, or named after their class, with a number where several are alike."""
         kinds = [stage if isinstance(stage, type) else type(stage) for stage in self.stages]
         usual = [kind.__name__.lower() for kind in kinds]
-        seen, found = Counter[str](), []
+        seen = Counter[str]()
+        found = []
         for stage, name in zip(self.stages, usual, strict=True):
             seen[name] += 1
             number = seen[name] if usual.count(name) > 1 else ""
@@ -342,7 +348,8 @@ class _Composition(RecordingTransformer):
 
     def _fresh(self) -> Named:
         """Clones of the stages, ready to be fitted."""
-        own, named = type(self).__name__, self._named()
+        own = type(self).__name__
+        named = self._named()
         names = [name for name, _ in named]
         right = names and len(set(names)) == len(names) and all(n and "__" not in n for n in names)
         refuse_unless(bool(right), f"names of the stages of {own}", NAMES, names)

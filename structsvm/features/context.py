@@ -123,8 +123,10 @@ class Lags(Stage):
         found = np.empty((T, P * self.lags_.size))
         for k, lag in enumerate(self.lags_.tolist()):
             part = found[:, k * P : (k + 1) * P]
-            start, stop = min(max(-lag, 0), T), max(min(T - lag, T), 0)
-            part[:start], part[stop:] = X[0], X[-1]
+            start = min(max(-lag, 0), T)
+            stop = max(min(T - lag, T), 0)
+            part[:start] = X[0]
+            part[stop:] = X[-1]
             part[start:stop] = X[start + lag : stop + lag]
         return found
 
@@ -168,7 +170,8 @@ class MovingStatistics(Stage):
     learns = False
 
     def _fit(self, arrays: list[Floats]) -> None:
-        windows, names = integers("windows", self.windows, least=1), self.statistics
+        windows = integers("windows", self.windows, least=1)
+        names = self.statistics
         unknown = isinstance(names, str) or not names or not set(names) <= set(STATISTICS)
         short = 1 in windows and bool({"spread", "slope"} & set(names))
         refuse(
@@ -182,10 +185,13 @@ class MovingStatistics(Stage):
         """Window by window, statistic by statistic, column by column."""
         from structsvm.features.moving import window_moments  # loads the compiler
 
-        (T, P), t, names = X.shape, np.arange(len(X)), self.statistics
+        (T, P) = X.shape
+        t = np.arange(len(X))
+        names = self.statistics
         found = np.empty((T, self.windows_.size, len(names), P))
         for k, w in enumerate(self.windows_.tolist()):
-            start, end = np.maximum(t - (w - 1) // 2, 0), np.minimum(t + w // 2 + 1, T)
+            start = np.maximum(t - (w - 1) // 2, 0)
+            end = np.minimum(t + w // 2 + 1, T)
             n = (end - start).astype(np.float64)
             for j in range(P):
                 x = np.ascontiguousarray(X[:, j])
@@ -222,7 +228,8 @@ def hermite_functions(x: Floats, n: int) -> Floats:
     """
     with np.errstate(under="ignore"):
         bounded = np.clip(x, -1e2, 1e2)  # beyond, all of them are zero
-        before, now = np.zeros_like(bounded), np.pi**-0.25 * np.exp(-0.5 * bounded**2)
+        before = np.zeros_like(bounded)
+        now = np.pi**-0.25 * np.exp(-0.5 * bounded**2)
         found = np.empty((*x.shape, n))
         for i in range(n):
             after = np.sqrt(2 / (i + 1)) * bounded * now - np.sqrt(i / (i + 1)) * before
@@ -354,7 +361,8 @@ class _Wrapper(Stage):
     n_features_out_: int
 
     def _check(self) -> None:
-        inner, owner = self.transformer, type(self).__name__
+        inner = self.transformer
+        owner = type(self).__name__
         is_one = hasattr(inner, "fit") and hasattr(inner, "transform")
         if not is_one or isinstance(inner, type | RecordingTransformer):
             raise SettingsError(
@@ -378,7 +386,8 @@ class _Wrapper(Stage):
     @hook
     def _names(self, columns: list[str]) -> list[str]:
         """Names of the columns if there are as many features, else numbered names."""
-        kind, n = type(self.transformer).__name__.lower(), self.n_features_out_
+        kind = type(self.transformer).__name__.lower()
+        n = self.n_features_out_
         if n == len(columns):
             return [f"{name} {kind}" for name in columns]
         return [f"{kind}{j}" for j in range(n)]
@@ -517,7 +526,8 @@ class OfWindows(_Wrapper):
 
     def _stack(self, X: Floats) -> Floats:
         """The windows of a recording, inside of it as far as it is long enough, (n, P, width)."""
-        T, w = len(X), self.width
+        T = len(X)
+        w = self.width
         middles = np.arange(0, T, self.hop)
         starts = np.clip(middles - (w - 1) // 2, 0, max(T - w, 0))
         rows = np.minimum(starts[:, None] + np.arange(w), T - 1)

@@ -248,7 +248,8 @@ class FrameRecipe:
         features: Recordings | None = None,
     ) -> FrameModel:
         """Learn from the samples that have names."""
-        learned, key = _LEARNED.get(), ""
+        learned = _LEARNED.get()
+        key = ""
         if learned is not None:
             cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
             apart = groups if cross_fits else None  # which the others do not look at
@@ -303,8 +304,10 @@ class FrameRecipe:
         apart = joined(units, contents(Xs))
         if 0 < apart.max() < units.max():
             first = np.unique(apart, return_index=True)[1]
-            names, units = [names[k] for k in units[first]], apart
-        n_units, noun = len(names), self.words.whole if groups is None else "group"
+            names = [names[k] for k in units[first]]
+            units = apart
+        n_units = len(names)
+        noun = self.words.whole if groups is None else "group"
         occurs = np.zeros((n_units, states.classes.size), dtype=bool)
         for unit, code in zip(units.tolist(), states.codes, strict=True):
             occurs[unit, code[code != UNKNOWN]] = True
@@ -315,7 +318,8 @@ class FrameRecipe:
         )
         shown = join([f"{name} only in " + whose(it) for name, it in where.items()], "; ")
         scored = f"{self.owner} scores each {noun} by a model that has not seen it"
-        called, named = "" if groups is None else f", {names[0]!r}", self.words.named
+        called = "" if groups is None else f", {names[0]!r}"
+        named = self.words.named
         refuse(
             DataError,
             (n_units < 2, f"{scored}, and there is only one {noun}{called}: label another {noun}"),
@@ -327,8 +331,10 @@ class FrameRecipe:
                 f"leave the {noun} out",
             ),
         )
-        n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
-        best, fewest = np.zeros(n_units, dtype=np.int64), np.inf
+        n = min(int(self.n_folds), n_units)
+        rng = np.random.default_rng(self.random_state)
+        best = np.zeros(n_units, dtype=np.int64)
+        fewest = np.inf
         for _ in range(DRAWS):
             drawn = rng.permutation(np.arange(n_units) % n)
             unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
@@ -426,7 +432,8 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
     named = [values for values in vectors if values is not None]
     if named and len(named) < len(vectors):
         have = [values is not None for values in vectors]
-        i, j = have.index(False), have.index(True)
+        i = have.index(False)
+        j = have.index(True)
         raise DataError(
             nth(whole, i)
             + " has breakpoints and "

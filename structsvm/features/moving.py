@@ -17,13 +17,18 @@ def window_moments(x: Floats, start: Ints, end: Ints, width: int) -> tuple[Float
     x_0 in the window: what is rounded then stays small beside them.
     """
     T = len(x)
-    mean, scatter, rise = np.empty(T), np.empty(T), np.empty(T)
+    mean = np.empty(T)
+    scatter = np.empty(T)
+    rise = np.empty(T)
     a, b = 0, 0
     total, squares, products, first = 0.0, 0.0, 0.0, 0.0
     for t in range(T):
         if t % width == 0:
             a = b = start[t]
-            total, squares, products, first = 0.0, 0.0, 0.0, x[a]
+            total = 0.0
+            squares = 0.0
+            products = 0.0
+            first = x[a]
         while a < start[t]:
             value = x[a] - first
             total -= value

@@ -178,7 +178,8 @@ def windows(
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
     (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)
     columns = column_names(own, signal.shape[1])
-    W, H = round(window * rate), round(hop * rate)
+    W = round(window * rate)
+    H = round(hop * rate)
     if not (H >= 1 and 1 <= W <= len(signal)):
         raise DataError(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
@@ -195,7 +196,8 @@ def windows(
     ]
     makers += [_band(band, rate, W) for band in bands]
     starts = np.arange(0, len(signal) - W + 1, H)
-    features, feature_names = _features(signal, starts, W, makers), []
+    features = _features(signal, starts, W, makers)
+    feature_names = []
     for (name, _), values in zip(makers, features, strict=True):
         of_each = values.shape[1] == len(columns)
         numbered = [f"{name} {j}" for j in range(values.shape[1])]

@@ -426,7 +426,8 @@ def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[
     peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
     heights = np.concatenate([height for _, height in peaks])
     right = np.concatenate([code[where] for (where, _), code in zip(peaks, near, strict=True)])
-    heights, right = heights[right != UNKNOWN], right[right != UNKNOWN]
+    heights = heights[right != UNKNOWN]
+    right = right[right != UNKNOWN]
     n_right = int((right == 1).sum())
     if n_right in (0, right.size):  # nothing to tell right from wrong by: the share of each
         return 0.0, float(np.log((n_right + 0.5) / (right.size - n_right + 0.5)))

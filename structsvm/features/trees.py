@@ -89,7 +89,8 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check(self, rows: Floats) -> None:
         """Refuse trees that lead out of their arrays, or never to a leaf, and other columns."""
-        n, roots = self.feature.size, self.roots
+        n = self.feature.size
+        roots = self.roots
         node = np.flatnonzero(self.feature >= 0)
         below = np.stack([self.left[node], self.right[node]])
         if not (

@@ -100,7 +100,9 @@ class FeatureGraph:
             "made": _vector(self.made, "made", np.zeros(P, dtype=np.bool_)),
         }.items():
             object.__setattr__(self, name, value)
-        regions, n_names, n_nodes = self.regions, len(self.features), len(self.nodes or self.X)
+        regions = self.regions
+        n_names = len(self.features)
+        n_nodes = len(self.nodes or self.X)
         beyond = regions is not None and not 0 <= regions.min() <= regions.max() < T
         refuse(
             DataError,
@@ -139,7 +141,8 @@ class FeatureGraph:
         if edges is not None:
             ends = place[edges]
             edges = np.sort(ends[:, (ends >= 0).all(axis=0)], axis=0)
-        X, sizes = self.X[nodes], self.sizes[nodes]
+        X = self.X[nodes]
+        sizes = self.sizes[nodes]
         bare = replace(self, regions=None, image=None, nodes=None)
         return replace(bare, X=X, edges=edges, sizes=sizes)
 
@@ -152,7 +155,8 @@ class FeatureGraph:
 
     def warn_of_free_cuts(self, name: str) -> None:
         """DataWarning when a cut of this graph has nothing to do with the metric."""
-        T, components = self.n_samples, 1
+        T = self.n_samples
+        components = 1
         if self.edges is not None:
             components = int(connected(self.edges.T, T).max()) + 1
         if components > 1:
@@ -264,8 +268,11 @@ class NodeLabels:
         Nodes are moved from where most of them belongs, as long as that is better: ``Tr(M M')`` is
         convex in what the parts hold, and a linear bound says where each node adds most.
         """
-        n, N, most = self.counts, self.counts.sum(axis=0), 0.0
-        best, parts = self.n_clusters - 1.0, n.argmax(axis=1)
+        n = self.counts
+        N = self.counts.sum(axis=0)
+        most = 0.0
+        best = self.n_clusters - 1.0
+        parts = n.argmax(axis=1)
         while True:
             inside = np.zeros((n.shape[1], n.shape[1]))
             np.add.at(inside, parts, n)
@@ -329,7 +336,8 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     values = _values(y, graph)
     open_ = unknown_labels(values)
     if open_.any():
-        place, n = tuple(np.argwhere(open_)[0].tolist()), int(open_.sum())
+        place = tuple(np.argwhere(open_)[0].tolist())
+        n = int(open_.sum())
         which = f"pixel {place}" if len(place) == 2 else f"node {place[0]}"
         raise DataError(
             f"the label of {which} is {values[place]} ({n} in all are not known): give each a "
@@ -348,7 +356,8 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
         return y
     counts: NDArray[Any]
     if isinstance(y, NodeLabels) and y.n_samples == graph.n_samples:
-        counts, kinds = y.counts, y.names
+        counts = y.counts
+        kinds = y.names
     else:
         values = _values(y, graph)
         counts, kinds, _ = _counted(values, ~unknown_labels(values), graph)
@@ -377,7 +386,8 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     counts, kinds, pixels = _counted(values, known, graph)
     if not kinds.size:
         return np.full(graph.n_samples, UNKNOWN)
-    there, most = counts.any(axis=1), counts.argmax(axis=1)
+    there = counts.any(axis=1)
+    most = counts.argmax(axis=1)
     if there.all() and values.shape != (graph.n_samples,):
         # Measured by the pixels that are labelled.
         M = EquivalenceMatrix.from_labels(most)
@@ -406,7 +416,8 @@ def limit_in_words(truths: Sequence[NodeLabels]) -> str:
         return ""
     loss = float(np.mean([truth.least_loss for truth in truths]))
     single = float(np.mean([truth.n_clusters - 1 for truth in truths]))
-    there, kept = Counter[Any](), Counter[Any]()
+    there = Counter[Any]()
+    kept = Counter[Any]()
     for truth in truths:
         names = range(truth.n_clusters) if truth.names is None else truth.names.tolist()
         inside = np.eye(truth.n_clusters)[truth.counts.argmax(axis=1)] * truth.counts
@@ -446,7 +457,8 @@ def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
             raise DataError("labels by name need a networkx graph: give a vector of one per node")
         y = [y.get(node, UNKNOWN) for node in graph.nodes]
     if isinstance(y, NodeLabels) and y.pixels is not None and y.names is not None:
-        known, pixels = y.pixels >= 0, np.full(y.pixels.size, None, dtype=object)
+        known = y.pixels >= 0
+        pixels = np.full(y.pixels.size, None, dtype=object)
         pixels[known] = y.names[y.pixels[known]]
         y = graph.label_map(pixels)
     values = label_values(y)
@@ -469,13 +481,17 @@ def _counted(
 
     The latter are the numbers of labels, (H W,), -1 where one is not known; None without an image.
     """
-    T, regions = graph.n_samples, graph.regions
+    T = graph.n_samples
+    regions = graph.regions
     places = np.arange(T) if regions is None or values.shape == (T,) else regions
-    numbers, of = np.full(places.shape, UNKNOWN, dtype=np.int64), places
+    numbers = np.full(places.shape, UNKNOWN, dtype=np.int64)
+    of = places
     if not known.all():  # a photograph has too many pixels to copy them for nothing
-        values, of = values[known], of[known]
+        values = values[known]
+        of = of[known]
     kinds, codes = numbered(values.ravel(), "labels")
-    numbers[known], K = codes, kinds.size
+    numbers[known] = codes
+    K = kinds.size
     counts = np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K)
     if regions is None:
         return counts, kinds, None

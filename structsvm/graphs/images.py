@@ -132,7 +132,8 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
     refuse(DataError, (A.shape != (T, T), f"{shapes}: expected (T, T), (T, P)"))
     A.sum_duplicates()
     there = (A.data != 0) & (A.coords[0] != A.coords[1])
-    (i, j), values = (ends[there] for ends in A.coords), A.data[there]
+    (i, j) = (ends[there] for ends in A.coords)
+    values = A.data[there]
     wrong = np.flatnonzero(~((values > 0) & (values < np.inf)))
     if wrong.size:
         raise DataError(
@@ -179,7 +180,8 @@ def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
         )
     rows: list[Floats] = []
     for node, held in graph.nodes(data=True):
-        called, row = f"{key or names!r} of node {node!r}", np.empty(0)
+        called = f"{key or names!r} of node {node!r}"
+        row = np.empty(0)
         try:
             value = [held[name] for name in names] if key is None else held[key]
         except KeyError as error:
@@ -270,8 +272,10 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     features = tuple(name for name, _, _ in planes)
     edges: Ints | None
     if settings.nodes == "pixels":
-        regions, edges = np.arange(H * W).reshape(H, W), pixel_edges(H, W, settings.radius)
-        X, sizes = values.reshape(H * W, -1), np.ones(H * W)
+        regions = np.arange(H * W).reshape(H, W)
+        edges = pixel_edges(H, W, settings.radius)
+        X = values.reshape(H * W, -1)
+        sizes = np.ones(H * W)
         return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True, image=image)
     segmentation = require("skimage.segmentation", "images", "superpixels")
     found = segmentation.slic(
@@ -282,7 +286,8 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         channel_axis=2,
     )
     regions = np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.int64)
-    T, asked = int(regions.max()) + 1, settings.n_superpixels
+    T = int(regions.max()) + 1
+    asked = settings.n_superpixels
     if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
         warn(
             f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
@@ -320,7 +325,8 @@ def named_pixels(image: NDArray[Any]) -> FeatureGraph:
     for scale in SCALES:
         orders = ((2, 0), (1, 1), (0, 2))
         yy, xy, xx = (ndimage.gaussian_filter(light, scale, order) for order in orders)
-        mean, spread = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
+        mean = (xx + yy) / 2
+        spread = np.hypot((xx - yy) / 2, xy)
         edges = ndimage.gaussian_gradient_magnitude(light, scale)
         found += [ndimage.gaussian_filter(light, scale), edges, mean - spread, mean + spread]
     values = np.stack(found, axis=-1)
@@ -352,7 +358,8 @@ def pixel_edges(height: int, width: int, radius: float) -> Ints:
 
 def _factor(image: NDArray[Any]) -> int:
     """By how much an image is reduced to have no more than MOST_PIXELS pixels: 1, 2, ..."""
-    factor, (H, W) = 1, image.shape[:2] if image.ndim in (2, 3) else (0, 0)
+    factor = 1
+    (H, W) = image.shape[:2] if image.ndim in (2, 3) else (0, 0)
     while -(-H // factor) * -(-W // factor) > MOST_PIXELS:
         factor += 1
     return factor
@@ -361,10 +368,12 @@ def _factor(image: NDArray[Any]) -> int:
 def _reduced(image: NDArray[Any], factor: int) -> Floats:
     """Means over blocks of ``factor`` x ``factor`` pixels, the last ones perhaps narrower."""
     H, W = image.shape[:2]
-    rows, columns = np.arange(0, H, factor), np.arange(0, W, factor)
+    rows = np.arange(0, H, factor)
+    columns = np.arange(0, W, factor)
     down = np.add.reduceat(image, rows, axis=0, dtype=np.float64)
     total = np.add.reduceat(down, columns, axis=1)
-    height, width = np.diff(rows, append=H), np.diff(columns, append=W)
+    height = np.diff(rows, append=H)
+    width = np.diff(columns, append=W)
     return np.asarray(total / (height[:, None] * width)[:, :, None])
 
 
@@ -406,10 +415,12 @@ def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
     names = [f"channel{c}" for c in range(C)]
     channels = pixels * 4.0  # 1 is a quarter of the range
     if C == 1:
-        names, channels = ["L"], pixels * 100.0 / LAB[0]
+        names = ["L"]
+        channels = pixels * 100.0 / LAB[0]
     elif C in (3, 4):
         colour = require("skimage.color", "images", "colour")
-        names, channels = ["L", "a", "b"], colour.rgb2lab(pixels[:, :, :3]) / np.array(LAB)
+        names = ["L", "a", "b"]
+        channels = colour.rgb2lab(pixels[:, :, :3]) / np.array(LAB)
     planes = [(name, channels[..., c], False) for c, name in enumerate(names)]
     planes += [("x", x / longer / POSITION[0], True), ("y", y / longer / POSITION[1], True)]
     if features == "colour+position":
@@ -450,7 +461,8 @@ GREYS = ("1", "L", "LA", "La")
 """What Pillow calls greys; those with an A also say how opaque they are, which is left out."""
 RARE, MOSTLY, MOST_DOUBTFUL = 0.02, 0.8, 0.25
 """Parts of the pixels: of a value of a soft edge, of such that look so, and of all of them."""
-LOSSY, NEAR = (".jpg", ".jpeg", ".webp"), 8
+LOSSY = (".jpg", ".jpeg", ".webp")
+NEAR = 8
 """Kinds that are compressed with losses, which show as greys that differ by less than this."""
 
 
@@ -464,8 +476,10 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     values = _values(_opened(picture, name, max_pixels), name)
     if values.dtype == np.uint8:
         return values
-    low, high = int(values.min()), int(values.max())
-    levels, greys = (high >> 8) - (low >> 8) + 1, f"{name}: greys from {low} to {high}"
+    low = int(values.min())
+    high = int(values.max())
+    levels = (high >> 8) - (low >> 8) + 1
+    greys = f"{name}: greys from {low} to {high}"
     few = (
         f"{greys} of {MOST_GREY} are {levels} of the 256 levels that are told apart: save it with "
         "8 bits, or spread them over all 16"
@@ -510,7 +524,8 @@ def read_label_map(
     is_missing = np.isin(values, left_out) | np.isin(places, left_out)
     doubt = "" if left_out else _doubt_about_void(name, np.unique(places), LEAVES_OUT)
     values = _with_hard_edges(name, values)
-    kinds, shades = np.unique(values), np.unique(values & 255)
+    kinds = np.unique(values)
+    shades = np.unique(values & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR
     if kinds.size > MOST_LABELS or (near and name.lower().endswith(LOSSY)):
         raise DataError(

@@ -17,7 +17,8 @@ from structsvm.support.arrays import Floats, Ints
 CHUNK = 2**18
 """Edges whose differences are held at once."""
 
-APPEARANCE, SPATIAL = 0.5, 1 / 16
+APPEARANCE = 0.5
+SPATIAL = 1 / 16
 """Where learning starts on images, in their fixed units. Measured: better than the best of a grid,
 which often ends at its edge."""
 
@@ -133,7 +134,8 @@ class Similarity:
     def _pattern(self) -> sp.csr_array:
         """The number of the edge of each entry of the matrix, E on the diagonal."""
         assert self.edges is not None
-        T, E = self.X.shape[0], self.edges.shape[1]
+        T = self.X.shape[0]
+        E = self.edges.shape[1]
         ends = np.hstack([self.edges, self.edges[::-1], np.tile(np.arange(T), (2, 1))])
         which = np.concatenate([np.arange(E), np.arange(E), np.full(T, E)])
         return sp.coo_array((which, tuple(ends)), shape=(T, T)).tocsr()

@@ -121,7 +121,8 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
     feature,x0,x1
     """
     metric = metric_of(learner)
-    names, B = learner.metric_feature_names_, metric.matrix
+    names = learner.metric_feature_names_
+    B = metric.matrix
     if ending_of(path, (".csv", ".npz")) == ".csv":
         rows = [[name, *row] for name, row in zip(names, B.tolist(), strict=True)]
         write_atomically(path, csv_text(["feature", *names], rows).encode())

@@ -82,7 +82,8 @@ class MetricDetector(KernelCPD):  # type: ignore[misc]
 
     def __init__(self, learner: MetricLearner) -> None:
         super().__init__(kernel="linear", min_size=1, jump=1)
-        self.learner, self.metric = learner, learner.metric_
+        self.learner = learner
+        self.metric = learner.metric_
 
     def fit(self, signal: Any) -> MetricDetector:
         Z = self.metric.transform(_signal(self.learner, signal))

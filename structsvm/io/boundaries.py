@@ -92,7 +92,8 @@ class Boundaries:
         n_pairs = n_units = n_touching = n_slight = 0
         for stretches, axis in several:
             for pair in neighbours(stretches):
-                gap, step = _gap(pair, axis), _step(axis)
+                gap = _gap(pair, axis)
+                step = _step(axis)
                 n_pairs += 1
                 n_touching += gap <= max(step, unit) * (1 + NEARLY)
                 n_slight += _is_slight(pair, axis)
@@ -152,7 +153,8 @@ def _gap(pair: Pair, axis: TimeAxis) -> float:
 
 def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
     """Whether two do not meet, but are apart by less than a step, or overlap by hardly more."""
-    gap, less = _gap(pair, axis), _step(axis) * (1 - NEARLY)
+    gap = _gap(pair, axis)
+    less = _step(axis) * (1 - NEARLY)
     lengths = [(one.end - one.start) / axis.span(1.0) for one in pair if one.end is not None]
     shorter = float(min(lengths))
     return 0 < abs(gap) <= (less if gap > 0 else max(min(less, shorter / 2), SLIGHT * shorter))

@@ -52,7 +52,8 @@ def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Rec
     if options.in_order:
         return list(recordings)
     if options.missing == "impute" and not options.medians:
-        X, first = np.vstack([one.X for one in recordings]), recordings[0]
+        X = np.vstack([one.X for one in recordings])
+        first = recordings[0]
         _refuse_empty(X, first, "no value, and therefore no median")
         medians = dict(zip(first.features, np.nanmedian(X, axis=0).tolist(), strict=True))
         options = replace(options, medians=medians)
@@ -71,7 +72,8 @@ def _refuse_empty(X: Floats, recording: Recording, has: str) -> None:
 
 def _imputed(recording: Recording, options: FileOptions) -> Recording:
     """Put medians where values are missing, and remember them."""
-    X, origin = recording.X, recording.origin
+    X = recording.X
+    origin = recording.origin
     medians = np.array([options.medians[name] for name in recording.features])
     if n := int(np.isnan(X).sum()):
         values = counted(n, "missing value")
@@ -81,7 +83,9 @@ def _imputed(recording: Recording, options: FileOptions) -> Recording:
 
 
 def _without_rows(recording: Recording, options: FileOptions) -> Recording:
-    missing, features, origin = np.isnan(recording.X), recording.features, recording.origin
+    missing = np.isnan(recording.X)
+    features = recording.features
+    origin = recording.origin
     advice = "" if options.wanted else "; " + IMPUTE
     rows = np.flatnonzero(missing.any(axis=1))
     if not rows.size:
@@ -105,9 +109,12 @@ def _without_rows(recording: Recording, options: FileOptions) -> Recording:
 
 def without_gaps(recording: Recording, options: FileOptions) -> Recording:
     """Refuse missing values, interpolate them or leave them NaN; :func:`completed` sees to rows."""
-    X, where, missing = recording.X, recording.where, options.missing
+    X = recording.X
+    where = recording.where
+    missing = options.missing
     endless = [(row, row + 1, column) for row, column in np.argwhere(np.isinf(X)).tolist()]
-    n, is_later = int(np.isnan(X).sum()), missing is None and not options.in_order
+    n = int(np.isnan(X).sum())
+    is_later = missing is None and not options.in_order
     if not endless and (n == 0 or missing == "impute" or is_later):
         return recording
     places = some_of(
@@ -202,7 +209,9 @@ def in_windows(recordings: Sequence[Recording], window: int | None) -> list[Reco
 
 
 def _averaged(recording: Recording, window: int) -> Recording:
-    T, time, y = len(recording.X), recording.time, recording.y
+    T = len(recording.X)
+    time = recording.time
+    y = recording.y
     starts = np.arange(max(T // window, 1)) * window
     features = (*recording.features, *(f"{name}{SPREAD}" for name in recording.features))
     if twice := repeated_in(features):

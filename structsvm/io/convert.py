@@ -36,7 +36,8 @@ def line_for(path: Path) -> str | None:
 
 
 def _line(path: Path) -> str | None:
-    kind, saved = kind_of(path), SAVED.format(path.with_suffix(".csv").name)
+    kind = kind_of(path)
+    saved = SAVED.format(path.with_suffix(".csv").name)
     if kind in FRAMES:
         return _python("pandas", f"pandas.{FRAMES[kind]}({path.name!r}).{saved}")
     if kind == ".json" and _is_table(path):

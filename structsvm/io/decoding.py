@@ -66,7 +66,8 @@ def _wide(content: bytes) -> str | None:
 def _by_lines(content: bytes, where: object) -> tuple[str, str]:
     """Decode each line as UTF-8, and those that are none as Windows or Unix did before."""
     lines = content.splitlines(keepends=True)
-    texts, others = list[str](), list[int]()
+    texts = list[str]()
+    others = list[int]()
     for k, line in enumerate(lines):
         try:
             texts.append(line.decode("utf-8"))

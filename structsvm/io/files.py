@@ -95,20 +95,25 @@ def read_npz(path: Path, name: str, options: FileOptions) -> Recording:
     called = np.atleast_1d(arrays.get("features", [f"x{j}" for j in range(P)]))
     features = tuple(map(str, called.ravel().tolist()))
     if len(features) != P:
-        names, columns = counted(len(features), "name"), counted(P, "column")
+        names = counted(len(features), "name")
+        columns = counted(P, "column")
         raise DataError(f"{names} in 'features', X has {columns}")
     refuse_repeated(features)
     y = _labels(arrays, T, options)
     if y is None and options.need_labels:
         raise DataError(f"no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
-    time, origin = _times(path, arrays, T), Origin(path, np.arange(T), options=options)
+    time = _times(path, arrays, T)
+    origin = Origin(path, np.arange(T), options=options)
     whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time, origin=origin)
     return without_gaps(whole.choosing(options.chosen(features)), options)
 
 
 def _labels(arrays: Mapping[str, Any], T: int, options: FileOptions) -> NDArray[Any] | None:
     """Read one label per sample, from ``y`` or ``bkps``; refuse two that contradict each other."""
-    y, ends, segments, wrong = arrays.get("y"), arrays.get("bkps"), None, ""
+    y = arrays.get("y")
+    ends = arrays.get("bkps")
+    segments = None
+    wrong = ""
     if ends is not None:
         sizes = np.diff(ends.ravel().astype(np.int64), prepend=0)
         if ends.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
@@ -234,7 +239,8 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     >>> [(recording.name, recording.X.shape) for recording in recordings]
     [('anna', (3, 1)), ('ben', (3, 1))]
     """
-    (files, _), given = find_recordings(paths), FileOptions(**options)
+    (files, _) = find_recordings(paths)
+    given = FileOptions(**options)
     return cleaned(read_files(files, given), given)
 
 
@@ -406,7 +412,8 @@ def from_long(
     if recording is None and frame.index.nlevels > 1:
         levels = [f"level {i}" if n is None else str(n) for i, n in enumerate(frame.index.names)]
         frame.index = frame.index.set_names(levels)
-        recording, time = levels[:-1], levels[-1] if time is None else time
+        recording = levels[:-1]
+        time = levels[-1] if time is None else time
     if recording is None:
         raise SettingsError(
             "from_long needs recording=, the column that says of which recording a row is, or a "
@@ -442,7 +449,8 @@ class RecordingFiles:
     """
 
     def __init__(self, paths: Paths, **options: Any) -> None:
-        found, self._options = find_recordings(paths)[0], FileOptions(**options)
+        found = find_recordings(paths)[0]
+        self._options = FileOptions(**options)
         self.files = [(os.path.abspath(path), name) for path, name in found.items()]
         """The path of each, which is the same in any process, and its name."""
 
@@ -450,7 +458,8 @@ class RecordingFiles:
         return len(self.files)
 
     def __getitem__(self, i: int) -> Recording:
-        (path, name), options = self.files[i], self._options
+        (path, name) = self.files[i]
+        options = self._options
         recordings = read_file(path, options, name=name)
         if len(recordings) > 1:
             raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
@@ -464,7 +473,8 @@ def read_file(
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
     file = _checked(Path(path))
-    kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
+    kind = kind_of(file)
+    name = printable(stem_of(file)) if name is None else name
     with about(file):
         if kind not in (".npz", *MEDIA):
             found = recordings_in(*read_frame(file, options), name)

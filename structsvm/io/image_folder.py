@@ -96,7 +96,8 @@ def read_images(
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
-    found, doubts = list[LabelledImage](), list[str]()
+    found = list[LabelledImage]()
+    doubts = list[str]()
     for path in map(Path, paths):
         files, beside = _images_of(path)
         folder = beside if masks is None else Path(masks)
@@ -145,7 +146,9 @@ def _read(
     missing: Sequence[str],
     max_pixels: int | None,
 ) -> tuple[LabelledImage, str]:
-    image, labels, doubt = pixels_of(path, max_pixels), None, ""
+    image = pixels_of(path, max_pixels)
+    labels = None
+    doubt = ""
     # the label map of its name, or else of its name with ``_mask`` added
     kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
     names = [f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds]

@@ -114,7 +114,8 @@ def _checked(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
 def _collisions(spans: Sequence[Span]) -> tuple[list[Interval], str]:
     """Return what begins within one of its label, and words about the first of two labels."""
     last: dict[str, tuple[int, Interval]] = {}
-    joined, overlap = [], ""
+    joined = []
+    overlap = ""
     for start, end, one in sorted(spans, key=lambda span: span[:2]):
         for label, (to, other) in last.items():
             if start < min(end, to) and label == one.label:
@@ -133,7 +134,8 @@ def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Reg
     pairs = [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
     for at in axis.values[np.flatnonzero(pairs) + 1]:
         first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
-        first, last = max(first, 1), min(last, len(labels) - 1)
+        first = max(first, 1)
+        last = min(last, len(labels) - 1)
         region = Region(first, last + 1, 1)
         if regions and regions[-1].end > region.start:  # the two cannot be told apart
             joined = regions.pop()
@@ -287,9 +289,11 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
         | {"value": {"start": i.start, "end": i.end, "instant": False, TYPE: [i.label]}}
         for k, i in enumerate(intervals)
     ]
-    by, version = "annotations", {}
+    by = "annotations"
+    version = {}
     if predictions:
-        by, version = "predictions", {"model_version": "structsvm"}
+        by = "predictions"
+        version = {"model_version": "structsvm"}
     return {"data": {"csv": f"{name}.csv"}, by: [{"result": result} | version]}
 
 
@@ -486,7 +490,8 @@ def _without_points(
     path: str | PathLike[str], several: Sequence[Sequence[Interval]]
 ) -> list[list[Interval]]:
     """Return rows without the points among stretches, with a warning; points alone are changes."""
-    found, left_out = [], list[Interval]()
+    found = []
+    left_out = list[Interval]()
     for rows in several:
         among = {row.key for row in rows if row.start != row.end}
         left_out += [row for row in rows if row.start == row.end and row.key in among]
@@ -705,7 +710,8 @@ class Marks:
 
 def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
     """Return the times of a recording in the unit of rows, or the numbers of its samples."""
-    axis, units = recording.time, {row.unit for row in rows}
+    axis = recording.time
+    units = {row.unit for row in rows}
     if axis is not None and ("samples" not in units or unit_of(axis.name) == "samples"):
         scale = LONG.get(unit_of(axis.name) or "", 1.0)
         if axis.holds_dates or scale == 1.0 or not units.isdisjoint((None, "samples")):
@@ -739,7 +745,8 @@ def _labelled(
     marks: Marks, blanks: bool, outside: str | None, tier: str | None = None
 ) -> Recording:
     """Return the recording with names of stretches, or numbers of segments between points."""
-    recording, y = marks.recording, None
+    recording = marks.recording
+    y = None
     if tier is not None:
         rows = [row for row in marks.rows if row.who.get("tier", "") == tier]
         marks = replace(marks, rows=rows)

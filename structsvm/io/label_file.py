@@ -176,7 +176,8 @@ def columns_in(header: Sequence[str]) -> dict[str, str]:
     found = []
     for j, column in enumerate(header):
         if (role := role_of(column)) is not None:
-            unit, words = unit_of(column), words_of(column)
+            unit = unit_of(column)
+            words = words_of(column)
             is_time = unit in ("seconds", *LONG) or not OF_TIME.isdisjoint(words)
             order = (unit == "milliseconds", unit == "samples", not is_time, role[1], len(words), j)
             found.append((order, role[0], column))

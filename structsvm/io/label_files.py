@@ -56,7 +56,8 @@ def read_rows(
 
     ``alone`` it has to know who is asked for, of these kinds.
     """
-    own_name, name = printable(file.path.stem), "table"
+    own_name = printable(file.path.stem)
+    name = "table"
     with about(file.path):
         try:
             name, read = next((name, read) for name, is_of, read in FORMATS if is_of(file))
@@ -199,7 +200,8 @@ def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Interval]
             f"{' and '.join(STRETCHES)}: label it as a time series or as sound"
         )
     for one in result:
-        kind, value = one.get("type"), one["value"]
+        kind = one.get("type")
+        value = one["value"]
         if kind in STRETCHES:
             if len(value[kind]) > 1:
                 raise DataError(
@@ -212,7 +214,8 @@ def _of_result(result: Sequence[Any], name: str, who: str) -> Iterator[Interval]
 
 def _task_names(tasks: Sequence[Any]) -> list[str]:
     """Return the names of the files of tasks, as they were before uploading."""
-    whole, before = [], []
+    whole = []
+    before = []
     for task in tasks:
         texts = [value for value in task.get("data", {}).values() if isinstance(value, str)]
         name = PurePosixPath(texts[0]).stem if texts else str(task.get("id", ""))
@@ -233,7 +236,8 @@ def _of_boris(file: LabelFile) -> Iterator[Interval]:
             is_point = "point" in kinds.get(behavior, "").lower()
             sign = STRETCH if is_point else (START, STOP)[seen[subject, behavior] % 2]
             seen[subject, behavior] += 1
-            end, who = at if is_point else None, {"subject": subject}
+            end = at if is_point else None
+            who = {"subject": subject}
             yield Interval(at, end, behavior, name, who, kind=sign)
 
 

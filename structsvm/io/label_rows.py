@@ -168,10 +168,12 @@ def since_start(rows: Sequence[Interval], axis: TimeAxis | None) -> list[Interva
 
 
 def _counted(row: Interval) -> Interval:
-    start, end = _on_clock(row.start), _on_clock(row.end)
+    start = _on_clock(row.start)
+    end = _on_clock(row.end)
     if start is None and end is None:
         return row
-    start, end = row.start if start is None else start, row.end if end is None else end
+    start = row.start if start is None else start
+    end = row.end if end is None else end
     return replace(row, start=start, end=end, unit="seconds")
 
 

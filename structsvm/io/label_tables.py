@@ -41,7 +41,8 @@ from structsvm.io.recording import spelled
 from structsvm.messages import parameter
 from structsvm.support.lazy import require
 
-TRUE, TRUTH = {"1", "1.0"}, {"0", "0.0", "1", "1.0"}
+TRUE = {"1", "1.0"}
+TRUTH = {"0", "0.0", "1", "1.0"}
 DAY = 24 * 3600.0
 SIGNS = {
     **dict.fromkeys(("start", "begin", "onset", "on"), START),
@@ -75,10 +76,13 @@ class Columns:
 
     @classmethod
     def of(cls, file: LabelFile) -> Columns:
-        table, sign = file.table, _sign_in(file.table)
+        table = file.table
+        sign = _sign_in(file.table)
         found = columns_in([name for name in table if name != sign]) | file.columns
         if sign and "label" not in found:
-            sign, found = "", columns_in(table) | file.columns  # START and STOP are the labels
+            # START and STOP are the labels
+            sign = ""
+            found = columns_in(table) | file.columns
         found |= _recordings_in(file, found)
         if _are_numbers_of_rows(file, found.get("recording", "")):
             del found["recording"]
@@ -124,7 +128,8 @@ class Columns:
 
 
 def read_table(file: LabelFile) -> Iterator[Interval]:
-    table, columns = file.table, Columns.of(file)
+    table = file.table
+    columns = Columns.of(file)
     of_labels = bool(columns.others) and all({*table[name]} <= TRUTH for name in columns.others)
     are_of_samples = not (columns.start or columns.end or columns.sign)
     if columns.label in table and are_of_samples and not columns.others:
@@ -137,7 +142,10 @@ def read_table(file: LabelFile) -> Iterator[Interval]:
 
 def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
     """Read rows of a label and when it was so, or of changes."""
-    start, end, label, tiers = columns.start, columns.end, columns.label, columns.tiers
+    start = columns.start
+    end = columns.end
+    label = columns.label
+    tiers = columns.tiers
     needed = {"start": True, "end": bool(end), "label": not (tiers or columns.are_changes)}
     for key, is_needed in needed.items():
         name = getattr(columns, key)
@@ -147,7 +155,8 @@ def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
             if any(map(is_moment, table)):
                 hint = "its first line holds values: write a header above it, as start,end,label"
             raise DataError(f"no column {named}; the columns are {', '.join(table)}: " + hint)
-    unit, unit_of_end = unit_of(start), unit_of(end)
+    unit = unit_of(start)
+    unit_of_end = unit_of(end)
     lasts = (role_of(end) or ("",))[0] == "duration"
     blank_is_none = columns.is_elan or start.startswith("tmin")  # but what another tier says
     for line, row in rows_of(table):
@@ -159,7 +168,8 @@ def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
             continue
         if not row[start]:
             raise DataError(f"line {line}: an end at {row[end]!r}, and no start")
-        begin, stop = moment(line, row[start], unit), None
+        begin = moment(line, row[start], unit)
+        stop = None
         kind = _sign(row[columns.sign]) if columns.sign else STRETCH
         if columns.are_changes or (columns.sign and kind == STRETCH):
             stop = begin

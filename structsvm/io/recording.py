@@ -47,8 +47,10 @@ class Origin:
 
     def place(self, start: int, end: int | None = None) -> str:
         """Return words for samples ``start, ..., end - 1`` as rows and lines of the table."""
-        first, last = int(self.rows[start]), int(self.rows[start if end is None else end - 1])
-        rows, lines = f"row {first}", f"line {self.line(first)}"
+        first = int(self.rows[start])
+        last = int(self.rows[start if end is None else end - 1])
+        rows = f"row {first}"
+        lines = f"line {self.line(first)}"
         if first != last:
             rows = f"rows {first} to {last}"
             lines = f"lines {self.line(first)} to {self.line(last)}"
@@ -137,7 +139,8 @@ class Recording:
         wanted = tuple(features)
         if wanted == self.features:
             return self
-        here, there = set(self.features), set(wanted)
+        here = set(self.features)
+        there = set(wanted)
         missing = [name for name in wanted if name not in here]
         extra = [name for name in self.features if name not in there]
         twice = repeated_in(self.features) or repeated_in(wanted)

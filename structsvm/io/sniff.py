@@ -169,7 +169,9 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     if sheet is None:
         text, encoding = decoded(_content(path, options.max_bytes), options.encoding, path)
     else:
-        text, encoding, options = sheet, "utf-8", replace(options, separator=",")
+        text = sheet
+        encoding = "utf-8"
+        options = replace(options, separator=",")
     whole = text.split("\n")
     lines, separator, found = _laid_out(text, options)
     beside = {*options.skip_lines, *([1] if OF_EXCEL.fullmatch(whole[0]) else [])}
@@ -224,7 +226,8 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:
-    suffix, size = path.suffix.lower(), path.stat().st_size
+    suffix = path.suffix.lower()
+    size = path.stat().st_size
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
             there = [info for info in archive.infolist() if not info.is_dir()]
@@ -292,7 +295,8 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
     """
     numbers, rows = zip(*head, strict=True) if head else ((), ())
     for h, header in enumerate(rows):
-        above, below = rows[:h], rows[h + 1 :]
+        above = rows[:h]
+        below = rows[h + 1 :]
         is_header = not any(map(is_number_text, header))
         if is_header and _lacks_name_of_index(header, below):
             bare = (cell.strip().strip('"') for cell in header)
@@ -311,7 +315,8 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
             continue
         if not is_header and _are_values(rows[h:]):
             break
-        first, last = h + n_names, h + 1 + n_words
+        first = h + n_names
+        last = h + 1 + n_words
         left_out = [*numbers[:h], *numbers[first:last]]
         return Layout(left_out, numbers[h + 1 : first], names if n_names > 1 else ())
     return _without_header(numbers, rows)
@@ -355,7 +360,8 @@ def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...
             names = tuple(few or name for few, name in zip(fewer, whole, strict=True))
             if not _are_different(names):
                 break
-            whole, block = names, block[1:]
+            whole = names
+            block = block[1:]
         return whole, n
     return first, 1
 
@@ -456,7 +462,8 @@ def separator_in(text: str, options: FileOptions) -> str:
     if options.separator is not None:
         return options.separator
     lines = _beginning(text).splitlines()[1:ROWS]
-    best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", (1, True, 0)
+    best = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ","
+    most = (1, True, 0)
     for separator in SEPARATORS:
         if separator == options.decimal or (separator == SPACES and most[0] > 1 and most[1]):
             continue

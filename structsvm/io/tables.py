@@ -98,7 +98,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     names = list(written.names) or [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
-    label, reading = options.label_column, dict[str, Any](dtype=str, keep_default_na=False)
+    label = options.label_column
+    reading = dict[str, Any](dtype=str, keep_default_na=False)
     if not (as_text or written.has_header):
         warn(f"{path}: it has no header: its columns are called {listed(names, 3)}")
     if not as_text:
@@ -152,7 +153,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
     """Convert a pandas frame to recordings, one for each value of the recording column."""
     frame, origin = _with_index(frame, origin)
-    options, path = origin.options, origin.path
+    options = origin.options
+    path = origin.path
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(headers)
     for whole, parts in options.joined.items():
@@ -198,7 +200,8 @@ def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
     known = {*options.roles, *chain.from_iterable(options.joined.values())}
     levels = [level for level in frame.index.names if level and str(level) in known]
     frame = frame.reset_index(level=levels) if levels else frame
-    index, found = frame.index, dict[str, str]()
+    index = frame.index
+    found = dict[str, str]()
     if index.nlevels > 1 and options.recording_column is None:
         names = [f"level {k}" if name is None else str(name) for k, name in enumerate(index.names)]
         *whose, when = names
@@ -245,7 +248,8 @@ def _with_categories(
     frame: Any, columns: Sequence[str], origin: Origin
 ) -> tuple[Any, tuple[str, ...]]:
     """Put columns of 0 and 1 in place of categories, those of a model where it is known."""
-    options, features = origin.options, list[str]()
+    options = origin.options
+    features = list[str]()
     for column in columns:
         if column not in options.categories:
             features.append(column)
@@ -321,7 +325,8 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
 def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Origin) -> None:
     """Refuse words in columns of features, with the ways out that help there."""
     first, rows = next(iter(words.items()))
-    row, cell = rows[0], frame[first].iloc[rows[0]]
+    row = rows[0]
+    cell = frame[first].iloc[rows[0]]
     shown = list(words)[:TEXT_EXAMPLES]
     ways = [parameter("ignore", shown[0] if len(shown) == 1 else shown) + " leaves it out"]
     is_time = _is_of_times(frame[first], origin)
@@ -359,11 +364,13 @@ def _labels(column: Any, origin: Origin) -> NDArray[Any] | None:
     """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
     options = origin.options
     column = _as_numbers(_stripped(column, options.missing_labels), origin)
-    known, kind = column.notna().to_numpy(), getattr(column.dtype, "kind", "O")
+    known = column.notna().to_numpy()
+    kind = getattr(column.dtype, "kind", "O")
     if not (options.blanks or known.all()):
         if not options.need_labels:
             return None
-        place, n = origin.place(int(known.argmin())), int((~known).sum())
+        place = origin.place(int(known.argmin()))
+        n = int((~known).sum())
         raise DataError(
             f"no label, {place}, column {column.name!r}; {n} are missing: label them, or let fit "
             "learn without them (in Python, what is read with blanks=True)"
@@ -451,11 +458,14 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
-    found, moved, back = [], [], ""
+    found = []
+    moved = []
+    back = ""
     for recording in recordings:
         if recording.time is not None:
             time = recording.time.past_midnight()
-            recording, back = replace(recording, time=time), back or put_back(time)
+            recording = replace(recording, time=time)
+            back = back or put_back(time)
             if (time.values[1:] < time.values[:-1]).any():
                 recording = recording.at(np.argsort(time.values, kind="stable"))
                 moved.append(recording.name)

@@ -51,7 +51,8 @@ def tuned(
     name: str, problem: PartitionProblem, data: Examples, shrinkage: float | None = None
 ) -> tuple[Floats, Calibration]:
     """The factor of a metric, (P, r), and its price."""
-    traits, learning = problem.traits, problem.learning
+    traits = problem.traits
+    learning = problem.learning
     if name == "pca":
         return _pca(problem, data)
     if name == "olda" and not traits.contiguous:
@@ -95,7 +96,8 @@ def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration
 
 def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
-    whitening, given = within_whitening(data, shrinkage), (data.arrays, data.weights, data.truths)
+    whitening = within_whitening(data, shrinkage)
+    given = (data.arrays, data.weights, data.truths)
     between = sum_of_each("measuring the samples", _between, *given)
     between = whitening @ between @ whitening
     rank = min(sum(M.n_clusters - 1 for M in data.truths), whitening.shape[0])
@@ -108,7 +110,8 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     S is the scatter between neighbouring segments, and C the covariance of RCA: less shrunk, B
     depends on directions in which few labels happen to vary little.
     """
-    whitening, given = within_whitening(data, shrinkage), (data.arrays, data.weights, data.truths)
+    whitening = within_whitening(data, shrinkage)
+    given = (data.arrays, data.weights, data.truths)
     between = sum_of_each("measuring the samples", _of_changes, *given)
     between /= data.weights @ [sample.n_samples for sample in data.samples]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))

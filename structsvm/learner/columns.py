@@ -121,7 +121,8 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
             f"a {type(learner).__name__} looks at all columns at once: learn it again without "
             f"{some_of([columns] if isinstance(columns, str) else list(columns))}"
         )
-    known, lost = column_names(learner), dict[str, None]()
+    known = column_names(learner)
+    lost = dict[str, None]()
     for pattern in [columns] if isinstance(columns, str) else columns:
         same = {pattern, f"{pattern}{SPREAD}"}
         these = [name for name in known if name in same or fnmatchcase(name, pattern)]
@@ -141,7 +142,8 @@ def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
             found.baselines_[name] = copy(one)
             found.baselines_[name].model_ = metric_without(learner, lost, one.model_)
     found.inputs_ = replace(learner.inputs_, scores=None)
-    found.classes_, found.lost_ = None, list(lost)
+    found.classes_ = None
+    found.lost_ = list(lost)
     found.__dict__.pop("margin_rates_", None)
     return found
 
@@ -154,7 +156,8 @@ def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
     # What is not called after the columns, such as a score, is made of all of them.
     of = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
     kept = np.array([bool(those) and not any(those) for those in of])
-    factor, price = np.where(kept[:, None], metric.factor, 0.0), metric.price
+    factor = np.where(kept[:, None], metric.factor, 0.0)
+    price = metric.price
     # What a cluster saves is a weighted sum over features of one scale: so is what it costs.
     share = np.sum(factor**2) / (np.sum(metric.factor**2) or 1.0)
     return replace(metric, factor=factor, price=None if price is None else price * share)
@@ -172,7 +175,8 @@ def dead_columns(
         return []  # or so small that their squares vanish
     # Whatever is constant stays so where it is standardised.
     data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
-    names, usual = column_names(learner), learner.training_data_.constant
+    names = column_names(learner)
+    usual = learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
     where = defaultdict(list)
     for i, constant in enumerate(constant_features(data, seen)):
@@ -203,7 +207,8 @@ def warn_of_dead_features(
 
 def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
     """DataWarning for columns of new samples that are dead, or hold codes of missing values."""
-    arrays, seen = [x.data for x in samples if isinstance(x.data, np.ndarray)], None
+    arrays = [x.data for x in samples if isinstance(x.data, np.ndarray)]
+    seen = None
     if len(arrays) == len(samples):
         seen = values_of_columns("looking at columns", arrays)
     warn_of_dead_features(learner, samples, seen)
@@ -227,7 +232,8 @@ def codes_in(
     """Numbers that stand for missing values: the same again and again, far from all others."""
     if seen is None:  # (N, 4, P)
         seen = values_of_columns("looking for codes", Xs)
-    low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
+    low = seen.min(axis=(0, 1))
+    high = seen.max(axis=(0, 1))
     suspects: list[tuple[int, float]] = []
     for end in (low, high):
         away = np.abs(seen - end)
@@ -238,7 +244,8 @@ def codes_in(
     if not suspects:
         return
     parts = of_each("looking at codes", _beside, Xs, [suspects] * len(Xs))
-    codes, values = [], defaultdict(list)
+    codes = []
+    values = defaultdict(list)
     for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
         items, ends, few = zip(*beside, strict=True)
         others = np.concatenate(ends)
@@ -261,7 +268,8 @@ def codes_in(
 
 def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, Floats, set[float]]]:
     """Where each code is in its column; the ends of the other values, and some of these."""
-    X, found = filled(X), []
+    X = filled(X)
+    found = []
     for j, value in codes:
         is_code = X[:, j] == value
         others = X[~is_code, j]
@@ -298,7 +306,8 @@ def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iter
     """Columns that hold the labels: constant within each labelled part, and not between them."""
     if not parts:
         return
-    arrays, labels = [X for X, _ in parts], [M.labels for _, M in parts]
+    arrays = [X for X, _ in parts]
+    labels = [M.labels for _, M in parts]
     shares = np.array(of_each("looking for labels", explained, arrays, labels))
     all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
     found = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
@@ -325,7 +334,8 @@ def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Ite
     known = [(X, M.boundaries[1:-1]) for X, M in parts if M.is_contiguous]
     if not known:
         return
-    arrays, changes = [X for X, _ in known], [at for _, at in known]
+    arrays = [X for X, _ in known]
+    changes = [at for _, at in known]
     counts = np.sum(of_each("looking for changes", _beside_changes, arrays, changes), axis=0)
     marks, hits, met, n_changes, nearby, n = counts
     # Where the samples beside changes are few, nothing is there alone by chance.
@@ -388,7 +398,8 @@ def metric_of(learner: Any) -> Metric:
 
 def scaled_factor(learner: FittedMetric) -> Floats:
     """``L^T``, (rank, P), in units of the untrained metric, where that is ``I``."""
-    metric, ratio = metric_of(learner), price_ratio(learner)
+    metric = metric_of(learner)
+    ratio = price_ratio(learner)
     start = learner.baselines_["untrained"].metric_.factor
     scale = np.sqrt(np.einsum("pr,pr->p", start, start))
     scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well

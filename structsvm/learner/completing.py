@@ -170,7 +170,8 @@ def _learn_completing(
     w = objective.weight_space().identity() if alone is None else alone.solution.w
     seen = data.made_by(units)
     found = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
-    solution, (B, price) = found.solution, objective.split(found.solution.w)
+    solution = found.solution
+    (B, price) = objective.split(found.solution.w)
     is_whole = solution.status is not Status.INTERRUPTED
     is_zero = np.sum(metric_factor(B) ** 2) <= ZERO_METRIC * data.n_features
     if safeguarded is not None and is_whole and is_zero:
@@ -192,12 +193,14 @@ def complete_in_rounds(
     first: list[EquivalenceMatrix] | None = None,
 ) -> Alternated:
     """Learn from samples in the units of learning; labels are completed from ``w`` on, or given."""
-    problem, weights = data.problem, data.weights
+    problem = data.problem
+    weights = data.weights
     omega = objective.regularizer(settings.regularizer, settings.lam)
 
     def complete(w: Floats) -> list[EquivalenceMatrix]:
         B, beta = objective.split(w)
-        factor, convex = metric_factor(B), problem.traits.convex
+        factor = metric_factor(B)
+        convex = problem.traits.convex
         metric = Metric(factor, beta) if convex else calibrate_known(factor, data).metric(factor)
         return complete_labels(metric, data)
 
@@ -248,9 +251,11 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
     labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
     if len(labelled) < 2 or not problem.traits.contiguous:
         return True
-    found, shares = [], []
+    found = []
+    shares = []
     for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
-        some, others = data.at(chosen), data.at(rest)
+        some = data.at(chosen)
+        others = data.at(rest)
         result = _learn_from_parts(settings, some)
         if result is None:
             continue
@@ -262,7 +267,8 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
         shares.append(others.weights)
     if not found:
         return True
-    gains, weights = np.concatenate(found), np.concatenate(shares)
+    gains = np.concatenate(found)
+    weights = np.concatenate(shares)
     mean = float(np.average(gains, weights=weights))
     return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
 
@@ -273,13 +279,15 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones",
     )
-    factor, parts = alone.metric.factor, data.parts
+    factor = alone.metric.factor
+    parts = data.parts
     changes = parts.weights @ [M.n_clusters - 1.0 for M in parts.truths]
     rate = changes / (parts.weights @ [M.n_samples - 1.0 for M in parts.truths])
     sizes = [known.n_samples - 1.0 for known in data.labels]
     expected = rate * np.average(sizes, weights=data.weights)
     by_loss = calibrate_known(factor, data)
-    Zs, oracles = in_metric(data.samples, factor), [data.problem.decoder(x) for x in data.samples]
+    Zs = in_metric(data.samples, factor)
+    oracles = [data.problem.decoder(x) for x in data.samples]
     changes_of = [lambda M: M.n_clusters - 1.0] * len(Zs)
     here = calibrate_by(oracles, Zs, changes_of, by_loss.penalties, data.weights).losses
     found = replace(by_loss, criterion=np.abs(np.log((here + 1.0) / (expected + 1.0))))
@@ -288,7 +296,8 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
 
 def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> LearningUnits:
     """The units of learning where no stretch teaches anything by itself."""
-    problem, parts = data.problem, data.parts
+    problem = data.problem
+    parts = data.parts
     if not problem.traits.convex:
         return problem.learning.units(Examples(data.samples, (), data.weights), untrained, None)
     whitening, unit, seen = None, None, data
@@ -362,13 +371,16 @@ def alternate(
             if found is None:
                 raise
             return found
-        start, begun, stopped = solution.w, labels, solution.status is Status.INTERRUPTED
+        start = solution.w
+        begun = labels
+        stopped = solution.status is Status.INTERRUPTED
         gain, fixed = 0.0, False
         try:
             guesses = complete(start)
             fresh = np.array([not same(a, b) for a, b in zip(labels, guesses, strict=True)])
             if fresh.any():
-                now, then = _hinges(risk, start), _hinges(risk_of(guesses), start)
+                now = _hinges(risk, start)
+                then = _hinges(risk_of(guesses), start)
                 fresh &= then <= now
                 gain = float(np.sum((now - then)[fresh]))
                 pairs = zip(labels, guesses, fresh, strict=True)
@@ -397,8 +409,11 @@ def _hinges(risk: Risk, w: Floats) -> Floats:
 
 def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     """The price that agrees best with what is known, in the metric ``L L^T``."""
-    problem, samples, labels = data.problem, data.samples, data.labels
-    traits, weights = problem.traits, data.weights
+    problem = data.problem
+    samples = data.samples
+    labels = data.labels
+    traits = problem.traits
+    weights = data.weights
     if not traits.convex and traits.given_k:
         return Calibration.of_counts(_count(problem, known) for known in labels)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
@@ -409,7 +424,8 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     if not scatter > 0:
         return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
     penalties = penalty_grid(float(scatter / changes))
-    oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
+    oracles = [problem.decoder(x) for x in samples]
+    losses = [known.loss for known in labels]
     return calibrate_by(oracles, Zs, losses, penalties, weights)
 
 

@@ -193,7 +193,8 @@ def save(learner: Learner | StructuredSVM, path: str | PathLike[str]) -> None:
 
 def _storable(learner: Any, codec: Codec) -> Any:
     """A copy without what a file cannot hold, of which parameters are noted."""
-    kept, parameters = copy(learner), learner.get_params(deep=False)
+    kept = copy(learner)
+    parameters = learner.get_params(deep=False)
     for name, value in vars(learner).items():
         if name in parameters.keys() - {"problem", "features"} and codec.lost(value, name):
             setattr(kept, name, Unstored(repr(value)))

@@ -77,7 +77,9 @@ class Settings:
     def of(cls, parameters: Mapping[str, Any]) -> Settings:
         refuse_unstored(parameters)
         problem = problem_from(parameters["problem"], parameters["random_state"])
-        traits, metric, features = problem.traits, parameters["metric"], parameters["features"]
+        traits = problem.traits
+        metric = parameters["metric"]
+        features = parameters["features"]
         own = [name for name in problem.traits.baselines if name not in NAMES]
         refuse_unlisted("metric", metric, (*LEARNED, *NAMES, *own))
         closed_form = None
@@ -204,7 +206,8 @@ class FitState:
     @classmethod
     def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
         """The objective, in the units in which the untrained metric is the identity."""
-        problem, given = data.problem, data.examples
+        problem = data.problem
+        given = data.examples
         if settings.closed_form is not None:
             raise SettingsError("a metric in closed form minimises no objective: learn another one")
         refuse_gaps(settings, data)
@@ -220,7 +223,8 @@ class FitState:
     def result(
         self, settings: Settings, solution: Solution, interrupts: Interrupts | None = None
     ) -> FitResult:
-        data, units = self.data, self.units
+        data = self.data
+        units = self.units
         factor = units.restore(usable_factor(self.objective, solution, settings))
         task = partial(data.problem.learning.calibrate, factor, data.examples)
         price = self.objective.split(solution.w)[1]
@@ -264,7 +268,8 @@ def refuse_gaps(settings: Settings, data: TrainingSet) -> None:
 
 def in_closed_form(settings: Settings, data: TrainingSet) -> FitResult:
     refuse_gaps(settings, data)
-    begun, name = time.perf_counter(), str(settings.closed_form)
+    begun = time.perf_counter()
+    name = str(settings.closed_form)
     if name == "untrained":
         calibration, metric = untrained_of(data)
     else:
@@ -309,7 +314,8 @@ def _check_inference(data: TrainingSet, metric: Metric) -> None:
         with asked(problem, "partition", problem.traits.words.numbered(i)):
             guess = problem.partition(sample, metric, K)
         score = problem.decoding_objective(sample, metric, K)
-        missed, size = score.value(truth) - score.value(guess), float(np.nansum(score.Z**2))
+        missed = score.value(truth) - score.value(guess)
+        size = float(np.nansum(score.Z**2))
         if is_missed(f"{type(problem).__name__}.partition", i, missed, size):
             return
 
@@ -349,7 +355,8 @@ def calibrated(
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
     """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
-    L, status = metric_factor(objective.split(solution.w)[0]), solution.status
+    L = metric_factor(objective.split(solution.w)[0])
+    status = solution.status
     is_zero = np.sum(L**2) <= ZERO_METRIC * len(L)
     if is_zero and status is Status.INTERRUPTED:
         raise KeyboardInterrupt("before there was a metric to save")

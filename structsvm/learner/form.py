@@ -70,10 +70,13 @@ class Form:
             return cls(source, source.keys)
         keys: tuple[Hashable, ...] | None = None
         is_array = hasattr(Xs, "__array__") and not isinstance(Xs, Mapping)  # a dataset is both
-        samples, ndim = Xs, np.ndim(Xs) if is_array else None
+        samples = Xs
+        ndim = np.ndim(Xs) if is_array else None
         single = is_frame(Xs) or is_recording(Xs) or ndim == 2
         if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
-            keys, samples, single = tuple(Xs), list(Xs.values()), False
+            keys = tuple(Xs)
+            samples = list(Xs.values())
+            single = False
         elif single:
             samples = [Xs]
         elif in_time and ndim == 3 and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel")):

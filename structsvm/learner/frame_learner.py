@@ -35,7 +35,8 @@ from structsvm.support.checks import among
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share, stage
 
-LAGS, WINDOWS = (-0.25, -0.125, 0.0, 0.125, 0.25), (0.25, 0.5, 1.0)
+LAGS = (-0.25, -0.125, 0.0, 0.125, 0.25)
+WINDOWS = (0.25, 0.5, 1.0)
 """Lags, and widths of windows, that classifiers see, in typical segments."""
 
 SCORED, TRIED, LEARNED = 0.6, 0.8, 0.85
@@ -257,6 +258,7 @@ class StatePath(Model):
     def _score_of(self, problem: Any, sample: Sample) -> StateScore:
         """What a path earns whose segments have the lengths that the problem allows."""
         score = self.score(problem, np.asarray(sample.states))
-        shortest, longest = getattr(problem, "min_length", 1), getattr(problem, "max_length", None)
+        shortest = getattr(problem, "min_length", 1)
+        longest = getattr(problem, "max_length", None)
         is_free = shortest == 1 and longest is None
         return score if is_free else score.lasting(shortest, longest)

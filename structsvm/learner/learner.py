@@ -282,9 +282,12 @@ class Learner(ProblemParameters, ABC):
     def _keep(self, data: TrainingSet, learned: Learned) -> Self:
         for name in OPTIONAL:
             self.__dict__.pop(name, None)
-        self.inputs_, self.model_ = learned.inputs, learned.model
-        self.problem_, self.question_ = data.problem, data.asks
-        self.n_features_in_, self.baselines_ = data.n_features, {}
+        self.inputs_ = learned.inputs
+        self.model_ = learned.model
+        self.problem_ = data.problem
+        self.question_ = data.asks
+        self.n_features_in_ = data.n_features
+        self.baselines_ = {}
         if data.steps:
             self.steps_ = dict(data.steps)
         if data.names is not None:
@@ -461,7 +464,8 @@ class Learner(ProblemParameters, ABC):
     def summary(self) -> str:
         """Return what was learned as a short text, as ``print`` shows it."""
         check_is_fitted(self)
-        words, states = self.problem_.traits.words, self.classes_
+        words = self.problem_.traits.words
+        states = self.classes_
         named = "" if states is None else f" of {len(states)} {words.named}s"
         learned = f"{type(self).__name__}{named}, learned from "
         learned += words.wholes(len(self.training_data_))

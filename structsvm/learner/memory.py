@@ -52,14 +52,16 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
         return np.arange(len(data))
     units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()
     drawn = np.random.default_rng(SEED).permutation(len(data))
-    turns, taken = np.empty(len(data), dtype=np.int64), dict.fromkeys(units, 0)
+    turns = np.empty(len(data), dtype=np.int64)
+    taken = dict.fromkeys(units, 0)
     for i in drawn.tolist():  # the first one of each group, then the second of each, ...
         turns[i] = taken[units[i]]
         taken[units[i]] += 1
     drawn = drawn[np.argsort(turns[drawn], kind="stable")]
     # Before these, the samples by which each label is in two groups.
     shown: dict[Hashable, set[int]] = {}
-    labels, shows_more = data.item_labels, []
+    labels = data.item_labels
+    shows_more = []
     for i in drawn.tolist():
         values = labels_of_items(labels[i], data.samples[i].n_samples)
         names = set() if values is None else {*values[~missing_labels(values)].tolist()}

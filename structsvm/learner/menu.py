@@ -46,7 +46,8 @@ class Menu:
 
     def __init__(self, data: TrainingSet, like: Learner) -> None:
         """List what suits samples, with what the settings of a learner say about all methods."""
-        self.data, self.problem = data, data.problem
+        self.data = data
+        self.problem = data.problem
         metric = like if like.sees is not None else MetricLearner(data.problem)
         self.metric: dict[str, Any] = metric.get_params(deep=False) | {"problem": data.problem}
         self.features = getattr(like, "features", None)

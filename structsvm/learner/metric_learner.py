@@ -208,9 +208,11 @@ class MetricLearner(Learner):
                 result = learn(settings, seen, how.resume, how.callback)
         self.calibration_: Calibration = result.calibration
         self.solution_: Solution = result.solution
-        self.n_iter_, self.converged_ = result.solution.n_iter, result.solution.status.converged
+        self.n_iter_ = result.solution.n_iter
+        self.converged_ = result.solution.status.converged
         self.interrupted_ = result.is_interrupted
-        self.alternated_, self.whitening_ = result.alternated, result.units.whitening
+        self.alternated_ = result.alternated
+        self.whitening_ = result.units.whitening
         self.metric_feature_names_: list[str] = list(inputs.made) or data.columns
         self.classes_ = inputs.states
         return Learned(inputs, result.metric, result.truths)
@@ -335,7 +337,8 @@ class MetricLearner(Learner):
 
     def _short_table(self, n: int | None) -> ShortTable:
         check_is_fitted(self)
-        weights, price = heaviest_features(self), self.metric_.price
+        weights = heaviest_features(self)
+        price = self.metric_.price
         words = self.problem_.traits.words
         title = (
             f"{self.metric} metric of {counted(len(weights), 'feature')}, learned from "

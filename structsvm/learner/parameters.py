@@ -91,7 +91,8 @@ def _settings(value: Any, name: str) -> dict[str, Any]:
 
 def _with(value: Any, given: Mapping[str, Any]) -> Any:
     """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
-    known, inside = settings_in(value), dict[str, dict[str, Any]]()
+    known = settings_in(value)
+    inside = dict[str, dict[str, Any]]()
     changed: dict[str, Any] = {}
     for path, setting in given.items():
         name, _, rest = path.partition("__")

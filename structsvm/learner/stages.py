@@ -206,10 +206,12 @@ def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequenc
         steps = {id(one): _Making(one, fingerprint(one)) for one in made_by}
         pairs = zip(data.samples, made_by, strict=True)
         return [derived(sample.data, steps[id(one)], n_features) for sample, one in pairs]
-    words, given = data.problem.traits.words, (data.arrays, data.item_labels, data.groups)
+    words = data.problem.traits.words
+    given = (data.arrays, data.item_labels, data.groups)
     if type(features).fit_transform is RecordingTransformer.fit_transform:
         return _transform(features.fit(*given), data.samples, words)[0]
-    found, name = features.fit_transform(*given), type(features).__name__
+    found = features.fit_transform(*given)
+    name = type(features).__name__
     return check_features(found, data.arrays, name, words, gaps=True)
 
 

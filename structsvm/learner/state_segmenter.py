@@ -43,7 +43,8 @@ ESTIMATORS = ("boosting", "kernel", "lda")
 OF_MANY = ("fast-boosting", "kernel", "lda")
 """Classifiers that make different mistakes, whose mean is better than each."""
 
-SAMPLES, LENGTHS = (0.15, 0.3, 0.6, 1.0), (0.5, 1.0)
+SAMPLES = (0.15, 0.3, 0.6, 1.0)
+LENGTHS = (0.5, 1.0)
 PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Weights of the scores of samples and of lengths, and prices of a segment, to start from."""
 
@@ -226,7 +227,8 @@ classifiers of scikit-learn, optional
         """Of each recording, decoded by the counts of other groups; NaN for what takes too long."""
         losses = np.full((len(CHOICES), len(scored.known)), np.nan)
         xs, ys, block, longest = self._blocks(scored)
-        C, units = xs[0].shape[1], scored.units_of_known
+        C = xs[0].shape[1]
+        units = scored.units_of_known
         order = np.random.default_rng(self.random_state).permutation(len(ys))
         work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
@@ -245,8 +247,10 @@ classifiers of scikit-learn, optional
         return LearnedStates(self.allowed_, self.lengths_, self.weight_, self.smoothing)
 
     def _learn_weights(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
-        sequences, C = scored.sequences, self.allowed_.first.size
-        tried, numbers = ~np.isnan(losses).any(axis=0), USUAL
+        sequences = scored.sequences
+        C = self.allowed_.first.size
+        tried = ~np.isnan(losses).any(axis=0)
+        numbers = USUAL
         if scored.is_tunable and tried.any():
             numbers = choices[int(losses[:, tried].mean(axis=1).argmin())]
         counted = StateCounts.of(sequences, C)
@@ -269,11 +273,13 @@ classifiers of scikit-learn, optional
             start=self.start_,
         )
         solution = solver_from("auto").solve(risk)
-        self.solution_, self.weight_ = replace(solution, support=None), solution.w
+        self.solution_ = replace(solution, support=None)
+        self.weight_ = solution.w
 
     def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], int, int]:
         """Scores and states of blocks where segments are long, their samples, and the longest."""
-        seen, sequences = scored.seen(self.smoothing), scored.sequences
+        seen = scored.seen(self.smoothing)
+        sequences = scored.sequences
         typical = int(typical_length(sequences))
         samples = sum(y.size for y in sequences) * self.allowed_.first.size
         work = TIMES_LONGEST * longest_of(sequences) * samples  # that of a search, in blocks of one
@@ -309,7 +315,8 @@ class Allowed:
         """What a user allows."""
         names = classes.tolist()
         C = len(names)
-        changes, first = np.ones((C, C), dtype=np.bool_), np.ones(C, dtype=np.bool_)
+        changes = np.ones((C, C), dtype=np.bool_)
+        first = np.ones(C, dtype=np.bool_)
         last = first.copy()
         if given.order is not None:
             order = list(given.order)
@@ -319,7 +326,8 @@ class Allowed:
                 )
             places = np.array([order.index(name) for name in names])
             changes = places[None, :] == places[:, None] + 1
-            first, last = places == 0, places == C - 1
+            first = places == 0
+            last = places == C - 1
         elif given.changes is not None:
             follow = {name: list(after) for name, after in given.changes.items()}
             strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
@@ -337,9 +345,11 @@ class Allowed:
 
         A recording of ``most`` samples that is shorter than the least length may be one segment.
         """
-        shortest, longest = self.shortest, self.longest
+        shortest = self.shortest
+        longest = self.longest
         if block > 1:  # with room for where blocks begin
-            shortest, longest = np.maximum(shortest // block, 1.0), np.ceil(longest / block) + 1
+            shortest = np.maximum(shortest // block, 1.0)
+            longest = np.ceil(longest / block) + 1
         shortest = np.minimum(shortest, most)
         finite = longest[np.isfinite(longest)]
         more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
@@ -379,7 +389,10 @@ class StateCounts:
 
     @classmethod
     def of(cls, ys: Sequence[Ints], C: int) -> StateCounts:
-        first, last, changes, sums = np.zeros(C), np.zeros(C), np.zeros((C, C)), np.zeros((3, C))
+        first = np.zeros(C)
+        last = np.zeros(C)
+        changes = np.zeros((C, C))
+        sums = np.zeros((3, C))
         for y in ys:
             starts, ends, states = segments_of(y)
             first[states[0]] += 1
@@ -438,7 +451,8 @@ def check_states(
         k = problem.first_broken(y)
         if k is not None:
             starts, ends, states = segments_of(y)
-            a, b = int(part.start + starts[k]), int(part.start + ends[k])
+            a = int(part.start + starts[k])
+            b = int(part.start + ends[k])
             raise DataError(
                 nth("recording", part.recording) + f": samples {a}..{b} of the state "
                 f"{str(classes[states[k]])!r} are not what changes, order, min_length and "

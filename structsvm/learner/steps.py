@@ -158,7 +158,8 @@ def partition_all(
     Another ``model`` than that of the learner sees the same; what is told of new samples is about
     that of the learner.
     """
-    model, samples = learner.model_ if model is None else model, Xs
+    model = learner.model_ if model is None else model
+    samples = Xs
     step: Step | None = None
     if rules and not model.keeps_rules:
         raise SettingsError(
@@ -169,7 +170,8 @@ def partition_all(
         if not is_prepared(Xs):
             samples = measured(learner, Xs)
             warn_of_new(learner, samples)
-            samples, step = learner.inputs_.with_features(samples), learner.inputs_.step
+            samples = learner.inputs_.with_features(samples)
+            step = learner.inputs_.step
         problem, constraints = read_rules(learner, samples, rules)
         if n_clusters is None:
             n_clusters = model.n_parts
@@ -252,7 +254,8 @@ def read_rules(
             f"{missing[0]} is a rule for segments, but {type(problem).__name__} has no such "
             "setting: leave it out, or write a SegmentProblem (docs/plugins.md)"
         )
-    words, constraints = problem.traits.words, []
+    words = problem.traits.words
+    constraints = []
     known = rules.get("known")
     known = [None] * len(samples) if known is None else labels_of_each(known, samples, words)
     for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
@@ -353,7 +356,8 @@ def segment_table(
 ) -> list[dict[str, Any]]:
     """A row for each segment: start, end, and time, state, probability, margin, rate if known."""
     M = found.partition
-    starts, ends = M.boundaries[:-1].tolist(), M.boundaries[1:].tolist()
+    starts = M.boundaries[:-1].tolist()
+    ends = M.boundaries[1:].tolist()
     columns: dict[str, list[Any]] = {"start": starts, "end": ends}
     if times is not None:
         columns["time"] = [times[start] for start in starts]
@@ -373,7 +377,8 @@ def states_of_parts(found: Found, sample: Sample) -> Ints:
     """The number of the state of each part, (K,): the most probable one, if none was found."""
     if found.states is not None:
         return found.states
-    p, M = sample.states, found.partition
+    p = sample.states
+    M = found.partition
     if p is None:
         raise SettingsError(
             "these samples were not prepared by a learner that knows states: give the recordings, "

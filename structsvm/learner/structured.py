@@ -189,8 +189,10 @@ class StructuredSVM(ProblemParameters):
                 "learning to begin with"
             )
         full = data.at(np.flatnonzero(~is_open)) if is_open.any() else data
-        risk, alternated = self._risk(full), None
-        problem, solve = risk.problem, partial(solver.solve, callback=callback, backend=backend)
+        risk = self._risk(full)
+        alternated = None
+        problem = risk.problem
+        solve = partial(solver.solve, callback=callback, backend=backend)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
             solution = solve(risk, resume=resume)
             if is_open.any() and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
@@ -198,7 +200,8 @@ class StructuredSVM(ProblemParameters):
                 def risk_of(ys: Sequence[Any]) -> RegularizedRisk:
                     return replace(risk, xs=data.xs, ys=list(ys), sample_weight=data.weights)
 
-                complete, w = partial(_completed, problem, data, is_open), solution.w
+                complete = partial(_completed, problem, data, is_open)
+                w = solution.w
                 try:
                     alternated = alternate(
                         complete,
@@ -213,7 +216,8 @@ class StructuredSVM(ProblemParameters):
                 except KeyboardInterrupt:
                     warn_of_full_alone()
             self.problem_, self.solution_, self.alternated_ = problem, solution, alternated
-        self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.status.converged
         self.interrupted_ = solution.status is Status.INTERRUPTED
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -246,7 +250,8 @@ class StructuredSVM(ProblemParameters):
         samples = read_samples(X)
         if samples.names is not None and hasattr(self, "feature_names_in_"):
             refuse_other_columns("X", samples.names, self.feature_names_in_.tolist())
-        n, P = getattr(self, "n_features_in_", None), samples.n_features
+        n = getattr(self, "n_features_in_", None)
+        P = samples.n_features
         refuse(
             DataError,
             (
@@ -256,7 +261,8 @@ class StructuredSVM(ProblemParameters):
             ),
             (None not in (n, P) and n != P, f"X has {P} features, the model has {n}"),
         )
-        w, found = read_only(self.solution_.w), []
+        w = read_only(self.solution_.w)
+        found = []
         for i, x in enumerate(stage("predicting", samples.xs)):
             with asked(self.problem_, "predict", nth("sample", i)):
                 found.append(self.problem_.predict(w, x))
@@ -267,7 +273,8 @@ class StructuredSVM(ProblemParameters):
         guesses = self.predict(X)
         truths = read_labelled(X, y).ys
         weights = check_weights(sample_weight, len(truths), WORDS)
-        problem, losses = self.problem_, []
+        problem = self.problem_
+        losses = []
         for i, (truth, guess) in enumerate(zip(truths, guesses, strict=True)):
             with asked(problem, "loss", nth("sample", i)):
                 losses.append(check_loss(problem, problem.loss(truth, guess), i))
@@ -339,12 +346,14 @@ def _completed(problem: Problem, data: Samples, is_open: Bools, w: Floats) -> li
 
 def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
     """Warn where ``predict`` finds less than the score of the true labelling."""
-    name, w = f"{type(problem).__name__}.predict", read_only(w)
+    name = f"{type(problem).__name__}.predict"
+    w = read_only(w)
     for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):
         with asked(problem, "predict", nth("sample", i)):
             guess = problem.predict(w, x)
         try:
-            found, truth = problem.joint_feature(x, guess), problem.joint_feature(x, y)
+            found = problem.joint_feature(x, guess)
+            truth = problem.joint_feature(x, y)
         except Exception:  # labellings in training may be more than what is predicted
             return
         size = float(np.abs(w) @ (np.abs(found) + np.abs(truth)))

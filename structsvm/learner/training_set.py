@@ -76,7 +76,8 @@ class TrainingSet:
         if isinstance(Xs, cls):
             beside = {"y": ys, "feature_names": feature_names, "sample_weight": sample_weight}
             twice = [k for k, v in (beside | {"groups": groups}).items() if v is not None]
-            own, other = type(Xs.problem).__name__, type(problem).__name__
+            own = type(Xs.problem).__name__
+            other = type(problem).__name__
             refuse(
                 DataError,
                 (
@@ -139,14 +140,17 @@ class TrainingSet:
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
         """Return that of parts of samples, by number and items; partly labelled ones are whole."""
         whole = replace(self.at([i for i, _ in pieces]), groups=None, called=None)
-        samples, labels, given = list(whole.samples), list(whole.labels), list(whole.given)
+        samples = list(whole.samples)
+        labels = list(whole.labels)
+        given = list(whole.given)
         for k, (_, rows) in enumerate(pieces):
             truth = labels[k].truth
             if truth is None and rows.size == samples[k].n_samples:
                 continue
             assert truth is not None
             part = EquivalenceMatrix.from_labels(truth.labels[rows])
-            samples[k], labels[k] = samples[k].at(rows), Known.of(part)
+            samples[k] = samples[k].at(rows)
+            labels[k] = Known.of(part)
             given[k] = label_values(given[k])[rows]
         return replace(whole, samples=samples, labels=labels, given=given)
 
@@ -213,7 +217,8 @@ class TrainingSet:
 
     @property
     def truths(self) -> list[EquivalenceMatrix]:
-        words, truths = self.problem.traits.words, []
+        words = self.problem.traits.words
+        truths = []
         for i, known in enumerate(self.labels):
             if known.truth is None:
                 raise DataError(
@@ -247,13 +252,15 @@ class TrainingSet:
         self, part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]]
     ) -> Examples:
         """These samples, made by ``part``, their partitions, and the weights of whom they are."""
-        parts, owners = [], []
+        parts = []
+        owners = []
         for i, (sample, known) in enumerate(zip(self.samples, self.labels, strict=True)):
             for rows, truth in zip(*known.part, strict=True):
                 whole = known.truth is not None
                 parts.append((sample, truth) if whole else part(sample, rows, truth))
                 owners.append(i)
-        samples, truths = [x for x, _ in parts], [truth for _, truth in parts]
+        samples = [x for x, _ in parts]
+        truths = [truth for _, truth in parts]
         return Examples(samples, truths, self.weights[owners])
 
 

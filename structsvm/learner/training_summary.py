@@ -68,8 +68,10 @@ class TrainingSummary:
         counts = [known.n_changes + 1 for known in data.labels]
         if truths is not None:
             counts = [truth.n_clusters for truth in truths]
-        arrays, is_table = [sample.data for sample in data.samples], data.asks is not None
-        sizes, traits = [sample.n_samples for sample in data.samples], data.problem.traits
+        arrays = [sample.data for sample in data.samples]
+        is_table = data.asks is not None
+        sizes = [sample.n_samples for sample in data.samples]
+        traits = data.problem.traits
         digests = [row for X in arrays for row in _digests(X)] if is_table else []
         different = sorted(set(digests))
         many_alike = len(different) < (1 - MANY) * len(digests)

@@ -103,9 +103,11 @@ class WorkingSet:
 
     def add(self, cuts: Iterable[Cut]) -> int:
         """Add the cuts that are not here yet; how many were new."""
-        before, known = len(self), set(self._keys)
+        before = len(self)
+        known = set(self._keys)
         for cut in cuts:
-            key, n = hash((cut.group, cut.intercept, cut.slope.tobytes())), len(self)
+            key = hash((cut.group, cut.intercept, cut.slope.tobytes()))
+            n = len(self)
             if key in known:
                 continue
             known.add(key)
@@ -264,7 +266,8 @@ def acceptable(tol: float) -> float:
 
 def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
     """Project and clip an answer, and scale the multipliers of groups down to sums of at most 1."""
-    w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
+    w = np.asarray(answer.w)
+    alpha = np.asarray(answer.multipliers)
     fits = w.shape == (risk.space.dim,) and alpha.shape == (len(cuts),)
     if not (fits and np.isfinite(w).all()):
         raise MasterError(

@@ -56,7 +56,8 @@ def lower_bound(
     for the usual regularizers, which ignores further constraints and so stays valid with them, else
     a conic program.
     """
-    offset, slope = float(multipliers @ cuts.intercepts), multipliers @ cuts.slopes
+    offset = float(multipliers @ cuts.intercepts)
+    slope = multipliers @ cuts.slopes
     if truths is None:
         return plane_bound(risk, offset, slope, upper)
     step = max(1, CHUNK // (8 * max(1, len(cuts))))  # slopes may take gigabytes
@@ -153,7 +154,8 @@ def _proof(problem: cp.Problem) -> Proof:
         return NOTHING
     if not isinstance(answer, clarabel.DefaultSolution):
         return NOTHING
-    x, z = np.asarray(answer.x), np.asarray(answer.z)
+    x = np.asarray(answer.x)
+    z = np.asarray(answer.z)
     return units.proof(proof(scaled, x, z, units.box(box_of(program))))
 
 

@@ -98,7 +98,8 @@ class ConicProgram:
     @cached_property
     def blocks(self) -> list[tuple[str, int, int]]:
         """Kind, first row and number of rows of every cone but the first two."""
-        found, at = [], self.n_plain
+        found = []
+        at = self.n_plain
         sizes = [("soc", int(n)) for n in self.dims.soc]
         sizes += [("psd", int(n) * (int(n) + 1) // 2) for n in self.dims.psd]
         sizes += [("exp", 3) for _ in range(int(self.dims.exp))]
@@ -158,13 +159,15 @@ class ConicProgram:
 
     def with_rows(self, rows: Any, right: Floats) -> ConicProgram:
         """The program with ``rows @ x <= right`` behind the other inequalities."""
-        at, dims = self.n_plain, _with_more(self.dims, right.size)
+        at = self.n_plain
+        dims = _with_more(self.dims, right.size)
         A = sp.vstack([self.A[:at], sp.csr_array(rows), self.A[at:]], format="csr")
         return replace(self, A=A, b=np.concatenate([self.b[:at], right, self.b[at:]]), dims=dims)
 
     def scaled(self, units: Units) -> ConicProgram:
         """The program for ``x / columns``, with rows and objective in units, all powers of two."""
-        d, c = units.columns, units.objective
+        d = units.columns
+        c = units.objective
         return replace(
             self,
             P=_multiplied(self.P, d / c, d),
@@ -204,7 +207,8 @@ class Units(NamedTuple):
 
     def proof(self, found: Proof) -> Proof:
         """What is proved of the scaled program, of the program."""
-        bound, weight = self.objective * found.bound, self.objective * found.weight
+        bound = self.objective * found.bound
+        weight = self.objective * found.weight
         return Proof(bound, found.is_conditional, weight)
 
 
@@ -221,7 +225,8 @@ def columns_of(program: ConicProgram, groups: Ints, b: Floats) -> Floats:
     row, and columns that nothing measures that at which linear and quadratic terms are alike.
     """
     row, column, value = program.entries
-    row, size = groups[row], np.abs(value)
+    row = groups[row]
+    size = np.abs(value)
     levels = np.zeros(int(groups.max(initial=-1)) + 1)
     np.maximum.at(levels, groups, np.abs(b))
     u = np.full(program.q.size, np.inf)
@@ -261,7 +266,8 @@ def _most_of_others(rows: Ints, terms: Floats, n: int) -> Floats:
     """For each term the largest other one of its row; 0 where it is alone."""
     order = np.lexsort((terms, rows))
     ends = np.cumsum(np.bincount(rows, minlength=n))[rows] - 1
-    last, second = order[ends], order[np.maximum(ends - 1, 0)]
+    last = order[ends]
+    second = order[np.maximum(ends - 1, 0)]
     is_last = np.arange(rows.size) == last
     found = np.where(is_last, terms[second], terms[last])
     return np.where(is_last & (rows[second] != rows), 0.0, found)
@@ -300,7 +306,9 @@ def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
     ``(k u + t / k, k u - t / k, 2x)``: of ``u = 1`` and a small ``t`` the first leaves no digits.
     """
     low, high = box_of(program)
-    A, b, turns = program.A.copy(), program.b.copy(), []
+    A = program.A.copy()
+    b = program.b.copy()
+    turns = []
     for kind, head, size in program.blocks:
         if kind != "soc" or size < 2:
             continue
@@ -316,7 +324,8 @@ def turned(program: ConicProgram) -> tuple[ConicProgram, Turns]:
             np.maximum(-A.data[first] * low[columns], -A.data[first] * high[columns]), b[head]
         )
         is_sum = np.append(is_sum, b[head] == b[head + 1])
-        sums, differences = most[is_sum].sum(), most[~is_sum].sum()
+        sums = most[is_sum].sum()
+        differences = most[~is_sum].sum()
         if not (0 < sums < np.inf and 0 < differences < np.inf):
             continue
         k = float(power_of_two(np.sqrt(differences / sums)))
@@ -333,7 +342,8 @@ def turned_back(z: Floats, turns: Turns) -> Floats:
     """Multipliers of the program as it was given."""
     z = z.copy()
     for head, k in turns:
-        total, difference = k * (z[head] + z[head + 1]), (z[head] - z[head + 1]) / k
+        total = k * (z[head] + z[head + 1])
+        difference = (z[head] - z[head + 1]) / k
         z[head : head + 2] = 0.5 * (total + difference), 0.5 * (total - difference)
     return z
 
@@ -350,14 +360,17 @@ def box_of(program: ConicProgram) -> tuple[Floats, Floats]:
     """
     m, n = program.A.shape
     i, j, a = program.entries
-    low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    s_low, s_high = np.full(m, -np.inf), np.full(m, np.inf)
+    low = np.full(n, -np.inf)
+    high = np.full(n, np.inf)
+    s_low = np.full(m, -np.inf)
+    s_high = np.full(m, np.inf)
     s_low[: program.n_plain] = 0.0
     s_high[: int(program.dims.zero)] = 0.0
     known = -1
     while known < (known := int(np.isfinite([*low, *high]).sum())):
         ends = np.stack([a * low[j], a * high[j]])
-        least, most = _Sums(i, ends.min(axis=0), m), _Sums(i, ends.max(axis=0), m)
+        least = _Sums(i, ends.min(axis=0), m)
+        most = _Sums(i, ends.max(axis=0), m)
         s_high = np.minimum(s_high, program.b - least.whole + least.rounding)
         s_low = np.maximum(s_low, program.b - most.whole - most.rounding)
         _spread_in_cones(program, s_low, s_high)
@@ -473,7 +486,8 @@ class _Dual:
 
     def _look(self) -> None:
         program = self.program
-        Py, Az = program.P @ self.y, program.A.T @ self.z
+        Py = program.P @ self.y
+        Az = program.A.T @ self.z
         self.r = Py + program.q + Az
         A, P = program.magnitudes
         self.terms = P @ np.abs(self.y) + np.abs(program.q) + A.T @ np.abs(self.z)
@@ -503,7 +517,8 @@ class _Dual:
         low, high = self.box
         bends = self.program.curvature > 0
         boxed = np.isfinite(low) & np.isfinite(high) & ~bends
-        r, slips = self.r, self.slips
+        r = self.r
+        slips = self.slips
         held = ((r >= slips) & np.isfinite(low)) | ((r <= -slips) & np.isfinite(high))
         held &= ~(bends | boxed)
         while True:
@@ -518,7 +533,8 @@ class _Dual:
         if (left & (np.abs(r) > rounding)).any():
             return NOTHING
         extra += ASSUMED * float(error[left].sum())
-        k, at = self.program.curvature[bends], self.y[bends]
+        k = self.program.curvature[bends]
+        at = self.y[bends]
         extra += float(((np.abs(r[bends]) + error[bends]) ** 2 / (2.0 * k)).sum())
         extra += float((error[bends] * np.abs(at)).sum())
         extra += float((error[boxed] * np.maximum(np.abs(low), np.abs(high))[boxed]).sum())
@@ -548,17 +564,21 @@ class _Dual:
         An equality, or an inequality whose multiplier is larger, takes the error of a column by a
         change of its multiplier, at the price of its right side and of the other columns.
         """
-        program, z = self.program, self.z
+        program = self.program
+        z = self.z
         n = program.n_plain
         rows = np.arange(n)
         able = (rows < int(program.dims.zero)) | (z[:n] > 0)
         row, column, value = program.entries
         kept = (row < n) & loose[column]
         kept[kept] = able[row[kept]]
-        row, column, size = row[kept], column[kept], np.abs(value[kept])
+        row = row[kept]
+        column = column[kept]
+        size = np.abs(value[kept])
         room = np.where(rows < int(program.dims.zero), np.inf, z[:n])
         weight = np.minimum(room[row], 1.0) * size
-        is_open, layers = loose.copy(), []
+        is_open = loose.copy()
+        layers = []
         while True:
             single = np.bincount(row, is_open[column], minlength=n) == 1
             usable = np.flatnonzero(
@@ -572,14 +592,18 @@ class _Dual:
             chosen = chosen[chosen >= 0]
             layers.append(chosen)
             is_open[column[chosen]] = False
-        error, cost = error.copy(), 0.0
+        error = error.copy()
+        cost = 0.0
         magnitude = program.magnitudes[0]
         for chosen in reversed(layers):
-            i, j = row[chosen], column[chosen]
+            i = row[chosen]
+            j = column[chosen]
             change = error[j] / size[chosen]
             tight = change > 0.5 * room[i]
             is_open[j[tight]] = True
-            i, j, change = i[~tight], j[~tight], change[~tight]
+            i = i[~tight]
+            j = j[~tight]
+            change = change[~tight]
             error += magnitude[i].T @ change
             error[j] = 0.0
             cost += float(change @ np.abs(program.b[i]))
@@ -590,7 +614,8 @@ class _Dual:
     def _correct(self) -> bool:
         """Undo the residual by the least change, relative to what may change; whether it can."""
         program = self.program
-        y, r = self.y.copy(), self.r.copy()
+        y = self.y.copy()
+        r = self.r.copy()
         for members in program.bends:
             part = program.P[members][:, members].toarray()
             part += RIDGE * np.trace(part) * np.eye(members.size)
@@ -603,7 +628,8 @@ class _Dual:
         if not np.isfinite(B.data).all():
             return False
         change = W @ _least_change(B, r[wanted])
-        self.y, self.z = y, into_dual_cone(self.z - change, program.dims)
+        self.z = into_dual_cone(self.z - change, program.dims)
+        self.y = y
         return True
 
     @property
@@ -615,12 +641,15 @@ class _Dual:
 
     def _freedom(self) -> Any:
         """``W`` such that ``z + W d`` stays in the dual cone for ``|d| < 1``: Dikin's ellipsoid."""
-        program, z = self.program, self.z
+        program = self.program
+        z = self.z
         plain = np.append(
             1.0 + np.abs(z[: program.dims.zero]), z[program.dims.zero : program.n_plain]
         )
         places = np.arange(plain.size)
-        rows, columns, entries = [places], [places], [plain]
+        rows = [places]
+        columns = [places]
+        entries = [plain]
         for kind, first, size in program.blocks:
             part = z[first : first + size]
             if kind == "soc":
@@ -646,7 +675,8 @@ def _least_change(B: Any, r: Floats) -> Floats:
     gram = sp.csc_array(B.T @ B)
     scale = np.sqrt(gram.diagonal())
     scale[scale == 0] = 1.0
-    n, right = scale.size, r / scale
+    n = scale.size
+    right = r / scale
     if n > MOST_COLUMNS:
         d = sp.diags_array(1.0 / scale)
         regular = sp.csc_array(d @ gram @ d + RIDGE * sp.eye_array(n))
@@ -662,7 +692,8 @@ def _least_change(B: Any, r: Floats) -> Floats:
 def _root_of_second_order(z: Floats) -> Any:
     """``P(sqrt z) = 2 h h' - det(h) J`` with ``h`` the root of ``z`` in the cone."""
     length = float(np.linalg.norm(z[1:]))
-    top, bottom = np.sqrt(max(z[0] + length, 0.0)), np.sqrt(max(z[0] - length, 0.0))
+    top = np.sqrt(max(z[0] + length, 0.0))
+    bottom = np.sqrt(max(z[0] - length, 0.0))
     h = np.empty(z.size)
     h[0] = 0.5 * (top + bottom)
     h[1:] = 0.5 * (top - bottom) * z[1:] / (length or 1.0)
@@ -688,7 +719,8 @@ def _root_of_semidefinite(z: Floats) -> Any:
 
 def _along_exponential(z: Floats) -> Any:
     """Directions along the boundary ``w = -u exp(v / u - 1)`` of the dual cone."""
-    u, v = float(z[0]), float(z[1])
+    u = float(z[0])
+    v = float(z[1])
     if not u < 0:
         return np.zeros((3, 3))
     grows = math.exp(min(v / u - 1.0, 700.0))
@@ -697,7 +729,8 @@ def _along_exponential(z: Floats) -> Any:
 
 def into_dual_cone(z: Floats, dims: Any) -> Floats:
     """A point of the dual cone near ``z``; the cones in Clarabel's order."""
-    z, at = z.copy(), int(dims.zero)
+    z = z.copy()
+    at = int(dims.zero)
     z[at : at + dims.nonneg] = np.maximum(z[at : at + dims.nonneg], 0.0)
     at += int(dims.nonneg)
     for size in dims.soc:
@@ -718,7 +751,8 @@ def into_dual_cone(z: Floats, dims: Any) -> Floats:
         at += 3
     # cvxpy has had products of more than two powers since 1.8.
     for alphas in [*((alpha, 1.0 - alpha) for alpha in dims.p3d), *getattr(dims, "pnd", ())]:
-        n, powers = len(alphas), np.asarray(alphas)
+        n = len(alphas)
+        powers = np.asarray(alphas)
         z[at : at + n] = np.maximum(z[at : at + n], 0.0)
         most = float(np.prod((z[at : at + n] / powers) ** powers))
         z[at + n] = np.clip(z[at + n], -most, most)

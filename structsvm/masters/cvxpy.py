@@ -101,7 +101,8 @@ def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> A
 def violation(amount: Any, size: Any) -> float:
     """The largest violation of the entries of a constraint, relative to its size."""
     if np.shape(size) != amount.shape:
-        size, amount = np.max(size, initial=0.0), np.max(amount, initial=0.0)
+        size = np.max(size, initial=0.0)
+        amount = np.max(amount, initial=0.0)
     with np.errstate(divide="ignore"):
         shares = np.divide(amount, size, out=np.zeros_like(amount), where=amount > 0)
     return float(np.max(shares, initial=0.0))
@@ -160,7 +161,8 @@ class CvxpyMaster(Master):
         if len(cuts):
             slacks = cp.Variable(cuts.n_groups, nonneg=True)
             stack = slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w
-            objective, constraints = objective + cp.sum(slacks), [*constraints, stack]
+            objective = objective + cp.sum(slacks)
+            constraints = [*constraints, stack]
         further = risk.further_constraints(B)
         problem = cp.Problem(cp.Minimize(objective), [*constraints, *further])
         precise = request.tol < PRECISE

@@ -108,13 +108,17 @@ class NewtonMaster(Master):
         worth = risk.penalty(null) + float(cuts.group_values(null).sum())
         radius = max(float(np.linalg.norm(w)), 0.03 * worth / omega.linear.max())
         weight = max(0.03 * worth / max(radius**2, 1e-300), 1e-300)
-        upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
+        upper = np.inf
+        lower = 0.0
+        gap = np.inf
+        idle = 0
         for _ in range(self.max_steps):
             # Of multipliers that are equally good, interior points find those that are feasible
             # for the trace by itself.
             near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
             found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
-            alpha, v = found.alpha, found.projection.w
+            alpha = found.alpha
+            v = found.projection.w
             value = risk.penalty(v) + float(cuts.group_values(v).sum())
             if value < upper:
                 upper, w = value, v
@@ -123,7 +127,8 @@ class NewtonMaster(Master):
                 bound, _ = lower_bound(risk, cuts, candidate, upper)
                 if bound >= lower:
                     lower, multipliers = bound, candidate
-            previous, gap = gap, (upper - lower) / max(abs(upper), 1e-300)
+            previous = gap
+            gap = (upper - lower) / max(abs(upper), 1e-300)
             idle = 0 if gap < 0.5 * previous else idle + 1
             if gap <= request.tol or idle >= PATIENCE:
                 break
@@ -158,7 +163,10 @@ class _Restricted:
     def __init__(
         self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic, few: int = FEW
     ) -> None:
-        self.cuts, self.space, self.curvature, self.few = cuts, space, omega.curvature, few
+        self.cuts = cuts
+        self.space = space
+        self.curvature = omega.curvature
+        self.few = few
         self.target = omega.center - omega.linear / omega.curvature
         self.constant = 0.5 * float(omega.curvature @ omega.center**2)
 
@@ -182,14 +190,16 @@ class _Restricted:
         reach = at.best[groups] - at.gradient <= REACH * shortfall[groups]
         active = np.flatnonzero((at.alpha > 0) | reach)
         active = active[np.argsort(groups[active], kind="stable")]
-        F, alpha = self._factor(at, active), at.alpha[active]
+        F = self._factor(at, active)
+        alpha = at.alpha[active]
         ridge = damping * max(float((F**2).sum()) / active.size, 1e-300)
         image = alpha @ F
         curved = float(image @ image + ridge * (alpha @ alpha))
         q = at.gradient[active] + F @ image + ridge * alpha
         reference = float(q @ alpha) - 0.5 * curved
         _, inside = np.unique(groups[active], return_inverse=True)
-        model, tol = Model(q, F, ridge, inside), 1e-15 * abs(at.value + at.gap)
+        model = Model(q, F, ridge, inside)
+        tol = 1e-15 * abs(at.value + at.gap)
         direction = -at.alpha
         direction[active] += maximize(model, reference, tol, self.few)
         return direction
@@ -198,7 +208,9 @@ class _Restricted:
         """``F`` with ``F F^T`` the curvature of the dual in these multipliers, (C, f), f <= C."""
         kind = np.float32 if at.relative_gap > COARSE else np.float64
         step = max(1, CHUNK // (8 * self.curvature.size))
-        stretch, sizes, parts = np.sqrt(self.curvature), np.ones(active.size), []
+        stretch = np.sqrt(self.curvature)
+        sizes = np.ones(active.size)
+        parts = []
         for k in range(0, max(1, active.size), step):
             rows = self.cuts.slopes[active[k : k + step]]
             rows /= stretch
@@ -221,11 +233,13 @@ class _Restricted:
 
 def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) -> _Point:
     """Newton steps with a line search, until the relative gap is ``tol`` or nothing moves."""
-    at, damping = restricted.at(alpha), 1e-10
+    at = restricted.at(alpha)
+    damping = 1e-10
     for _ in range(max_steps):
         if at.relative_gap <= tol:
             break
-        direction, step = restricted.newton_direction(at, damping), 1.0
+        direction = restricted.newton_direction(at, damping)
+        step = 1.0
         promised = float(at.gradient @ direction)
         while True:  # until the dual has risen by a part of what its slope promises
             ahead = restricted.at(at.alpha + step * direction)
@@ -268,16 +282,21 @@ def maximize(model: Model, reference: float, tol: float, few: int = FEW) -> Floa
     group multipliers are eliminated first, which leaves ``(I + sum_g Cov_g) u = r`` where ``Cov_g``
     is a covariance of the rows of ``F`` in group g under the weights ``1 / D``.
     """
-    q, F, groups, starts = model.q, model.F, model.groups, model.starts
+    q = model.q
+    F = model.F
+    groups = model.groups
+    starts = model.starts
     if groups.size <= few:
         x, gap, value = _by_active_set(model)
         if gap <= max(tol, 0.01 * (value - reference)):
             return x
-    at, room = _Iterate.start(model), np.empty_like(F)
+    at = _Iterate.start(model)
+    room = np.empty_like(F)
     # What is not finite, as at the smallest scales, ends the loop.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for _ in range(INTERIOR):
-            image, gap = at.x @ F, at.gap
+            image = at.x @ F
+            gap = at.gap
             if gap <= max(tol, 0.01 * (model.value(at.x, image) - reference)):
                 break
             system = _System(at, model, room)
@@ -309,11 +328,19 @@ def _by_active_set(model: Model) -> tuple[Floats, float, float]:
     """The maximum, the duality gap and the value; ridge and all, it is one of cuts."""
     from structsvm.masters.support_search import ascend  # numba takes long to import
 
-    q, (C, f), n = model.q, model.F.shape, model.starts.size  # the null cuts come first
-    R, o, x = np.zeros((n + C, f + C)), np.zeros(n + C), np.zeros(n + C)
-    R[n:, :f], o[n:], x[:n] = model.F, q, 1.0
+    # the null cuts come first
+    q = model.q
+    (C, f) = model.F.shape
+    n = model.starts.size
+    R = np.zeros((n + C, f + C))
+    o = np.zeros(n + C)
+    x = np.zeros(n + C)
+    R[n:, :f] = model.F
+    o[n:] = q
+    x[:n] = 1.0
     R[np.arange(n, n + C), np.arange(f, f + C)] = math.sqrt(model.ridge)
-    group, v = np.concatenate((np.arange(n), model.groups)), np.empty(f + C)
+    group = np.concatenate((np.arange(n), model.groups))
+    v = np.empty(f + C)
     gap, above = ascend(R, o, group, n, x, float(np.abs(q).max(initial=0.0)), v)
     return x[n:], gap, above - gap
 
@@ -324,15 +351,19 @@ class _Iterate:
     def __init__(self, both: Floats, C: int) -> None:
         half = both.size // 2
         self.all, self._C = both, C
-        self.x, self.s = both[:C], both[C:half]
-        self.z, self.y = both[half : half + C], both[half + C :]
+        self.x = both[:C]
+        self.s = both[C:half]
+        self.z = both[half : half + C]
+        self.y = both[half + C :]
         self.gap = float(both[:half] @ both[half:])
         """Complementarity, which is the duality gap of a feasible iterate."""
 
     @classmethod
     def start(cls, model: Model) -> _Iterate:
         """The barycentres, with duals that make the stationarity exact."""
-        groups, starts, F = model.groups, model.starts, model.F
+        groups = model.groups
+        starts = model.starts
+        F = model.F
         s = 1.0 / (1.0 + np.diff(starts, append=groups.size))
         x = s[groups]
         gradient = model.q - F @ (x @ F) - model.ridge * x
@@ -353,10 +384,14 @@ class _System:
     """The Newton equations at an iterate, factored."""
 
     def __init__(self, at: _Iterate, model: Model, spread: Floats) -> None:
-        self.at, self.model, F, starts = at, model, model.F, model.starts
+        self.at = at
+        self.model = model
+        F = model.F
+        starts = model.starts
         self.weights = 1.0 / (at.z / at.x + model.ridge)
         self.room = 1.0 - at.s - np.add.reduceat(at.x, starts)
-        cap, total = at.s / at.y, np.add.reduceat(self.weights, starts)
+        cap = at.s / at.y
+        total = np.add.reduceat(self.weights, starts)
         self.delta = total + cap
         # The sum of all Cov_g, in the memory of ``spread``, which is as large as F.
         np.multiply(F, self.weights[:, None], out=spread)
@@ -378,7 +413,10 @@ class _System:
 
     def solve(self, residual: Floats, xz: Floats, sy: Floats) -> _Iterate:
         """The direction for a residual of stationarity and targets of complementarity."""
-        at, F, groups, starts = self.at, self.model.F, self.model.groups, self.model.starts
+        at = self.at
+        F = self.model.F
+        groups = self.model.groups
+        starts = self.model.starts
         a = residual + xz / at.x
         b = self.room - sy / at.y
         dy = (np.add.reduceat(self.weights * a, starts) - b) / self.delta

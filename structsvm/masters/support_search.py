@@ -35,7 +35,8 @@ def ascend(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, worth: float, v: Floats
 ) -> tuple[float, float]:
     """Make feasible multipliers ``x`` optimal, and write ``v = -R^T x``: gap and objective."""
-    inside, is_whole = x > 0.0, True
+    inside = x > 0.0
+    is_whole = True
     for _ in range(STEPS * x.size):
         if is_whole:
             gap, value = _look(R, o, group, n_groups, x, v, inside)
@@ -64,7 +65,8 @@ def _step(
     Of each group of the support the row with the largest ``x`` leads, from which the m others are
     differences.
     """
-    leads, rest = np.arange(n_groups), np.empty(x.size, np.int64)
+    leads = np.arange(n_groups)
+    rest = np.empty(x.size, np.int64)
     for i in range(x.size):
         if x[i] > x[leads[group[i]]]:
             leads[group[i]] = i
@@ -73,9 +75,12 @@ def _step(
         if inside[i] and leads[group[i]] != i:
             rest[m] = i
             m += 1
-    D, H, y = np.empty((m, v.size)), np.zeros((m, m)), np.empty(m)
+    D = np.empty((m, v.size))
+    H = np.zeros((m, m))
+    y = np.empty(m)
     for k in range(m):
-        i, lead = rest[k], leads[group[rest[k]]]
+        i = rest[k]
+        lead = leads[group[rest[k]]]
         y[k] = o[i] - o[lead]
         for j in range(v.size):
             D[k, j] = R[i, j] - R[lead, j]
@@ -106,7 +111,8 @@ def _solve(H: Floats, y: Floats) -> None:
             H[k, k] = np.sqrt(left)
             y[k] /= H[k, k]
         else:
-            H[k, k], y[k] = 0.0, LONG * np.sign(y[k])
+            y[k] = LONG * np.sign(y[k])
+            H[k, k] = 0.0
     for k in range(y.size - 1, -1, -1):
         if H[k, k] > 0.0:
             for q in range(k + 1, y.size):
@@ -117,10 +123,12 @@ def _solve(H: Floats, y: Floats) -> None:
 @inner(error_model="numpy")
 def _move(x: Floats, step: Floats, inside: Mask) -> bool:
     """Step as far as ``x`` stays nonnegative; whether no row was in the way, which then leaves."""
-    share, leaves = 1.0, -1
+    share = 1.0
+    leaves = -1
     for i in range(x.size):
         if x[i] + share * step[i] < 0.0:
-            share, leaves = -x[i] / step[i], i
+            share = -x[i] / step[i]
+            leaves = i
     for i in range(x.size):
         x[i] = max(x[i] + share * step[i], 0.0)
     if leaves >= 0:
@@ -135,9 +143,11 @@ def _look(
     """The duality gap and the objective; the largest row of each group enters the support."""
     _weigh(R, x, v)
     gap = value = 0.0
-    heights, largest = np.full(n_groups, -np.inf), np.zeros(n_groups, np.int64)
+    heights = np.full(n_groups, -np.inf)
+    largest = np.zeros(n_groups, np.int64)
     for i in range(x.size):
-        g, height = group[i], o[i]
+        g = group[i]
+        height = o[i]
         for j in range(v.size):
             height += R[i, j] * v[j]
         gap -= x[i] * height

@@ -77,7 +77,9 @@ class Recordings(Menu):
     @property
     def others(self) -> list[Method]:
         """Segments of equal length, and the classifiers that apply to labelled recordings."""
-        samples, labels, context = self.data.samples, self.labels, _context(self.features)
+        samples = self.data.samples
+        labels = self.labels
+        context = _context(self.features)
         named = are_names(samples, labels)
         size = sum(x.n_samples * x.n_features for x in samples)
         times = max(1.0, size / QUICK)
@@ -180,7 +182,8 @@ class Recordings(Menu):
 
     def _with_context(self, kinds: list[str]) -> list[Method]:
         """Learned metrics of lags, of columns alone, and of moments."""
-        lags, found = self.scaled(Lags()), []
+        lags = self.scaled(Lags())
+        found = []
         for kind in kinds:
             given: dict[str, Any] = {"features": lags}
             cost = 0.5

@@ -284,13 +284,18 @@ class MetricLearnerCV(ProblemParameters):
         }
         for name, why in failed.items():
             warn(f"{name} is not compared: {why}")
-        self.verdict_, self.best_candidate_, self.best_lam_ = found.verdict, best.name, best.lam
-        self.candidates_, self.fold_ = [*found.tried], split.fold
+        self.verdict_ = found.verdict
+        self.best_candidate_ = best.name
+        self.best_lam_ = best.lam
+        self.candidates_ = [*found.tried]
+        self.fold_ = split.fold
         self.untried_: dict[str, float] = {}
         for candidate, seconds in found.untried.items():
             self.untried_[candidate.name] = self.untried_.get(candidate.name, 0.0) + seconds
-        self.losses_, self.criterion_ = found.losses, found.criterion
-        self.cv_results_, self._models = found.table(), found.models
+        self.losses_ = found.losses
+        self.criterion_ = found.criterion
+        self.cv_results_ = found.table()
+        self._models = found.models
         self.__dict__.pop("best_estimator_", None)  # of another choice
         return best
 
@@ -456,15 +461,18 @@ class HeldOut:
         tasks = tasks_of(settings, candidates, split.whole, needed)
         found, untried, models = trials_of(tasks, folds, clock, saved, needed)
         tried = {c: found[c] for c in candidates if c in found}
-        N, traits = len(split.held_out), split.held_out.problem.traits
-        both, accuracy = np.empty((N, len(tried), 2)), np.empty((N, len(tried)))
+        N = len(split.held_out)
+        traits = split.held_out.problem.traits
+        both = np.empty((N, len(tried), 2))
+        accuracy = np.empty((N, len(tried)))
         judged = int(traits.given_k)
         blind = blind_methods(traits.contiguous)
         of_blind = {method.name: np.empty(N) for method in blind}
         for k, fold in enumerate(folds):
             test = split.test(k)
             for j, trials in enumerate(tried.values()):
-                both[test, j], accuracy[test, j] = trials[k].losses, trials[k].accuracy
+                both[test, j] = trials[k].losses
+                accuracy[test, j] = trials[k].accuracy
             for method in blind:
                 (trial,) = try_method(method, fold)
                 of_blind[method.name][test] = trial.losses[:, judged]
@@ -495,8 +503,11 @@ class HeldOut:
     @property
     def verdict(self) -> Verdict:
         """The verdict on the candidate that the other folds choose for each recording."""
-        split, data, best = self.split, self.split.held_out, self.best
-        honest, named = np.empty(len(self.losses)), np.empty(len(self.losses))
+        split = self.split
+        data = self.split.held_out
+        best = self.best
+        honest = np.empty(len(self.losses))
+        named = np.empty(len(self.losses))
         for k in range(len(split)):
             held_out = split.test(k)
             j = self._chosen(self.criterion, split.train(k))
@@ -553,8 +564,11 @@ class HeldOut:
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, split, weights = self.losses, self.split, self.split.held_out.weights
-        names, trials = [c.name for c in self.tried], self.tried.values()
+        losses = self.losses
+        split = self.split
+        weights = self.split.held_out.weights
+        names = [c.name for c in self.tried]
+        trials = self.tried.values()
         gains = losses[:, [names.index("untrained")]] - losses
 
         def spread(values: Floats) -> list[float]:

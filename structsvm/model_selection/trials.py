@@ -164,7 +164,8 @@ class Fold:
         **about: Any,
     ) -> Trial:
         """The trial of a model, or of one for each, on the held-out samples as it sees them."""
-        problem, (samples, states) = self.test.problem, seen
+        problem = self.test.problem
+        (samples, states) = seen
         counts: Sequence[int | None] = self.counts or [None] * len(samples)
         each = [models] * len(samples) if isinstance(models, Model) else models
         decides = all(getattr(model, "price", 0.0) is not None for model in each)
@@ -182,7 +183,8 @@ class Fold:
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that failed after it was tried from ``start``."""
-        nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
+        nothing = np.full((len(self.test), 2), np.nan)
+        seconds = time.perf_counter() - start
         return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
 
 
@@ -285,8 +287,10 @@ class Clock:
     """How long tasks take, and which of them there is time for until ``end``."""
 
     def __init__(self, end: float = math.inf, n_jobs: int | None = None) -> None:
-        self.end, self.n_workers = end, effective_n_jobs(n_jobs)
-        self.start, self.told = time.monotonic(), 0.0
+        self.end = end
+        self.n_workers = effective_n_jobs(n_jobs)
+        self.start = time.monotonic()
+        self.told = 0.0
         self.seconds: dict[Task, float] = {}
         """What each task took when it was last asked: in a first fold functions may be compiled."""
 
@@ -314,14 +318,16 @@ class Clock:
 
     def share(self, task: Task, left: Sequence[Task]) -> AbstractContextManager[None]:
         """What is told meanwhile, as a part of the time for what is left, learning included."""
-        now, total = time.monotonic(), 0.0
+        now = time.monotonic()
+        total = 0.0
         for other, n_folds in Counter(left).items():
             if now + total + self.needs(other, n_folds) <= self.end_of_trials:
                 total += self.takes(other) * n_folds / self.n_workers
             elif now + total + self.least(other, n_folds) <= self.end_of_trials:
                 total = self.end_of_trials - now  # it is begun, and perhaps stopped
                 break
-        elapsed, takes = now - self.start, self.takes(task) / self.n_workers
+        elapsed = now - self.start
+        takes = self.takes(task) / self.n_workers
         whole = max(elapsed + max(total, takes) + self.kept, 1e-9)
         start = max(self.told, elapsed / whole)
         self.told = max(start, min((elapsed + takes) / whole, 1.0))
@@ -391,7 +397,8 @@ def trials_of(
 def _tried_and_untried(
     tasks: Sequence[Task], found: Mapping[tuple[Task, int], list[Trial]], clock: Clock, n: int
 ) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
-    tried, untried = {}, {}
+    tried = {}
+    untried = {}
     for task in tasks:
         of_folds = [found[task, k] for k in range(n) if (task, k) in found]
         for j, c in enumerate(task.candidates):
@@ -406,7 +413,8 @@ class SavedTrials:
     """A file of trials, with which the same search goes on later."""
 
     def __init__(self, path: str | PathLike[str], identity: str) -> None:
-        self.path, self.identity = Path(path), identity
+        self.path = Path(path)
+        self.identity = identity
         self.trials: dict[str, list[dict[str, Any]]] = {}
         if self.path.exists():
             header, _ = TRIALS.read(self.path)
@@ -435,7 +443,8 @@ class SavedTrials:
 
 def _try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
     """Metrics that see the same: those that are only tuned, or a learned one along its path."""
-    start, settings = time.perf_counter(), next(iter(asked.values()))
+    start = time.perf_counter()
+    settings = next(iter(asked.values()))
     try:
         with without_warnings(DataWarning):
             fit = partial(Inputs.fit, settings.features, settings.standardize)
@@ -451,12 +460,14 @@ def _try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
     sees = id(settings.features), settings.standardize
     if sees not in fold.untrained:
         fold.untrained[sees] = _closed_form("untrained", train)
-    untrained, found = fold.untrained[sees], []
+    untrained = fold.untrained[sees]
+    found = []
     for c in asked:
         if c.has_path:
             return _try_path([*asked.values()], train, untrained, seen, fold)
         start = time.perf_counter()
-        name, shrinkage = str(asked[c].closed_form), asked[c].shrinkage
+        name = str(asked[c].closed_form)
+        shrinkage = asked[c].shrinkage
         metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
         found.append(fold.trial_of(metric, seen, time.perf_counter() - start))
     return found
@@ -517,7 +528,8 @@ def try_method(method: Method, fold: Fold) -> list[Trial]:
 
 def _try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
     """A learner that is fitted once, and partitions samples by what it learned from others."""
-    start, (data, held_out) = time.perf_counter(), whole
+    start = time.perf_counter()
+    (data, held_out) = whole
     fold_of = np.full(len(data), -1)
     for k, which in enumerate(held_out):
         fold_of[which] = k

@@ -106,7 +106,9 @@ class Pool:
     """The answer at the last solution."""
 
     def clear(self) -> None:
-        self.cuts, self.quality, self.touch = [], Quality.EXACT, None
+        self.cuts = []
+        self.quality = Quality.EXACT
+        self.touch = None
 
 
 Question = tuple[Floats, tuple[Any, ...], float]
@@ -309,10 +311,13 @@ class OracleMax(OracleAtom):
             refuse_below(1, f"{label}: n_terms", n_terms)
         refuse_unlisted(f"{label}: sign", sign, (None, "nonneg", "nonpos"))
         refuse_unlisted(f"{label}: monotonicity", monotonicity, (None, "increasing", "decreasing"))
-        self.oracles, self.each_term = tuple(oracles), each
+        self.oracles = tuple(oracles)
+        self.each_term = each
         self.has_one_value = n_terms is None and not each
         self.known_sign, self.monotonicity = sign, monotonicity
-        self.called, self.parameters_of_oracle, self.pool = label, tuple(parameters), Pool()
+        self.called = label
+        self.parameters_of_oracle = tuple(parameters)
+        self.pool = Pool()
         self.n_terms = n_terms or len(self.oracles)
         super().__init__(*as_expressions(x, label))
 
@@ -327,7 +332,8 @@ class OracleMax(OracleAtom):
                 OraclePart(atom, range(k, k + 1), f"{self.called}, oracle {k}", oracle, True, *said)
                 for k, oracle in enumerate(self.oracles)
             ]
-        terms, oracle = range(self.n_terms), self.oracles[0]
+        terms = range(self.n_terms)
+        oracle = self.oracles[0]
         return [OraclePart(atom, terms, self.called, oracle, self.has_one_value, *said)]
 
 
@@ -433,10 +439,12 @@ class OraclePart(Part):
 
     def _slopes(self, found: Any) -> tuple[Floats, float]:
         """As rows of one matrix, (n, d), and what they are off by."""
-        n, each = len(self.shapes), [found] if len(self.shapes) == 1 else found
+        n = len(self.shapes)
+        each = [found] if len(self.shapes) == 1 else found
         if not isinstance(each, tuple | list) or len(each) != n:
             self._refuse(f"{shown(found)} as its slope: return {n} slopes, one for each argument")
-        rows, rounding = [], 0.0
+        rows = []
+        rounding = 0.0
         for one, shape in zip(each, self.shapes, strict=True):
             slopes, of_slopes = self._numbers("slope", one, shape)
             rows.append(np.stack([slope.ravel(order="F") for slope in slopes]))

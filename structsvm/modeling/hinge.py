@@ -93,7 +93,10 @@ class StructuredHinge(OracleAtom):
         label: str = "StructuredHinge",
     ) -> None:
         risk, weights = risk_and_weights(problem, Xs, ys, weight, sample_weight, label)
-        self.risk, self.called, self.pool, self.n_terms = risk, label, Pool(), risk.n_samples
+        self.risk = risk
+        self.called = label
+        self.pool = Pool()
+        self.n_terms = risk.n_samples
         self.blocks = blocks_of(risk, keeps_labellings=False)  # planes are all that is asked
         super().__init__(*weights)
 
@@ -120,7 +123,8 @@ class HingePart(Part):
     @classmethod
     def answers(cls, parts: Sequence[HingePart], question: Question) -> list[Planes | None]:
         """Ask about all samples at once, at the nearest weight in the cone."""
-        (point, _, deadline), basis = question, parts[0].basis
+        (point, _, deadline) = question
+        basis = parts[0].basis
         each = np.arange(parts[-1].block.samples[-1] + 1)
         asked = parts[0].space.project(basis.T @ point), each, deadline
         answers: list[Planes | None] = []
@@ -252,7 +256,9 @@ def segmentation_hinge(
 def _hinge(
     problem: Any, i: int, X: Floats, truth: EquivalenceMatrix, B: cp.Expression, price: Any
 ) -> cp.Expression:
-    T, kappa, given_k = truth.n_samples, problem.traits.kappa, problem.traits.given_k
+    T = truth.n_samples
+    kappa = problem.traits.kappa
+    given_k = problem.traits.given_k
     # Starts and ends of all segments that the problem allows, in the order of their ends.
     every = np.arange(T)
     allowed = [every[:t][rule_says(problem.allows, every[:t], t, T)] for t in range(1, T + 1)]
@@ -280,7 +286,8 @@ def _hinge(
     is_true = np.isin(starts * (T + 1) + ends, truth.boundaries[:-1] * (T + 1) + truth.breakpoints)
     # Boundaries are nodes and segments edges, in a layer for each segment if their number is known.
     layers = np.arange(truth.n_clusters if given_k else 1)[:, None] * (T + 1)
-    tails, heads = (layers + starts).ravel(), (layers + ends).ravel()
+    tails = (layers + starts).ravel()
+    heads = (layers + ends).ravel()
     if given_k:
         heads += T + 1
     edges = np.tile(np.arange(starts.size), layers.size)
@@ -307,7 +314,8 @@ class PathHinge(ConvexAtom):
         return [self.tails, self.heads, self.edges, self.truth]
 
     def numeric(self, values: Any) -> Any:
-        gains, n = np.asarray(values[0], dtype=float).ravel(), int(self.heads.max()) + 1
+        gains = np.asarray(values[0], dtype=float).ravel()
+        n = int(self.heads.max()) + 1
         order = np.argsort(self.heads, kind="stable")  # an edge leads to a later node
         first = np.searchsorted(self.heads[order], np.arange(n + 1))
         best = np.full(n, -np.inf)

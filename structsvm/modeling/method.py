@@ -247,7 +247,8 @@ def _given(
 ) -> tuple[str, float, Certified]:
     """Give the problem its solution: the status as cvxpy names it, the value, the certificate."""
     run.give(solution.w, problem)
-    status, bounds = solution.status, (solution.lower, solution.upper)
+    status = solution.status
+    bounds = (solution.lower, solution.upper)
     words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
     bound = solution.bound + ("" if run.exact else BY_ORACLES)
     bound += BY_MEMORY if run.rests_on_memory else ""
@@ -273,7 +274,8 @@ def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certi
 
 def _certified(run: ProgramRun, bounds: tuple[float, float], status: str, bound: str) -> Certified:
     """The certificate, for the direction of the user's objective."""
-    sign, scale = run.rewritten.sign, run.certificate.scale
+    sign = run.rewritten.sign
+    scale = run.certificate.scale
     scale = np.nan if scale is None else scale
     entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
     lower, upper = sorted(sign * bound for bound in bounds)
@@ -367,7 +369,8 @@ class ProgramRun(CutRun):
         warm_start: bool,
     ) -> None:
         self.rewritten = rewritten = Rewritten(problem, slack)
-        self.held, self.dim = rewritten.held, rewritten.dim
+        self.held = rewritten.held
+        self.dim = rewritten.dim
         if not warm_start:
             for held in self.held:
                 held.atom.pool.clear()
@@ -481,7 +484,8 @@ class ProgramRun(CutRun):
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints, solved."""
-        started, self._cuts = time.perf_counter(), cuts
+        started = time.perf_counter()
+        self._cuts = cuts
         if self.solver is None:
             with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
                 self.solver = self._solver_of(self.rewritten)
@@ -501,7 +505,8 @@ class ProgramRun(CutRun):
 
     def _confirm(self) -> None:
         """Look for a lower minimum in other units before the bounds are said to have met."""
-        certificate, stopping = self.certificate, self.stopping
+        certificate = self.certificate
+        stopping = self.stopping
         if self.solver is None or not certificate.gap <= stopping.tol:
             return
         started = time.perf_counter()
@@ -537,14 +542,16 @@ class ProgramRun(CutRun):
         certificate = self.certificate
         if certificate.best is not None and self._broken:
             certificate.upper = certificate.certified_upper = np.inf
-            value, best = self._value, certificate.best
+            value = self._value
+            best = certificate.best
             certificate.update_best(value + self._worth(self._broken), best)
 
     def _measure(self, cuts: WorkingSet) -> None:
         """Find the size of variables and terms by the data: the constraints and the planes."""
         assert self.solver is not None
         self.solver.fit(cuts, ROUNDING * self._largest)
-        found, rewritten = levels(cuts, self.solver.w_units), self.rewritten
+        found = levels(cuts, self.solver.w_units)
+        rewritten = self.rewritten
         if (found > 2.0 * self._levels).any():
             self._levels = np.maximum(found, self._levels)
             units = self._w_units = self.solver.w_units
@@ -586,7 +593,8 @@ class ProgramRun(CutRun):
                 return planes
             w = mended
             broken, scale = self._look(w, values)
-        value, amounts = self.rewritten.value, self._amounts()
+        value = self.rewritten.value
+        amounts = self._amounts()
         is_point = broken <= ADMISSIBLE and np.isfinite(value)
         if is_point and self.certificate.update_best(value + self._worth(amounts, broken), w):
             self._value, self._broken = value, amounts
@@ -703,7 +711,9 @@ class ProgramRun(CutRun):
         for held, cuts in zip(self.held, kept, strict=True):
             most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
             pool = held.atom.pool
-            pool.marks, pool.cuts, pool.quality = self._marks(held), cuts[-most:], held.quality
+            pool.marks = self._marks(held)
+            pool.cuts = cuts[-most:]
+            pool.quality = held.quality
             pool.touch = self._touches[held.number]
             of_atom = slice(held.first, held.first + held.heights.size)
             pool.largest = float(self._largest[of_atom].max())

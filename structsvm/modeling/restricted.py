@@ -238,15 +238,20 @@ class Box:
     """Around the start, larger when nothing was found in the last one, or after many rounds."""
 
     def __init__(self, start: Floats) -> None:
-        self.start, self.width, self.rounds, self.n_cuts = start, 0.0, 0, -1
+        self.start = start
+        self.width = 0.0
+        self.rounds = 0
+        self.n_cuts = -1
 
     def grown(self, n_cuts: int, units: Floats) -> tuple[Floats, Floats]:
         """Corners of the box for another round, by the units of the variables."""
         if self.width == 0.0:
             self.width = FIRST_BOX
         elif n_cuts == self.n_cuts or self.rounds == PATIENCE:
-            self.width, self.rounds = 10.0 * self.width, 0
-        self.rounds, self.n_cuts = self.rounds + 1, n_cuts
+            self.width = 10.0 * self.width
+            self.rounds = 0
+        self.rounds = self.rounds + 1
+        self.n_cuts = n_cuts
         if self.width > LARGEST_BOX:
             raise UnboundedError(
                 "the problem is unbounded by the planes found so far: add bounds of its "
@@ -313,8 +318,10 @@ class Conic(Restricted):
             return
         self._tallest = tallest
         program = self._with(cuts)
-        n, at = len(cuts), self._program.n_plain
-        groups, b = program.groups.copy(), program.b.copy()
+        n = len(cuts)
+        at = self._program.n_plain
+        groups = program.groups.copy()
+        b = program.b.copy()
         groups[at : at + n] = program.b.size + cuts.groups
         b[at : at + n][np.abs(cuts.intercepts) <= noise[cuts.groups]] = 0.0
         found = columns_of(program, groups, b)
@@ -326,7 +333,10 @@ class Conic(Restricted):
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts, within a box if there is no minimum."""
         program = self._with(cuts)
-        before, label, bound, is_minimum = self._raw, "clarabel", None, True
+        before = self._raw
+        label = "clarabel"
+        bound = None
+        is_minimum = True
         try:
             found = self._solved(program, tol)
             bound = found.proof.bound, found.proof.basis
@@ -382,8 +392,10 @@ class Conic(Restricted):
         program = self._with(cuts).with_rows(low, np.array([level - self._program.offset]))
         units = units_for(program, self._units)
         scaled = program.scaled(units)
-        ones, target = np.zeros(q.size), np.zeros(q.size)
-        ones[self._columns], target[self._columns] = 1.0, -(center / self.w_units)
+        ones = np.zeros(q.size)
+        target = np.zeros(q.size)
+        ones[self._columns] = 1.0
+        target[self._columns] = -(center / self.w_units)
         scaled = replace(scaled, P=sp.csr_array(sp.diags_array(ones)), q=target)
         raw = self._chain.solver.solve_via_data(scaled.data, False, False, dict(self.options))
         x = np.asarray(raw.x, dtype=np.float64)
@@ -432,10 +444,8 @@ class Conic(Restricted):
         if best is None:
             assert failed is not None
             raise failed
-        start, end = (
-            self._program.n_plain,
-            self._program.n_plain + program.b.size - self._program.b.size,
-        )
+        start = self._program.n_plain
+        end = self._program.n_plain + program.b.size - self._program.b.size
         self._raw = SimpleNamespace(
             x=best.x,
             z=turned_back(np.concatenate([best.z[:start], best.z[end:]]), self._turns),
@@ -473,7 +483,8 @@ class Conic(Restricted):
             raise InfeasibleError("the restricted problem is infeasible", is_proved)
         if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
             raise UnboundedError(f"the restricted problem is unbounded, even in a box: {SCALES}")
-        x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
+        x = np.asarray(raw.x, dtype=np.float64)
+        z = np.asarray(raw.z, dtype=np.float64)
         if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
             raise MasterError(
                 f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
@@ -504,7 +515,9 @@ class ByName(Restricted):
     def __init__(
         self, rewritten: Rewritten, solver: str | None, options: Mapping[str, Any]
     ) -> None:
-        self.rewritten, self.solver, self.options = rewritten, solver, dict(options)
+        self.rewritten = rewritten
+        self.solver = solver
+        self.options = dict(options)
         self._measure = (
             None
             if rewritten.is_mixed_integer
@@ -531,7 +544,8 @@ class ByName(Restricted):
         """The same, unless there are integers, whose unit is their own."""
         if self.rewritten.is_mixed_integer:
             return []
-        found, usual = [], self.restriction
+        found = []
+        usual = self.restriction
         for shift in SHIFTS[1:]:
             units = self.w_units * 2.0**shift
             self.restriction = Restriction.in_sizes(self.rewritten, units, cuts)
@@ -545,7 +559,8 @@ class ByName(Restricted):
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
-        master, stack = self.restriction.problem, self.restriction.rows(cuts)
+        master = self.restriction.problem
+        stack = self.restriction.rows(cuts)
         problem = cp.Problem(master.objective, [*master.constraints, stack])
         is_mixed = self.rewritten.is_mixed_integer
         try:
@@ -568,7 +583,8 @@ class ByName(Restricted):
             )
         if problem.value is None or not np.isfinite(problem.value):
             raise MasterError(f"{name} could not solve the restricted problem: {problem.status}")
-        dual, value = stack.dual_value, float(problem.value)
+        dual = stack.dual_value
+        value = float(problem.value)
         alpha = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
         gap = MIP_GAP if is_mixed else 0.0
         least = float(self.restriction.objective_unit) * (value - gap * max(1.0, abs(value)))
@@ -661,14 +677,16 @@ def form_of(rewritten: Rewritten) -> Form | None:
     found = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
     slopes = [column(found.get(v.id, np.zeros(v.size))) for v in rewritten.leaves]
     linear = np.concatenate(slopes)
-    bends, shares = _bends(rewritten, linear), linear[rewritten.dim :]
+    bends = _bends(rewritten, linear)
+    shares = linear[rewritten.dim :]
     if bends is None or any(bends[len(spaces) :]) or not (shares > 0).all():
         return None
     parts = [_regularizer(*each) for each in zip(slopes, bends, spaces, strict=False)]
     known = tuple(part for part in parts if part is not None)
     if len(known) < len(parts):
         return None
-    space, regularizer = Product(tuple(spaces)), Separable(known)
+    space = Product(tuple(spaces))
+    regularizer = Separable(known)
     rewritten.put(zero)
     constant = rewritten.value - regularizer.value(np.zeros(space.dim), space)
     return Form(regularizer, space, constant, shares, basis_of(space))
@@ -695,9 +713,11 @@ def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
         rewritten.put(at)
         return rewritten.value
 
-    rng, constant = np.random.default_rng(0), value(np.zeros(linear.size))
+    rng = np.random.default_rng(0)
+    constant = value(np.zeros(linear.size))
     everywhere = rng.normal(size=linear.size)
-    bends, squares = [], 0.0
+    bends = []
+    squares = 0.0
     for entries in rewritten.split(np.arange(linear.size, dtype=np.float64)):
         at = entries.astype(np.int64)
         alone = np.zeros(linear.size)

@@ -49,7 +49,8 @@ class Held:
 
     def lifted(self, cut: Cut) -> Cut:
         """A plane of the atom as a cut in the user's variables, which has it for its labelling."""
-        intercept, slope = float(cut.intercept + cut.slope @ self.offset), cut.slope @ self.matrix
+        intercept = float(cut.intercept + cut.slope @ self.offset)
+        slope = cut.slope @ self.matrix
         labellings = ((self.number, cut, 0.0, 1.0),)
         return Cut(self.first + cut.group, intercept, np.asarray(slope), labellings)
 

@@ -213,7 +213,8 @@ class EquivalenceMatrix:
 
     def _observed_diagonal(self, X: Floats) -> Floats:
         """The squared sum of the values of each feature in each cluster over their number, (P,)."""
-        there, sizes = ~np.isnan(X), np.sqrt(self.sizes)[:, None]
+        there = ~np.isnan(X)
+        sizes = np.sqrt(self.sizes)[:, None]
         counts = np.rint(self.project(there.astype(np.float64)) * sizes)
         sums = self.project(np.where(there, X, 0.0)) * sizes
         squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
@@ -225,7 +226,8 @@ class EquivalenceMatrix:
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
         if self.n_clusters * other.n_clusters > LARGE_TABLE:
-            mine, theirs = self.labels, other.labels
+            mine = self.labels
+            theirs = other.labels
             pairs, counts = np.unique(mine * other.n_clusters + theirs, return_counts=True)
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
@@ -241,7 +243,8 @@ class EquivalenceMatrix:
     def contingency(self, other: EquivalenceMatrix) -> Ints:
         """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
         refuse_other_sizes(self, other)
-        mine, theirs = self.labels, other.labels
+        mine = self.labels
+        theirs = other.labels
         flat = np.bincount(
             mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
         )
@@ -491,7 +494,8 @@ def time_errors(truth: EquivalenceMatrix, guess: EquivalenceMatrix, clock: Float
     a, b = (clock[changes] for changes in _changes(truth, guess))
     if not (a.size and b.size):
         return np.empty(0)
-    there, back = _nearest(a, b), _nearest(b, a)
+    there = _nearest(a, b)
+    back = _nearest(b, a)
     mutual = back[there] == np.arange(a.size)
     errors: Floats = np.abs(a - b[there])[mutual]
     return errors
@@ -510,7 +514,9 @@ def _matches(a: Ints, b: Ints, tolerance: int) -> int:
     i = j = hits = 0
     while i < a.size and j < b.size:
         if abs(a[i] - b[j]) <= tolerance:
-            i, j, hits = i + 1, j + 1, hits + 1
+            i = i + 1
+            j = j + 1
+            hits = hits + 1
         elif a[i] < b[j]:
             i += 1
         else:

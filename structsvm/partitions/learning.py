@@ -468,7 +468,8 @@ class MetricObjective(Objective, Problem):
 
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
         """The ``i``-th training sample, which maximises with the loss and map of the problem."""
-        problem, where = self.partition, self.partition.traits.words.numbered(i)
+        problem = self.partition
+        where = self.partition.traits.words.numbered(i)
         with asked(problem, "training_sample", where):
             sample = problem.training_sample(x, y)
         pairs = {
@@ -618,7 +619,8 @@ class Learning(Contract):
 
         By default they are decoded for every penalty of a geometric grid.
         """
-        problem, oracles = self.problem, []
+        problem = self.problem
+        oracles = []
         for i, sample in enumerate(data.samples):
             with asked(problem, "decoder", problem.traits.words.numbered(i)):
                 oracles.append(problem.decoder(sample))
@@ -629,7 +631,8 @@ class Learning(Contract):
         if penalties is None:
             ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in data.truths]
             return Calibration.of_one_cluster(list(map(loss, data.truths, ones)), data.weights)
-        losses, known = [partial(loss, M) for M in data.truths], data.truths if is_usual else None
+        losses = [partial(loss, M) for M in data.truths]
+        known = data.truths if is_usual else None
         return calibrate_by(oracles, Zs, losses, penalties, data.weights, known)
 
 

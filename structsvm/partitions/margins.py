@@ -53,7 +53,8 @@ def losses_without(
 
 def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
     """Which changes are within so many samples of a true one, (n,)."""
-    at, true = found.boundaries[1:-1], truth.boundaries[1:-1]
+    at = found.boundaries[1:-1]
+    true = truth.boundaries[1:-1]
     return np.asarray((np.abs(at[:, None] - true) <= tolerance).any(axis=1))
 
 
@@ -89,18 +90,21 @@ class MarginRates:
     @classmethod
     def of(cls, margins: Floats, right: Bools, tolerance: int, n_recordings: int) -> MarginRates:
         """Learn the rates from changes with their margins, and whether they were right, (n,)."""
-        n, n_right = right.size, int(right.sum())
+        n = right.size
+        n_right = int(right.sum())
         if n == 0:
             raise DataError(
                 "no change was found in the held-out recordings: there are no margins to learn from"
             )
-        intercept, slope = np.log((n_right + 1) / (n - n_right + 1)), 0.0
+        intercept = np.log((n_right + 1) / (n - n_right + 1))
+        slope = 0.0
         if 0 < n_right < n:
             from sklearn.linear_model import LogisticRegression
 
             model = LogisticRegression().fit(_logarithms(margins)[:, None], right)
             if model.coef_[0, 0] > 0:
-                intercept, slope = model.intercept_[0], model.coef_[0, 0]
+                intercept = model.intercept_[0]
+                slope = model.coef_[0, 0]
         counts = (tolerance, int(n), n_right, n_recordings)
         return cls(float(intercept), float(slope), *counts)
 

@@ -105,7 +105,8 @@ class Metric(Model):
         return InMetric(self.factor)
 
     def __str__(self) -> str:
-        P, price = self.factor.shape[0], "" if self.price is None else f", price {self.price:.4g}"
+        P = self.factor.shape[0]
+        price = "" if self.price is None else f", price {self.price:.4g}"
         return f"metric of {counted(P, 'feature')}, rank {self.rank}{price}"
 
 
@@ -218,7 +219,8 @@ def calibrate_by(
 
 def _loss_curves(part: tuple[int, Sequence[Any]], penalties: Floats) -> Floats:
     """The loss of neighbouring samples at every penalty, (n, n_penalties)."""
-    (first, tasks), curves = part, []
+    (first, tasks) = part
+    curves = []
     for i, (oracle, data, loss, truth) in enumerate(tasks, start=first):
         Z = in_memory(data)
         with asked(oracle, "maximize", nth("sample", i)):

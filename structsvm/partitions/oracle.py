@@ -108,7 +108,8 @@ class TraceObjective:
 
         Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity for none.
         """
-        T, mean = self.n_samples, means(self.Z)
+        T = self.n_samples
+        mean = means(self.Z)
         there = ~np.isnan(self.Z)
         counts = np.concatenate([np.zeros((1, mean.size)), np.cumsum(there, axis=0)])
         away_from_mean = np.where(there, self.Z - mean, 0.0)
@@ -119,7 +120,8 @@ class TraceObjective:
             overlaps = np.concatenate([np.zeros((1, U.shape[1])), np.cumsum(U, axis=0)])
         scores = np.full((T + 1, T + 1), -np.inf)
         for t in range(1, T + 1):
-            n, away = t - np.arange(t), sums[t] - sums[:t]
+            n = t - np.arange(t)
+            away = sums[t] - sums[:t]
             values = counts[t] - counts[:t]
             squares = np.divide(away**2, values, out=np.zeros_like(away), where=values > 0)
             gram = squares.sum(axis=1) + 2.0 * away @ mean + values @ mean**2
@@ -286,7 +288,8 @@ class Constraint:
             raise OracleError(fault)
 
     def _faults(self, n_samples: int) -> Iterator[str]:
-        K, last = self.n_clusters, n_samples - 1
+        K = self.n_clusters
+        last = n_samples - 1
         yield from self._faults_of_numbers()
         if K is not None and not 1 <= K <= n_samples:
             yield f"cannot make {K} clusters out of {n_samples} samples"
@@ -313,7 +316,8 @@ class Constraint:
                     f"{region} has no room in a recording of {n_samples} samples, or counts other "
                     "than 0, exactly k, or at least 1"
                 )
-        least, most = len(set(self.forced)) + 1, n_samples - len(set(self.forbidden))
+        least = len(set(self.forced)) + 1
+        most = n_samples - len(set(self.forbidden))
         if K is not None and not least <= K <= most:
             yield (
                 f"cannot make {K} segments: forced and forbidden boundaries leave {least} to {most}"
@@ -502,7 +506,8 @@ class Oracle(Contract):
 
     def _verify(self, answer: Any, objective: TraceObjective, constraint: Constraint) -> None:
         """Refuse what is no answer to a question."""
-        y, quality = getattr(answer, "y", None), getattr(answer, "quality", None)
+        y = getattr(answer, "y", None)
+        quality = getattr(answer, "quality", None)
         if not (
             isinstance(answer, Argmax)
             and isinstance(y, EquivalenceMatrix)

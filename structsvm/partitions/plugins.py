@@ -50,7 +50,8 @@ def problem_class(name: str) -> type[PartitionProblem]:
 
 def plugin_class(group: str, name: str) -> Any:
     """The class that is declared under a name in a group of entry points."""
-    what, every = WHAT[group], entry_points(group=group)
+    what = WHAT[group]
+    every = entry_points(group=group)
     points = {point.value: point for point in every if point.name == name}
     if not points:
         known = ", ".join(sorted({point.name for point in every})) or "none"
@@ -100,7 +101,8 @@ def setting_groups(cls: Any) -> dict[str, type]:
 
 def _load(group: str, point: EntryPoint) -> Any:
     """The class of an entry point, if it can be used."""
-    called, contract = f"{WHAT[group]} {point.name!r} ({point.value})", _contract(group)
+    called = f"{WHAT[group]} {point.name!r} ({point.value})"
+    contract = _contract(group)
     try:
         found: object = point.load()
     except (Exception, SystemExit) as error:  # a script ends the program when it is imported

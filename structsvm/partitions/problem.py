@@ -172,7 +172,8 @@ class PartitionProblem(Contract):
         tolerance: int = 0,
     ) -> tuple[EquivalenceMatrix, Floats]:
         """The best segmentation of a recording, and the margin of each of its changes, (K - 1,)."""
-        oracle, name = self.decoder(sample), type(self).__name__
+        oracle = self.decoder(sample)
+        name = type(self).__name__
         is_usual = type(self).partition is PartitionProblem.partition
         if not (self.traits.contiguous and is_usual and "boundaries" in oracle.takes):
             raise DataError(
@@ -208,7 +209,8 @@ class PartitionProblem(Contract):
 
 def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
     """Say so where rounding may hide changes from an oracle that is exact otherwise."""
-    lost, price = answer.upper_bound - answer.value, -objective.shift
+    lost = answer.upper_bound - answer.value
+    price = -objective.shift
     if answer.quality is Quality.EXACT and lost > DOUBT * price:
         warn(
             f"a recording of {objective.n_samples} samples has jumps so large that rounding may "

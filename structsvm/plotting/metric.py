@@ -100,7 +100,8 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     True
     """
     refuse_below(1, "n_features", n_features)
-    B, names = words.scaled_metric(learner), learner.metric_feature_names_
+    B = words.scaled_metric(learner)
+    names = learner.metric_feature_names_
     if words.is_diagonal(B):
         return plot_weights(learner, n_features=n_features, ax=ax)
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
@@ -193,8 +194,11 @@ def plot_weight_stability(
             f"plot_weight_stability draws what weight_stability returns, got {shown(stability)}"
         )
     ax, top = _with_rows(ax, stability.share, stability.features, n_features)
-    P, rows, table = len(stability.features), range(top.size), stability.to_dict()
-    low, high = table["low"][: top.size], table["high"][: top.size]
+    P = len(stability.features)
+    rows = range(top.size)
+    table = stability.to_dict()
+    low = table["low"][: top.size]
+    high = table["high"][: top.size]
     ax.hlines(rows, low, high, color=style.LEARNED, linewidth=5, alpha=0.35)
     ax.plot(stability.share[top], rows, "o", color=style.LEARNED)
     ax.axvline(1.0 / P, **style.AT_UNTRAINED)

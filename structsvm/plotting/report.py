@@ -68,7 +68,8 @@ class HeldOut:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        found, names = self.evaluation, [row.name for row in self.evaluation.samples]
+        found = self.evaluation
+        names = [row.name for row in self.evaluation.samples]
         of_samples = (found.measured, found.labels, None, names, found.prepared)
         return diagnosis_of(self.learner, Examined(self.learner, *of_samples))
 
@@ -88,7 +89,8 @@ class HeldOut:
             with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
                 found = evaluate(learner, Xs, ys, **given)
         changes: list[list[dict[str, Any]]] = []
-        samples, guesses = found.prepared, found.guesses["learned"]
+        samples = found.prepared
+        guesses = found.guesses["learned"]
         work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, guesses, strict=True))
         sure = learner.problem_.traits.contiguous and learner.model_.has_margins
         if sure and work <= MARGINS:
@@ -192,8 +194,10 @@ def report_page(
 
 def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> str:
     """The page of samples that have been partitioned and scored."""
-    learner, evaluation = held_out.learner, held_out.evaluation
-    verdict, whole = verdict or evaluation.verdict, held_out.words.whole
+    learner = held_out.learner
+    evaluation = held_out.evaluation
+    verdict = verdict or evaluation.verdict
+    whole = held_out.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     if learner.solution_ is None:
         sure, bounds = "What was learned", ""
@@ -257,10 +261,13 @@ WEIGHTS, CELLS = 20, 12  # features that are listed, and rows of the heat map
 
 
 def content(held_out: HeldOut) -> dict[str, Any]:
-    learner, evaluation, terms = held_out.learner, held_out.evaluation, held_out.words
+    learner = held_out.learner
+    evaluation = held_out.evaluation
+    terms = held_out.words
     pictures = pictures_of(held_out)
     each = pictures.pop("each")
-    titles, solution = score_titles(evaluation), learner.solution_
+    titles = score_titles(evaluation)
+    solution = learner.solution_
     entries = [] if solution is None else solution.history.entries
     plain: dict[str, Any] = finite(
         {
@@ -298,7 +305,8 @@ def content(held_out: HeldOut) -> dict[str, Any]:
 
 
 def notes(held_out: HeldOut) -> list[str]:
-    learner, found = held_out.learner, []
+    learner = held_out.learner
+    found = []
     evidence = held_out.evaluation.verdict.evidence
     if evidence.seen:
         found.append(
@@ -314,8 +322,10 @@ def notes(held_out: HeldOut) -> list[str]:
 
 
 def _metric(learner: Any) -> dict[str, Any]:
-    B, names = words.scaled_metric(learner), learner.metric_feature_names_
-    weights, one_by_one = np.diag(B), words.is_diagonal(B)
+    B = words.scaled_metric(learner)
+    names = learner.metric_feature_names_
+    weights = np.diag(B)
+    one_by_one = words.is_diagonal(B)
     order = np.argsort(-weights, kind="stable")
     cells = order[:CELLS]
 
@@ -344,11 +354,15 @@ def support_of(learner: Learner) -> dict[str, Any] | None:
     known = [found for found in support if found.labelling is not None][:SHOWN]
     if not known:
         return None
-    traits, names = learner.problem_.traits, learner.training_data_.names
-    terms, one = traits.words, "segmentation" if traits.contiguous else "partition"
-    total, figures = sum(found.multiplier for found in support), []
+    traits = learner.problem_.traits
+    names = learner.training_data_.names
+    terms = traits.words
+    one = "segmentation" if traits.contiguous else "partition"
+    total = sum(found.multiplier for found in support)
+    figures = []
     for found in known:
-        i, pair = found.sample, {"true": found.truth, "wrong": found.labelling}
+        i = found.sample
+        pair = {"true": found.truth, "wrong": found.labelling}
         called = names[i] if names and i is not None else f"Training {terms.whole} {i}"
         parts = counted(found.labelling.n_clusters, terms.part)
         weighs = f"{100.0 * found.multiplier / total:.1f} % of the weight of all"
@@ -377,13 +391,17 @@ LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: fine
 
 def pictures_of(held_out: HeldOut) -> dict[str, Any]:
     """Plain values: the script that draws, what it can show, named states, and each sample."""
-    views, marks, part = list[tuple[str, str]](), list[dict[str, Any]](), f"{held_out.words.part}s"
+    views = list[tuple[str, str]]()
+    marks = list[dict[str, Any]]()
+    part = f"{held_out.words.part}s"
     draw: Callable[..., dict[str, Any]]
     if held_out.images:
         kind, draw = "images", _image
     elif held_out.learner.problem_.traits.contiguous:
         states = _states(held_out)
-        kind, draw, marks = "recordings", partial(_recording, states), states[1]
+        kind = "recordings"
+        draw = partial(_recording, states)
+        marks = states[1]
     else:
         kind, draw = "tables", _points
         views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
@@ -397,7 +415,8 @@ States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | No
 
 def _states(held_out: HeldOut) -> States:
     """The states of all recordings; a segment without a name has a number as well."""
-    found, learned = held_out.evaluation, state_marks(held_out.learner)
+    found = held_out.evaluation
+    learned = state_marks(held_out.learner)
     if not found.states:
         return {}, [], None
     sizes = [sample.n_samples for sample in found.prepared]
@@ -408,7 +427,8 @@ def _states(held_out: HeldOut) -> States:
     numbers = {name: k for k, name in enumerate((*learned, *others))}
     marks = []
     for name in numbers:
-        mark, shown = learned.get(name, NO_STATE), None if name is None else str(name)
+        mark = learned.get(name, NO_STATE)
+        shown = None if name is None else str(name)
         look = {"color": mark.color, "ink": mark.ink, "hatch": HATCHES.index(mark.hatch)}
         marks.append({"name": shown, **look, "learned": name in learned})
     return numbers, marks, truths
@@ -416,9 +436,11 @@ def _states(held_out: HeldOut) -> States:
 
 def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
     """Traces, segment ends and states."""
-    (number_of, _, true_names), found = states, held_out.evaluation
+    (number_of, _, true_names) = states
+    found = held_out.evaluation
     sample = found.prepared[i]
-    truth, labels = found.truths[i], np.asarray(found.labels[i])
+    truth = found.truths[i]
+    labels = np.asarray(found.labels[i])
     bins = int(np.clip(VALUES / (4 * TRACES * len(found.prepared)), *BINS))
     columns = zip(*traces(held_out.learner, found.measured[i], sample, TRACES), strict=True)
     ends = {"true": truth.breakpoints}
@@ -446,7 +468,8 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
     """The times of some samples, between which the page draws a line; dates in milliseconds."""
     if time is None:
         return None
-    T, is_date = len(time), time.holds_dates
+    T = len(time)
+    is_date = time.holds_dates
     values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
     step = abs(float(values[-1]) - float(values[0])) / max(T - 1, 1)
     line = np.linspace(float(values[0]), float(values[-1]), T)
@@ -462,8 +485,11 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
 
 def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
-    found, sample = held_out.evaluation, held_out.evaluation.prepared[i]
-    truth, guess, T = partition_of(found.truths[i]), found.guesses["learned"][i], sample.n_samples
+    found = held_out.evaluation
+    sample = held_out.evaluation.prepared[i]
+    truth = partition_of(found.truths[i])
+    guess = found.guesses["learned"][i]
+    T = sample.n_samples
     about = (sample, guess, truth, found.labels[i])
     _, places, true, names = clusters_in_directions(held_out.learner, *about)
     wrong = np.asarray(guess.labels != true)
@@ -476,9 +502,13 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
 
 def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
     """An image with its true parts and those of each metric."""
-    found, sample, pixels = held_out.evaluation, held_out.evaluation.prepared[i], held_out.images[i]
+    found = held_out.evaluation
+    sample = held_out.evaluation.prepared[i]
+    pixels = held_out.images[i]
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.images)), *SIDE))
-    decode, shape, truth = held_out.learner.problem_.decode, pixels.shape[:2], found.truths[i]
+    decode = held_out.learner.problem_.decode
+    shape = pixels.shape[:2]
+    truth = found.truths[i]
     if isinstance(truth, NodeLabels) and truth.pixels is not None:
         true: NDArray[Any] = truth.pixels.reshape(shape)
     else:
@@ -506,10 +536,14 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
 
 def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
     """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins."""
-    T, there = values.size, values[~np.isnan(values)]
+    T = values.size
+    there = values[~np.isnan(values)]
     if not there.size:
         return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}
-    least, most, lows, high = float(there.min()), float(there.max()), values, None
+    least = float(there.min())
+    most = float(there.max())
+    lows = values
+    high = None
     if T > 2 * n_bins:
         starts = np.arange(n_bins) * T // n_bins
         lows = np.fmin.reduceat(values, starts)

@@ -109,7 +109,8 @@ def plot_segmentation(
     refuse_below(1, "n_traces", n_traces)
     measured, sample, truth, K = _drawable(learner, X, y, n_clusters, in_order=True)
     names, values = traces(learner, measured, sample, n_traces)
-    strips, marks = _strips(learner, measured, sample, truth, y, K), style.state_marks(learner)
+    strips = _strips(learner, measured, sample, truth, y, K)
+    marks = style.state_marks(learner)
     if times is None:
         times = rows_in_time(X, "the recording").axis
     axis = None if times is None else time_axis(times, sample.n_samples)
@@ -152,7 +153,8 @@ def _strips(
     K: Counts,
 ) -> list[_Strip]:
     """The true, the learned and the untrained segments, with their states if these are known."""
-    strips, classes = [], learner.classes_
+    strips = []
+    classes = learner.classes_
 
     def add(name: str, M: EquivalenceMatrix, color: str, states: Any, labels: Any = None) -> None:
         of_items = labels if states is None else states[0]
@@ -160,7 +162,8 @@ def _strips(
         strips.append(_Strip(name, M.breakpoints, color, names, states is not None))
 
     if truth is not None:
-        whole, labels = learner.problem_.traits.words.whole, np.asarray(y)
+        whole = learner.problem_.traits.words.whole
+        labels = np.asarray(y)
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
         own = labels if labels.size == truth.n_samples else None
         add("true", truth, style.text_color(), named, own)
@@ -211,7 +214,8 @@ def _drawn(values: NDArray[Any]) -> Floats:
 
 def _draw_trace(ax: Axes, lane: int, places: NDArray[Any], values: Floats) -> None:
     """A line, and dots where a value is between two missing ones, through which no line goes."""
-    there, ink = ~np.isnan(values), style.text_color()
+    there = ~np.isnan(values)
+    ink = style.text_color()
     low = float(values.min(initial=np.inf, where=there))
     high = float(values.max(initial=-np.inf, where=there))
     middle = (values - (low + high) / 2) / (high - low if high > low else 1.0)
@@ -233,17 +237,24 @@ def _draw_strip(
     ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, style.StateMark], edges: Floats
 ) -> None:
     """Segments, in the colours of their states if they have some, with names if there is room."""
-    paper, inch, start = ax.get_facecolor(), _inches(ax, edges), 0
+    paper = ax.get_facecolor()
+    inch = _inches(ax, edges)
+    start = 0
     for k, (end, name) in enumerate(zip(strip.ends, strip.names, strict=True)):
-        left, wide, shade = edges[start], edges[end] - edges[start], SHADES[k % 2]
+        left = edges[start]
+        wide = edges[end] - edges[start]
+        shade = SHADES[k % 2]
         look: dict[str, Any] = {"color": strip.color, "alpha": shade, "linewidth": 0}
-        ink, box = paper if shade > 0.5 else style.text_color(), None
+        ink = paper if shade > 0.5 else style.text_color()
+        box = None
         if strip.has_states:
             mark = marks.get(name, style.NO_STATE)
             look = {"color": mark.color, "hatch": mark.hatch, "linewidth": 0.8, "edgecolor": paper}
-            ink, box = mark.ink, {"facecolor": mark.color, "edgecolor": "none", "pad": 0.5}
+            ink = mark.ink
+            box = {"facecolor": mark.color, "edgecolor": "none", "pad": 0.5}
         ax.barh(lane, wide, left=left, height=LANE / 1.6, **look)
-        title, start = "" if name is None else style.plain_text(name), end
+        title = "" if name is None else style.plain_text(name)
+        start = end
         if title and inch * wide >= LETTER * (len(title) + 2):
             place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
             ax.text(left + wide / 2, lane, title, color=ink, bbox=box, **place)
@@ -254,13 +265,19 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
 
     A rate is drawn as it is, and of margins 1 half as high as the highest.
     """
-    foot, ink, before, inch = lane + LANE / 2, style.text_color(), -np.inf, _inches(ax, edges)
+    foot = lane + LANE / 2
+    ink = style.text_color()
+    before = -np.inf
+    inch = _inches(ax, edges)
     ax.plot(edges[[0, -1]], [foot, foot], color=ink, linewidth=0.6, alpha=TRACE)
     for change in changes:
-        place, margin = edges[change["start"]], change["margin"]
-        height, number = 1.0 - 1.0 / (1.0 + margin), f"{margin:.2g}"
+        place = edges[change["start"]]
+        margin = change["margin"]
+        height = 1.0 - 1.0 / (1.0 + margin)
+        number = f"{margin:.2g}"
         if change.get("rate") is not None:
-            height, number = change["rate"], f"{100 * change['rate']:.0f} %"
+            height = change["rate"]
+            number = f"{100 * change['rate']:.0f} %"
         ax.plot([place] * 2, [foot, foot - LANE * height], color=style.LEARNED, linewidth=3)
         if inch * (place - before) > LETTER * (len(number) + 3):
             text: dict[str, Any] = {"fontsize": "small", "va": "bottom", "color": ink}
@@ -348,9 +365,11 @@ def plot_clusters(
     sides, points, matched, titles = clusters_in_directions(learner, sample, found, truth, y)
 
     ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
-    colors, dots = style.mark_colors(), []
+    colors = style.mark_colors()
+    dots = []
     for k in range(found.n_clusters):
-        color, marker = colors[k % len(colors)], style.MARKERS[(k + k // 8) % len(style.MARKERS)]
+        color = colors[k % len(colors)]
+        marker = style.MARKERS[(k + k // 8) % len(style.MARKERS)]
         look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
         x, height = points[found.labels == k].T
         dots.append(ax.scatter(x, height, s=18, **look))
@@ -408,8 +427,10 @@ def traces(
     learner: Learner, measured: Sample, prepared: Sample, n: int
 ) -> tuple[list[str], list[Floats]]:
     """Names and values of columns as measured, and of directions, unless these are columns."""
-    columns, top = column_names(learner), heaviest_columns(learner, n)
-    names, values = [columns[j] for j in top], list(measured.X[:, top].T)
+    columns = column_names(learner)
+    top = heaviest_columns(learner, n)
+    names = [columns[j] for j in top]
+    values = list(measured.X[:, top].T)
     titles, directions = heaviest_directions(learner, n)
     for title, seen in zip(titles, InMetric(directions.T)(prepared.X).T, strict=True):
         if title not in columns:
@@ -425,11 +446,13 @@ def _drawable(
     picture = "plot_segmentation" if in_order else "plot_clusters"
     fitted_learner(learner, picture)
     (sample,) = as_measured(learner, [X])
-    traits, other = learner.problem_.traits, ""
+    traits = learner.problem_.traits
+    other = ""
     if words_of(learner.problem_, [sample]) is IMAGES:
         other = "images: plot_cut draws an image with its parts"
     elif in_order and not traits.contiguous:
-        one, part = traits.words.whole, traits.words.part
+        one = traits.words.whole
+        part = traits.words.part
         other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
     if other:
         raise SettingsError(f"{picture} does not draw {other}")
@@ -486,7 +509,8 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     seen = np.empty((*parts.shape, 3), dtype=np.uint8)
     for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
         rows = slice(top, top + STRIP)
-        bare, mine = _as_rgb(pixels[rows]), parts[rows]
+        bare = _as_rgb(pixels[rows])
+        mine = parts[rows]
         mixed = (1 - tint) * bare + tint * colours[mine % len(colours)]
         seen[rows] = np.round(np.where(mine[..., None] < 0, bare, mixed))
     seen[outer] = 0
@@ -532,7 +556,8 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
 
 def as_file(pixels: NDArray[Any], kind: str, **settings: Any) -> bytes:
     """Pixels as a file of a kind that Pillow writes."""
-    buffer, pillow = io.BytesIO(), require("PIL.Image", "images", "writing images")
+    buffer = io.BytesIO()
+    pillow = require("PIL.Image", "images", "writing images")
     pillow.fromarray(pixels).save(buffer, format=kind, **settings)
     return buffer.getvalue()
 

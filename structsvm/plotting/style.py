@@ -122,6 +122,7 @@ def state_marks(learner: Learner) -> dict[Any, StateMark]:
     states: Sequence[Any] = () if known is None else known.tolist()
     marks = {}
     for k, name in enumerate(states):
-        color, hatch = COLORS[k % len(COLORS)], HATCHES[k // len(COLORS) % len(HATCHES)]
+        color = COLORS[k % len(COLORS)]
+        hatch = HATCHES[k // len(COLORS) % len(HATCHES)]
         marks[name] = StateMark(color, hatch, "#FFFFFF" if color in DARK else "#000000")
     return marks

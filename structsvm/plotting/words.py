@@ -102,7 +102,8 @@ def heaviest_directions(learner: Any, n: int) -> tuple[list[str], Floats]:
     if learner.sees is None:  # no metric, but the columns
         names = column_names(learner)
         return names[:n], np.eye(len(names))[:n]
-    directions, names = metric_of(learner).factor.T, learner.metric_feature_names_
+    directions = metric_of(learner).factor.T
+    names = learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
     titles = []
     for number, direction in enumerate(directions[top], 1):
@@ -158,7 +159,8 @@ SCALED = {
 
 def words_of_training(learner: Learner) -> Words:
     """Nouns for what is partitioned, as in the files that were learned from."""
-    words, window = learner.problem_.traits.words, getattr(learner, "columns_", {}).get("window", 1)
+    words = learner.problem_.traits.words
+    window = getattr(learner, "columns_", {}).get("window", 1)
     if words in (GRAPHS, IMAGES):
         return replace(IMAGES, item=GRAPHS.item)
     return words if window == 1 else replace(words, item="window")
@@ -166,8 +168,11 @@ def words_of_training(learner: Learner) -> Words:
 
 def described(learner: Learner) -> dict[str, Any]:
     """A learner in plain values; the features of a metric by decreasing weight."""
-    data, problem, solution = learner.training_data_, learner.problem_, learner.solution_
-    words, name = problem.traits.words, type(problem).__name__
+    data = learner.training_data_
+    problem = learner.problem_
+    solution = learner.solution_
+    words = problem.traits.words
+    name = type(problem).__name__
     with suppress(PluginError):  # a problem without an entry point
         name = problem_name(problem)
     known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
@@ -193,8 +198,10 @@ def described(learner: Learner) -> dict[str, Any]:
 
 
 def _of_metric(learner: Any) -> dict[str, Any]:
-    inputs, calibration = learner.inputs_, learner.calibration_
-    learned, own = learner.is_learned, learner.lam
+    inputs = learner.inputs_
+    calibration = learner.calibration_
+    learned = learner.is_learned
+    own = learner.lam
     priced = learner.metric_.price is not None and not calibration.missing
     lam = float(learner.problem_.traits.lam if own is None else own)
     spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
@@ -214,7 +221,8 @@ def _of_metric(learner: Any) -> dict[str, Any]:
 
 def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
     """Settings of a learner and what it has learned, a line for each, by name."""
-    words, plain = words_of_training(learner), described(learner)
+    words = words_of_training(learner)
+    plain = described(learner)
     words = replace(words, whole=whole or words.whole)
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
     is_metric = isinstance(learner.model_, Metric)
@@ -234,7 +242,8 @@ def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
 
 
 def _facts_of_metric(learner: Any, plain: Mapping[str, Any], words: Words) -> dict[str, str]:
-    size, columns = plain["n_metric_features"], plain["n_features"]
+    size = plain["n_metric_features"]
+    columns = plain["n_features"]
     made = "" if size == columns else f" of {counted(columns, 'channel')}"
     scaled = SCALED[plain["standardize"]].format(words.whole)
     metric = [learner.metric, counted(size, "feature") + made, scaled]
@@ -255,14 +264,17 @@ def _solver_of(learner: Any) -> str:
 
 def training_in_words(learner: Learner, words: Words | None = None) -> str:
     """Describe the training data: recordings with segments, or tables with clusters."""
-    data, words = learner.training_data_, words or words_of_training(learner)
+    data = learner.training_data_
+    words = words or words_of_training(learner)
 
     def span(values: tuple[int, ...], noun: str) -> str:
-        low, high = min(values), max(values)
+        low = min(values)
+        high = max(values)
         each = f"{low} {noun}s" if low == high else f"{low} to {high} {noun}s"
         return each if len(data) == 1 else f"{each} ({sum(values)} in all)"
 
-    sizes, parts = span(data.n_samples, words.item), span(data.n_clusters, words.part)
+    sizes = span(data.n_samples, words.item)
+    parts = span(data.n_clusters, words.part)
     return f"{words.wholes(len(data))} of {sizes} and {parts}"
 
 

@@ -101,7 +101,8 @@ class Solver(ABC):
         run: AnyRun
         checkpoint = None
         if isinstance(risk, CutRun):
-            run, risk.stopping = risk, self.stopping
+            run = risk
+            risk.stopping = self.stopping
         else:
             self.check(risk)
             if resume is not None:
@@ -153,7 +154,8 @@ class _Loop:
     last: Step | None = None
 
     def done(self, step: Step) -> None:
-        run, self.last = self.run, step
+        run = self.run
+        self.last = step
         if isinstance(run, Run) and not run.is_started:
             run.start(run.groups("one"))  # gaps refer to the null weight, whoever iterates
         entry = run.certificate.record(run.oracle_calls, step.n_cuts, step.label)
@@ -173,14 +175,17 @@ class _Loop:
 
     def keep(self, now: bool) -> None:
         """Write the state after the last step into the checkpoint, if there is one."""
-        run, file, step = self.run, self.checkpoint, self.last
+        run = self.run
+        file = self.checkpoint
+        step = self.last
         if file is not None and step is not None and (now or file.is_due):
             after = {"oracle_calls": run.oracle_calls, "stalled": step.stalled}
             file.write(run.certificate, run.arrays_after(step), **after)
 
     def status_after(self, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""
-        certificate, tol = self.run.certificate, self.run.stopping.tol
+        certificate = self.run.certificate
+        tol = self.run.stopping.tol
         if not certificate.entries:
             return None
         if step.stationary:
@@ -194,7 +199,8 @@ class _Loop:
 
     def end(self, end: RunOverError | MasterError | KeyboardInterrupt) -> Status:
         """The status of a run that ended so; what ended it is raised where there is no answer."""
-        run, certificate = self.run, self.run.certificate
+        run = self.run
+        certificate = self.run.certificate
         if type(end) is RunOverError:
             return end.status
         if isinstance(end, KeyboardInterrupt):  # what there is may be half of something
@@ -203,12 +209,14 @@ class _Loop:
             return Status.INTERRUPTED
         self.keep(now=True)
         if isinstance(end, RunOverError):
-            status, label = end.status, "cut short"
+            status = end.status
+            label = "cut short"
         elif certificate.best is not None and (
             certificate.lower > certificate.floor
             or (isinstance(run, Descent) and len(certificate.entries) > 1)
         ):
-            status, label = Status.MASTER_FAILED, f"failed: {end}"
+            status = Status.MASTER_FAILED
+            label = f"failed: {end}"
             logger.warning("the master failed (%s): the best weight so far is returned", end)
         else:
             raise end

@@ -89,7 +89,8 @@ class Certificate:
 
     def _catch(self, what: str) -> None:
         """Treat all oracles as heuristic from now on: one has claimed a maximum that is none."""
-        self.quality, self.certified_upper = Quality.HEURISTIC, np.inf
+        self.quality = Quality.HEURISTIC
+        self.certified_upper = np.inf
         self.caught = self.caught or what
 
     def update_upper(
@@ -108,7 +109,8 @@ class Certificate:
         if known is not None:
             self.compare(losses, known, evaluation.size)
             losses = np.maximum(losses, known)
-        total, penalty = float(losses.sum()), evaluation.penalty + paid
+        total = float(losses.sum())
+        penalty = evaluation.penalty + paid
         rounding = ROUNDING * (evaluation.size + total + abs(penalty))
         certified = penalty + max(total, evaluation.at_most) + rounding
         better = count and self.update_best(penalty + total + rounding, evaluation.w)
@@ -127,8 +129,10 @@ class Certificate:
 
     def pay(self, paid: float) -> None:
         """Let the upper bound have another price of what its weight breaks."""
-        more, self.paid = paid - self.paid, paid
-        self.upper, self.certified_upper = self.upper + more, self.certified_upper + more
+        more = paid - self.paid
+        self.paid = paid
+        self.upper = self.upper + more
+        self.certified_upper = self.certified_upper + more
 
     def update_best(self, upper: float, w: Floats) -> bool:
         """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
@@ -147,7 +151,8 @@ class Certificate:
 
     def record(self, oracle_calls: int, n_cuts: int, label: str) -> HistoryEntry:
         """Add an iteration to the history."""
-        now, bounds = (len(self.entries), self.seconds), (self.lower, self.upper, self.gap)
+        now = (len(self.entries), self.seconds)
+        bounds = (self.lower, self.upper, self.gap)
         self.entries.append(HistoryEntry(*now, oracle_calls, *bounds, n_cuts, label))
         return self.entries[-1]
 
@@ -188,7 +193,8 @@ class Certificate:
             setattr(self, name, float(header[name]))
         self.paid = float(header.get("paid", 0.0))
         self.caught = None if header["caught"] is None else str(header["caught"])
-        self.bound, self.best = str(header["bound"]), best
+        self.bound = str(header["bound"])
+        self.best = best
         self.quality = Quality[header["quality"]]
         self.entries = [
             HistoryEntry(*(kind(value) for kind, value in zip(KINDS, row, strict=True)))
@@ -199,7 +205,8 @@ class Certificate:
     def solution(self, status: Status, oracle_calls: int) -> Solution:
         """The best weight with its certificate; CertificateError if its bounds have crossed."""
         assert self.best is not None
-        lower, bound = min(self.lower, self.upper), self.bound
+        lower = min(self.lower, self.upper)
+        bound = self.bound
         if self.quality is Quality.HEURISTIC:
             lower = self.lower  # crossed bounds say that it found too little
             bound = f"lower bound {bound}, upper bound as found by a heuristic oracle"

@@ -46,8 +46,10 @@ class Checkpoint:
     """A file that follows a run."""
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
-        self.path, self.identity = Path(path), dict(identity)
-        self._written, self._failing = -np.inf, False
+        self.path = Path(path)
+        self.identity = dict(identity)
+        self._written = -np.inf
+        self._failing = False
         reason = unwritable(self.path)
         if not self.path.parent.is_dir():
             reason = f"there is no folder {self.path.parent}"
@@ -119,7 +121,8 @@ class Checkpoint:
                     CheckpointWarning,
                 )
             return
-        self._written, self._failing = time.monotonic(), False
+        self._written = time.monotonic()
+        self._failing = False
 
 
 def identity(risk: Risk, solver: Any) -> dict[str, str]:
@@ -130,7 +133,8 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
         named["recordings"] = [risk.part([i]) for i in range(risk.n_samples)]
         named["regularizer"] = risk.regularizer
     else:
-        named["recordings"], named["labels"] = list(risk.xs), list(risk.ys)
+        named["recordings"] = list(risk.xs)
+        named["labels"] = list(risk.ys)
         named["sample weights"] = risk.sample_weight
         omega: Any = risk.regularizer
         if risk.quadratic is None:  # no formula is known: the problem of minimising it
@@ -138,7 +142,8 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
             data = _canonical(omega.as_cvxpy(B, w, risk.space), cone)
             # The data leave a constant out.
             omega = [type(omega), data, omega.value(risk.null, risk.space)]
-        named["regularizer"], named["constraints"] = [omega, risk.null], None
+        named["regularizer"] = [omega, risk.null]
+        named["constraints"] = None
         if risk.constraints is not None:
             B, _, cone = risk.space.variable()
             named["constraints"] = _canonical(0, [*cone, *risk.further_constraints(B)])

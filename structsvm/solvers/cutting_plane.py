@@ -119,7 +119,8 @@ class CuttingPlane(Solver):
         n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
         cache = run.cache = PlaneCache(run.n_samples, n_cached, run.dim) if n_cached else None
         most = self.max_cuts or max(3 * cuts.n_groups, WORKING_SET_BYTES // (8 * run.dim))
-        damping, omega = self.damping, run.form
+        damping = self.damping
+        omega = run.form
         follows = self.slack == "one" and omega is not None and damping > 0
         if run.state is not None:
             cuts.restore(run.state)
@@ -134,16 +135,19 @@ class CuttingPlane(Solver):
             cached = {} if cache is None else cache.state()
             return cuts.state() | cached | {"damping": np.array([damping])}
 
-        certificate, tol = run.certificate, self.stopping.tol
+        certificate = run.certificate
+        tol = self.stopping.tol
         while True:
-            labels, stalled = [], False
+            labels = []
+            stalled = False
             for precision, damped in self._attempts(run, damping):
                 answer, n_recalls = self._solve_with_known(run, cuts, groups, precision)
                 labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
                 if certificate.gap <= tol:
                     break
                 w = run.between(answer, cuts, damped)
-                upper, known = certificate.upper, cuts.group_values(w)
+                upper = certificate.upper
+                known = cuts.group_values(w)
                 found = run.evaluate(w, groups, known)
                 if damped and follows and omega is not None:
                     damping = _followed(damping, omega, found, answer.w)
@@ -166,7 +170,8 @@ class CuttingPlane(Solver):
 
         No damping without a center to stay near, nor where the master's weight no longer jumps.
         """
-        gap, entries = run.certificate.gap, run.certificate.entries
+        gap = run.certificate.gap
+        entries = run.certificate.entries
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         usual = min(1e-3, max(1e-7, 0.01 * gap))
         last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
@@ -178,7 +183,9 @@ class CuttingPlane(Solver):
         self, run: CutRun, cuts: WorkingSet, groups: Ints, tol: float
     ) -> tuple[MasterSolution, int]:
         """The master's answer once no known labelling is worth another one, and how many were."""
-        recalls, cache, is_last = 0, run.cache, False
+        recalls = 0
+        cache = run.cache
+        is_last = False
         while True:
             request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
             answer = run.restricted(master_from(self.master), cuts, request)
@@ -193,13 +200,16 @@ class CuttingPlane(Solver):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(found.cuts(excess > 0))
-            recalls, is_last = recalls + bool(added), not added
+            recalls = recalls + bool(added)
+            is_last = not added
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
         if tol <= PRECISE or isinstance(self.master, CvxpyMaster):
             return None
-        certificate, center, omega = run.certificate, run.center, run.form
+        certificate = run.certificate
+        center = run.center
+        omega = run.form
         if center is None or omega is None:
             return None
         share = self.proximal

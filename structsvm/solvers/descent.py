@@ -82,12 +82,15 @@ class CCCP(Solver):
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Solve one convex model in each iteration."""
         assert isinstance(run, Descent)
-        w, mu, precision = run.risk.start, self.proximal, self.inner.stopping.tol
+        w = run.risk.start
+        mu = self.proximal
+        precision = self.inner.stopping.tol
         objective, _ = run.evaluate(w)
         scale = max(abs(objective), 1e-300)
         done(Step("start"))
         while True:
-            promised, found = 0.0, np.inf
+            promised = 0.0
+            found = np.inf
             try:
                 model, shift = self._model(run, w, mu, precision)
             except LearningError as error:
@@ -103,7 +106,8 @@ class CCCP(Solver):
                     if precision > FINEST:
                         precision = max(precision / 10, FINEST)
                     elif not promised:
-                        is_solved, label = model.status.converged, "as precise as can be"
+                        is_solved = model.status.converged
+                        label = "as precise as can be"
                         done(Step(label, stationary=is_solved, stalled=not is_solved))
                 if not promised:
                     done(Step("a more precise model"))
@@ -115,7 +119,8 @@ class CCCP(Solver):
                 continue
             if found <= objective - 0.5 * promised:
                 mu = max(mu / 2, 1e-6 * self.proximal)
-            w, objective = model.w, found
+            w = model.w
+            objective = found
             done(Step("step taken"))
 
     def _model(
@@ -168,7 +173,9 @@ class QuasiNewton(Solver):
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """L-BFGS from the start of the risk; one accepted step in each iteration."""
         assert isinstance(run, Descent)
-        space, start, tol = run.risk.space, run.risk.start, self.stopping.tol
+        space = run.risk.space
+        start = run.risk.start
+        tol = self.stopping.tol
 
         def value(x: Floats) -> tuple[float, Floats]:
             """The objective and its gradient with respect to the entries of ``L``."""

@@ -109,7 +109,8 @@ class _Dual:
     """A convex combination of planes for each sample, at first the null one, and its weight."""
 
     def __init__(self, risk: RegularizedRisk, omega: Quadratic) -> None:
-        self.space, self.curvature = risk.space, omega.curvature
+        self.space = risk.space
+        self.curvature = omega.curvature
         self.target = omega.center - omega.linear / omega.curvature
         self.slopes = np.zeros((risk.n_samples, risk.space.dim))
         self.offsets = np.zeros(risk.n_samples)
@@ -132,7 +133,8 @@ class _Dual:
 
     def step(self, i: int, intercept: float, slope: Floats) -> float:
         """Move sample ``i`` towards a plane, as far as is sure to pay; the gain in sight."""
-        away, rise = slope - self.slopes[i], intercept - self.offsets[i]
+        away = slope - self.slopes[i]
+        rise = intercept - self.offsets[i]
         gain = float(rise + away @ self.w)
         bend = float((away / self.curvature) @ away)
         if gain <= 0:
@@ -184,15 +186,19 @@ class ProjectedSubgradient(Solver):
         target = omega.center - omega.linear / omega.curvature
         whole = np.zeros(risk.n_samples, dtype=np.int64)
         w = risk.space.project(target)
-        average, offset, slope = w, 0.0, np.zeros(risk.space.dim)
-        t, first = 0, run.working_set(whole)
+        average = w
+        offset = 0.0
+        slope = np.zeros(risk.space.dim)
+        t = 0
+        first = run.working_set(whole)
         if run.state is not None and "groups" in run.state:  # older files do without
             first.restore(run.state)
         if run.saved is None:
             first.add(run.start(whole))
         else:
             w, average, slope = (run.saved[name] for name in ("w", "average", "slope"))
-            offset, t = float(run.saved["offset"]), int(run.saved["t"])
+            offset = float(run.saved["offset"])
+            t = int(run.saved["t"])
         while True:
             t += 1
             at = run.evaluate(w, whole, np.maximum(first.group_values(w), offset + slope @ w))

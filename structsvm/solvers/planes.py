@@ -90,13 +90,16 @@ class Planes(NamedTuple):
     def cuts(self, wanted: Bools | None = None) -> list[Cut]:
         """As a working set takes them: all of them, or those that are ``wanted``, (n,)."""
         which = range(len(self.groups)) if wanted is None else wanted.nonzero()[0].tolist()
-        groups, intercepts = self.groups.tolist(), self.intercepts.tolist()
-        slopes, labellings = self.slopes, self.labellings
+        groups = self.groups.tolist()
+        intercepts = self.intercepts.tolist()
+        slopes = self.slopes
+        labellings = self.labellings
         return [Cut(groups[k], intercepts[k], slopes[k], labellings[k]) for k in which]
 
     def without_cuts(self) -> Planes:
         """The losses alone."""
-        none, d = np.empty(0), self.w.size
+        none = np.empty(0)
+        d = self.w.size
         return self._replace(
             groups=none.astype(np.int64), slopes=none.reshape(0, d), intercepts=none, labellings=[]
         )
@@ -156,9 +159,12 @@ class PlaneCache:
     def planes(self, w: Floats) -> Planes:
         """The plane of each sample that is largest at ``w``, the null one where none is above 0."""
         values = self._all_values(w)
-        each, places = np.arange(len(values)), values.argmax(axis=1)
-        values, intercepts = values[each, places], self._intercepts[each, places]
-        slopes, none = self._slopes[each, places], values <= 0
+        each = np.arange(len(values))
+        places = values.argmax(axis=1)
+        values = values[each, places]
+        intercepts = self._intercepts[each, places]
+        slopes = self._slopes[each, places]
+        none = values <= 0
         values[none], intercepts[none], slopes[none] = 0.0, 0.0, 0.0
         rows = zip(self._labellings, places.tolist(), none.tolist(), strict=True)
         found: list[Labellings] = [() if is_null else row[k] for row, k, is_null in rows]

@@ -75,7 +75,8 @@ class AnyRun:
 
     def seconds_left(self, calls: int) -> float:
         """The seconds left for so many more oracle calls, of which the first N are always made."""
-        stopping, seconds = self.stopping, self.certificate.seconds
+        stopping = self.stopping
+        seconds = self.certificate.seconds
         if self.oracle_calls < self.n_samples:
             return np.inf
         if seconds > stopping.max_seconds:
@@ -158,13 +159,15 @@ class Run(CutRun):
         self, risk: RegularizedRisk, stopping: Stopping, memory: Memory | None = None
     ) -> None:
         self.risk, self.stopping = risk, stopping
-        self.n_samples, self.dim = risk.n_samples, risk.space.dim
+        self.n_samples = risk.n_samples
+        self.dim = risk.space.dim
         omega = risk.quadratic  # refuses a trace where it may be negative
         self.form = omega if risk.constraints is None else None
         self.memory = memory or Memory()
         self.state = self.memory.state
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
-        self.certificate.quality, self.certificate.caught = self.memory.quality, self.memory.caught
+        self.certificate.quality = self.memory.quality
+        self.certificate.caught = self.memory.caught
         self.is_started = False
         """Whether the null weight, which gaps refer to, has been evaluated."""
         self.parts = blocks_of(risk)
@@ -185,7 +188,8 @@ class Run(CutRun):
         return each if slack == "n" else np.zeros_like(each)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        risk, certificate = self.risk, self.certificate
+        risk = self.risk
+        certificate = self.certificate
         answer = solved(master, risk, cuts, request)
         if answer.duals is not None:
             self._duals = answer.duals
@@ -201,7 +205,8 @@ class Run(CutRun):
         if saved is None:
             return False
         self.saved, self.oracle_calls, stalled = saved
-        self.state, self.is_started = self.saved, True
+        self.state = self.saved
+        self.is_started = True
         # At its weights the oracles have to find the losses that the file has.
         certificate = self.certificate
         weights = [(self.risk.null, certificate.null)]
@@ -220,11 +225,13 @@ class Run(CutRun):
 
     def remember(self, step: Step) -> None:
         self.memory.state = step.state()
-        self.memory.quality, self.memory.caught = self.certificate.quality, self.certificate.caught
+        self.memory.quality = self.certificate.quality
+        self.memory.caught = self.certificate.caught
 
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate, and the labellings it follows from."""
-        found, caught = super().solution(status), self.certificate.caught
+        found = super().solution(status)
+        caught = self.certificate.caught
         if caught is not None:
             problem = getattr(self.risk.problem, "partition", self.risk.problem)
             oracle = type(getattr(self.risk.xs[0], "oracle", problem)).__name__
@@ -246,7 +253,9 @@ class Run(CutRun):
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
         self.is_started = True
-        memory, cuts, of_null = self.memory, [], np.inf
+        memory = self.memory
+        cuts = []
+        of_null = np.inf
         for w in (self.risk.null, *self._starts):
             seen = memory.seen.get(w.tobytes())
             found = self._noted(self._called(w, groups) if seen is None else seen)
@@ -254,7 +263,8 @@ class Run(CutRun):
             cuts += found.cuts()
             objective = found.penalty + found.values.sum()
             if w is self.risk.null:
-                of_null, is_answer = objective, self.certificate.best is not None
+                of_null = objective
+                is_answer = self.certificate.best is not None
                 self.certificate.set_reference(found, is_answer)
             elif objective <= of_null:
                 break
@@ -282,7 +292,8 @@ class Run(CutRun):
     @property
     def center(self) -> Floats | None:
         """The best weight that iterations have found, else the null weight."""
-        best, null = self.certificate.best, self.risk.null
+        best = self.certificate.best
+        null = self.risk.null
         if best is None or self.certificate.gap >= LOCAL:
             return None
         # Not a start: features of no use, which it uses as all others, would only fade away.
@@ -294,9 +305,11 @@ class Run(CutRun):
         self.refuse_outside(w, self.risk.space)
         if known is not None and self.cache is not None:
             known = np.maximum(known, np.bincount(groups, self.cache.values(w)))
-        found, best = self._called(w, groups), self.memory.best
+        found = self._called(w, groups)
+        best = self.memory.best
         if best is not None:  # new planes have to be below what oracles said at the best weight
-            heights, losses = found.intercepts + found.slopes @ best.w, best.values + best.slacks
+            heights = found.intercepts + found.slopes @ best.w
+            losses = best.values + best.slacks
             if (heights > losses).any():
                 terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
                 size = best.size + found.size + float(terms.sum())
@@ -379,7 +392,8 @@ def support_of(
         if cut.labellings is None:
             omega, single, truth = 1.0, None, None
             if n_groups == risk.n_samples:
-                single, omega = cut.group, float(risk.sample_weight[cut.group])
+                single = cut.group
+                omega = float(risk.sample_weight[cut.group])
                 truth = risk.problem.kept(risk.ys[cut.group])
             plane = cut.intercept / omega, cut.slope / omega
             found.append(SupportLabelling(single, omega * multiplier, None, truth, None, plane))
@@ -412,7 +426,9 @@ class Descent(AnyRun):
     """
 
     def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
-        self.risk, self.stopping, self.n_samples = risk, stopping, risk.n_samples
+        self.risk = risk
+        self.stopping = stopping
+        self.n_samples = risk.n_samples
         self.parts = [risk.part([i]) for i in range(risk.n_samples)]
         self.certificate = Certificate(floor=-np.inf)
         self.certificate.bound = "none: the objective is not convex"
@@ -425,7 +441,8 @@ class Descent(AnyRun):
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
         """The objective and its gradient; a new best weight if it is lower than all before."""
         self.refuse_outside(w, self.risk.space)
-        key, omega = w.tobytes(), self.omega
+        key = w.tobytes()
+        omega = self.omega
         if key not in self._seen:
             self.seconds_left(self.n_samples)
             self._seen[key] = self._losses(w)
@@ -451,7 +468,8 @@ class Descent(AnyRun):
             ws, losses, gradients = (saved[0][key] for key in ("ws", "losses", "gradients"))
             for w, loss, gradient in zip(ws, losses, gradients, strict=True):
                 self._seen[w.tobytes()] = float(loss), gradient
-            now, before = self._losses(ws[-1])[0], float(losses[-1])
+            now = self._losses(ws[-1])[0]
+            before = float(losses[-1])
             if abs(now - before) > SAME * abs(before):
                 checkpoint.refuse(now, before)
         return False
@@ -471,7 +489,8 @@ class Descent(AnyRun):
     def within_budget(self, stopping: Stopping) -> Stopping:
         """The stopping rule of a model, with no more seconds and calls than this run has left."""
         seconds = max(self.seconds_left(self.n_samples), LEAST_SECONDS)
-        most, calls = self.stopping.max_calls, stopping.max_calls
+        most = self.stopping.max_calls
+        calls = stopping.max_calls
         if most is not None:
             calls = min(calls or most, most - self.oracle_calls)
         return replace(stopping, max_seconds=min(stopping.max_seconds, seconds), max_calls=calls)

@@ -135,7 +135,8 @@ def _check_no_better(
     problem: Problem, x: Any, y: Any, found: Separation, sample: int, w: Floats
 ) -> None:
     """Check that no labelling that is found at other weights is better than one without a loss."""
-    space, direction = problem.weight_space(), np.random.default_rng(0).standard_normal(w.size)
+    space = problem.weight_space()
+    direction = np.random.default_rng(0).standard_normal(w.size)
     for size in TRIALS if found.quality is not Quality.HEURISTIC else ():
         try:
             other = problem.separate(space.project(size * direction), x, y)
@@ -199,14 +200,16 @@ class Block:
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
         """Checked columns from which the plane of the ``j``-th sample is computed."""
-        sample, problem = self.samples[j], self.problem
+        sample = self.samples[j]
+        problem = self.problem
         check_separation(problem, answer, sample)
         if answer.feature is None:
             phi = self.feature(j, answer.y, dim)
         else:
             phi = check_feature(problem, answer.feature, dim, sample, GIVEN)
         loss = check_loss(problem, self.call("loss", sample, self.ys[j], answer.y), sample)
-        omega, labellings = float(self.sample_weight[j]), None
+        omega = float(self.sample_weight[j])
+        labellings = None
         slack = omega * answer.slack if omega > 0 else 0.0
         if self.keeps_labellings:
             kept = self.call("kept", sample, answer.y)
@@ -236,12 +239,14 @@ class Block:
 
 def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Block]:
     """The samples of a risk in blocks, whose number depends on that of the samples alone."""
-    N, own = risk.n_samples, risk.is_model
+    N = risk.n_samples
+    own = risk.is_model
     keeps_truths = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
     found = []
     for part in np.array_split(np.arange(N), min(N, MOST_BLOCKS)):
         samples = part.tolist()
-        xs, ys = [risk.xs[i] for i in samples], [risk.ys[i] for i in samples]
+        xs = [risk.xs[i] for i in samples]
+        ys = [risk.ys[i] for i in samples]
         how = keeps_truths, keeps_labellings and not own, samples[0] == 0 and not own
         found.append(Block(risk.problem, samples, xs, ys, risk.sample_weight[part], *how))
     return found
@@ -253,7 +258,9 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
     None of a block for which there was no time.
     """
     w, groups, deadline = question
-    (first, *_), w, known = blocks, read_only(w), []
+    (first, *_) = blocks
+    w = read_only(w)
+    known = []
     problem = first.problem
     if first.checks_first and time.time() <= deadline:
         first.checks_first = False
@@ -309,18 +316,25 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         value = f"the labelling found has the value {values[at]}"
         raise OracleError(nth("sample", samples[at]) + ": " + value)
-    qualities, labellings = list(answered), list(kept)
+    qualities = list(answered)
+    labellings = list(kept)
     caught: list[int | None] = [None] * len(samples)
     for k in np.flatnonzero(values < 0).tolist():
         if values[k] + slack[k] < -BELOW * sizes[k]:
-            qualities[k], caught[k] = Quality.HEURISTIC, samples[k]
+            qualities[k] = Quality.HEURISTIC
+            caught[k] = samples[k]
         slack[k] = max(0.0, values[k] + slack[k])
-        slopes[k], intercepts[k], values[k], labellings[k] = 0.0, 0.0, 0.0, ()
+        slopes[k] = 0.0
+        intercepts[k] = 0.0
+        values[k] = 0.0
+        labellings[k] = ()
     at_most = values + slack
     slack[[quality is Quality.HEURISTIC for quality in qualities]] = 0.0
-    found, end = [], 0
+    found = []
+    end = 0
     for block in blocks:
-        begin, end = end, end + len(block)
+        begin = end
+        end = end + len(block)
         some = slice(begin, end)
         columns = slopes[some], intercepts[some], values[some], slack[some]
         planes = Planes(

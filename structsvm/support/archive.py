@@ -32,7 +32,8 @@ from structsvm.messages import parameter
 # ---- how much is read into memory: of files, as their headers say, and of recordings on demand
 
 
-BYTES, RATIO = 2**28, 100
+BYTES = 2**28
+RATIO = 100
 """A file may expand to 256 MiB, or to a hundred times its own size where that is more. Recordings
 compress by less; a file that is made to fill the memory does by a thousand."""
 
@@ -256,7 +257,8 @@ class Archive:
             with path.open("rb") as file:
                 arrays, _ = read_npz(file, max_bytes=max_bytes)
             header = json.loads(arrays.pop("header").tobytes())
-            named, number = header["format"], header["version"]
+            named = header["format"]
+            number = header["version"]
         except Exception as error:  # a foreign file can raise nearly anything in the reader
             said = f"damaged, or not a {expected}"
             if isinstance(error, TooLarge):

@@ -144,6 +144,7 @@ def shown(value: object) -> str:
     """A value in an error message: what it is, and the value itself if that is short."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
-    name, text = type(value).__name__, repr(value)
+    name = type(value).__name__
+    text = repr(value)
     kind = f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
     return kind if len(text) > 60 else f"{text} ({kind})"

@@ -109,7 +109,8 @@ class Codec:
             if not self._refer(number):
                 raise Unstorable(value, place)
             return {"again": number}
-        number, before = len(self._packed), self._n_in_all
+        number = len(self._packed)
+        before = self._n_in_all
         self._packed[id(value)] = number, value  # which keeps its id from being another's
         packed = {k: self.pack(v, (*place, k)) for k, v in _state(value).items()}
         self._sizes[number] = self._n_in_all - before
@@ -121,7 +122,8 @@ class Codec:
         if not isinstance(plain, dict):
             return plain
         if "is" in plain:
-            number, before = plain["as"], self._n_in_all
+            number = plain["as"]
+            before = self._n_in_all
             self._made[number] = self._instance(plain["is"], plain["of"])
             self._sizes[number] = self._n_in_all - before
             return self._made[number]
@@ -281,13 +283,16 @@ def difference(before: Any, now: Any, name: str = "") -> str | None:
     if isinstance(before, np.ndarray) and before.dtype != object:
         same = np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
         return None if same else name
-    state, pairs = getattr(before, "__dict__", None), []
+    state = getattr(before, "__dict__", None)
+    pairs = []
     if isinstance(before, list | tuple) and len(before) == len(now):
         pairs = [(name, a, b) for a, b in zip(before, now, strict=True)]
     elif isinstance(before, dict) and before.keys() == now.keys():
         pairs = [(name, value, now[key]) for key, value in before.items()]
     elif isinstance(state, dict) and not isinstance(before, list | tuple | dict):
-        kind, later = type(before).__name__, vars(now)  # whose further attributes are caches
+        # whose further attributes are caches
+        kind = type(before).__name__
+        later = vars(now)
         pairs = [(f"{kind}.{key}", value, later.get(key)) for key, value in state.items()]
     elif fingerprint(before) != fingerprint(now):
         return name

@@ -93,7 +93,9 @@ def moments(stack: Stack) -> tuple[Floats, Floats]:
 def _fill_moments(rows: Floats, first: Ints, means: Floats, deviations: Floats) -> None:
     """Fill in means and deviations, which are zero before."""
     for i in range(first.size - 1):
-        X, mean, deviation = rows[first[i] : first[i + 1]], means[i], deviations[i]
+        X = rows[first[i] : first[i + 1]]
+        mean = means[i]
+        deviation = deviations[i]
         T, P = X.shape
         for t in range(T):
             for j in range(P):

@@ -113,7 +113,8 @@ def raise_wrong(plugin: object, method: str, found: Any, instead: str) -> NoRetu
 
 def culprit(error: BaseException) -> str | None:
     """Which method of which plugin an error was raised in, but for private ones; None if none."""
-    found, traceback = None, error.__traceback__
+    found = None
+    traceback = error.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame
         owner = type(frame.f_locals.get("self"))

@@ -67,7 +67,8 @@ class Interrupts:
             raise
 
     def taken(self) -> bool:
-        waiting, self._waiting = self._waiting, False
+        waiting = self._waiting
+        self._waiting = False
         return waiting
 
     @contextmanager
@@ -111,7 +112,9 @@ def pieces(begin: int, end: int, most: float) -> Iterator[tuple[int, int]]:
     """
     length = max(1, int(FIRST / most))
     while begin < end:
-        stop, started = min(begin + length, end), time.perf_counter()
+        stop = min(begin + length, end)
+        started = time.perf_counter()
         yield begin, stop
         quick = time.perf_counter() - started < SHORT
-        begin, length = stop, 2 * length if quick else max(1, length // 2)
+        begin = stop
+        length = 2 * length if quick else max(1, length // 2)

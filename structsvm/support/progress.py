@@ -28,7 +28,8 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
     An error may leave a :func:`stage` behind that ends, and tells, when its memory is freed.
     """
-    outer, ended = _watcher.get(), False
+    outer = _watcher.get()
+    ended = False
 
     def listening(words: str, part: float) -> None:
         if not ended:

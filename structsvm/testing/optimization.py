@@ -88,7 +88,8 @@ def _check_on(checked: Checked, space: WeightSpace) -> None:
 
 
 def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:
-    omega, require = checked.plugin, checked.require
+    omega = checked.plugin
+    require = checked.require
     value = checked.call("value", w, space)
     require(np.isfinite(value), f"value is {value!r}: return a finite float")
     require(value >= omega.floor(space) - ROUNDING, f"value {value} is below floor")
@@ -104,13 +105,16 @@ def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> 
     """What cvxpy and fast masters minimise is the value, the latter up to a constant."""
     import cvxpy as cp
 
-    omega, require = checked.plugin, checked.require
+    omega = checked.plugin
+    require = checked.require
     B, w_var, _ = space.variable()
     expression: Any = omega.as_cvxpy(B, w_var, space)
-    quadratic, constants = omega.as_quadratic(space), []
+    quadratic = omega.as_quadratic(space)
+    constants = []
     for w in ws:
         cp.Problem(cp.Minimize(0.0), [w_var == w]).solve(solver="CLARABEL")
-        value, reached = omega.value(w, space), float(np.sum(expression.value))
+        value = omega.value(w, space)
+        reached = float(np.sum(expression.value))
         require(
             np.isclose(reached, value, rtol=ACCURACY, atol=ACCURACY),
             f"as_cvxpy is {reached} where value is {value}",
@@ -127,7 +131,8 @@ def _check_minimum(
     checked: Checked, space: WeightSpace, ws: Sequence[Floats], slope: Floats
 ) -> None:
     """No weight is below ``minimum``: certificates rest on it."""
-    omega, require = checked.plugin, checked.require
+    omega = checked.plugin
+    require = checked.require
     scale = omega.max_scale(slope, space)
     require(0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1")
     upper = max(omega.value(w, space) for w in ws)
@@ -153,7 +158,8 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
     >>> check_master(NewtonMaster())
     """
     checked = Checked.of(Master, master)
-    space, rng = space or Nonnegative(4), np.random.default_rng(0)
+    space = space or Nonnegative(4)
+    rng = np.random.default_rng(0)
     risk = Outline(space, SquaredNorm(0.5), None, GROUPS, is_convex=True)
     cuts = WorkingSet(GROUPS, space.dim)
     for n_cuts in (1, 2, 4):
@@ -167,9 +173,12 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
 
 def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> None:
     require = checked.require
-    request, space, held = Request(), risk.space, cuts.slopes.copy()
+    request = Request()
+    space = risk.space
+    held = cuts.slopes.copy()
     answer = checked.plugin.solve(risk, cuts, request)
-    w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
+    w = np.asarray(answer.w)
+    alpha = np.asarray(answer.multipliers)
     require(
         w.shape == (space.dim,) and alpha.shape == (len(cuts),),
         f"shapes are {w.shape} and {alpha.shape} for {space.dim} weights and {len(cuts)} cuts",
@@ -177,7 +186,8 @@ def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> 
     require(np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them")
     outside = float(np.abs(w - space.project(w)).max()) if answer.is_projected else 0.0
     require(outside <= ROUNDING, f"is_projected, but w is {outside:.2g} outside")
-    least, reached = _minimum(risk, cuts), _objective(risk, cuts, space.project(w))
+    least = _minimum(risk, cuts)
+    reached = _objective(risk, cuts, space.project(w))
     within = (acceptable(request.tol) + ACCURACY) * (1.0 + abs(least))
     require(reached <= least + within, f"it reached {reached}, the minimum is {least}")
     sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
@@ -213,7 +223,8 @@ def check_solver(solver: Solver) -> None:
     >>> from structsvm.testing import check_solver
     >>> check_solver(CuttingPlane())
     """
-    checked, rng = Checked.of(Solver, solver), np.random.default_rng(0)
+    checked = Checked.of(Solver, solver)
+    rng = np.random.default_rng(0)
     objective = ChangePoint().learning.objective("diagonal", 2)
     samples = [Sample(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0])) for y in LABELS]
     truths = [EquivalenceMatrix.from_labels(np.array(y)) for y in LABELS]
@@ -227,11 +238,16 @@ def check_solver(solver: Solver) -> None:
     least = _minimum(risk, every)
     try:
         solver.check(risk)
-        solution, again = solver.solve(risk), solver.solve(risk)
+        solution = solver.solve(risk)
+        again = solver.solve(risk)
     except (LearningError, SettingsError, AssertionError) as error:
         checked.refuse(f"it finds no weight of a convex risk: {error}")
-    require, lower, upper, gap = checked.require, solution.lower, solution.upper, solution.gap
-    reached, slack = _objective(risk, every, solution.w), ACCURACY * (1.0 + abs(least))
+    require = checked.require
+    lower = solution.lower
+    upper = solution.upper
+    gap = solution.gap
+    reached = _objective(risk, every, solution.w)
+    slack = ACCURACY * (1.0 + abs(least))
     require(lower <= least + slack, f"lower is {lower}, the minimum is {least}")
     said = f"upper is {upper}, the objective at the weight is {reached}"
     require(abs(upper - reached) <= slack, said)
@@ -241,6 +257,7 @@ def check_solver(solver: Solver) -> None:
     require(reached <= null + slack, "the weight is worse than no learning")
     require(np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it")
     entries = solution.history.entries
-    lowers, uppers = [entry.lower for entry in entries], [entry.upper for entry in entries]
+    lowers = [entry.lower for entry in entries]
+    uppers = [entry.upper for entry in entries]
     improves = lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True)
     require(improves, "bounds of the history are those of the best so far")

@@ -239,7 +239,8 @@ def _small_question(
         ("samples with a large offset", rng.standard_normal((T, r)) + 1e4),
         ("a null metric", np.zeros((T, r))),
     ][number // 2 % 4]
-    truth, constraint = None, Constraint()
+    truth = None
+    constraint = Constraint()
     if partitions and rng.random() < 0.7:
         truth = partitions[int(rng.integers(len(partitions)))]
     weight = 0.0 if truth is None else float(rng.choice([0.5, 2.0]))
@@ -251,7 +252,8 @@ def _small_question(
         at = rng.permutation(np.arange(1, T)).tolist()
         takes_them = contiguous and "boundaries" in oracle.takes
         n, m = rng.integers(0, 3, 2).tolist() if takes_them else (0, 0)
-        forced, forbidden = tuple(at[:n]), tuple(at[n : n + m])
+        forced = tuple(at[:n])
+        forbidden = tuple(at[n : n + m])
         K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1))
         constraint = Constraint(K if "n_clusters" in oracle.takes else None, forced, forbidden)
     shift = float(rng.choice([-1.0, -0.3, 0.0, 0.6]))
@@ -263,7 +265,8 @@ def constraints_of(
     M: EquivalenceMatrix, takes: Collection[str], rng: np.random.Generator, contiguous: bool
 ) -> list[Constraint]:
     """Constraints that a partition keeps, of each kind that an oracle takes."""
-    T, found = M.n_samples, []
+    T = M.n_samples
+    found = []
     if "n_clusters" in takes:
         found.append(Constraint(n_clusters=M.n_clusters))
     if T < 2 or not M.is_partition:
@@ -286,7 +289,8 @@ def constraints_of(
             found.append(Constraint(regions=(Region(i, j + 1, 1, or_more=True),)))
     if not contiguous and "links" in takes:
         with_first = M.labels == M.labels[0]
-        same, other = np.flatnonzero(with_first), np.flatnonzero(~with_first)
+        same = np.flatnonzero(with_first)
+        other = np.flatnonzero(~with_first)
         together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
         apart = ((0, int(other[-1])),) if other.size else ()
         links = Constraint(together=together), Constraint(apart=apart)
@@ -298,7 +302,9 @@ def check_small(
     searched: Mapping[int, Searched], n_questions: int, contiguous: bool, rng: np.random.Generator
 ) -> None:
     """Check answers about so many samples with all partitions of them that are searched."""
-    questions, answers, kinds = [], [], get_args(ConstraintKind)
+    questions = []
+    answers = []
+    kinds = get_args(ConstraintKind)
     for number in range(n_questions if searched else 0):
         T = int(rng.choice(list(searched)))
         oracle, partitions = searched[T]

@@ -240,8 +240,10 @@ class _Kit(Checked):
                 and np.issubdtype(labels.dtype, np.integer),
                 f"decode returned {labels!r}: return one integer for each of the samples",
             )
-        sample, encode = data.samples[0], self.plugin.encode
-        T, table = sample.n_samples, np.zeros((sample.n_samples, 2), int)
+        sample = data.samples[0]
+        encode = self.plugin.encode
+        T = sample.n_samples
+        table = np.zeros((sample.n_samples, 2), int)
         self.must_refuse("encode", f"a table of labels of {T} samples", encode, table, sample)
         more = np.full(T + 1, 0.5)
         self.must_refuse("encode", f"{T + 1} labels of {T} samples", encode, more, sample)
@@ -260,11 +262,13 @@ class _Kit(Checked):
     def check_agreement(self, truths: Sequence[Any]) -> None:
         """Labels that teach nothing are refused, and the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
-        check, agreement = self.plugin.learning.check, self.plugin.comparison.agreement
+        check = self.plugin.learning.check
+        agreement = self.plugin.comparison.agreement
         check(truths)
         self.must_refuse("learning.check", "samples of one single cluster each", check, single)
         for truth, other in zip(truths, single, strict=True):
-            best, worse = agreement(truth, truth), agreement(truth, other)
+            best = agreement(truth, truth)
+            worse = agreement(truth, other)
             self.require(
                 best > worse if _partition(truth) != other else best == worse,
                 f"agreement is {best!r} with the truth and {worse!r} with one single cluster: "
@@ -273,13 +277,15 @@ class _Kit(Checked):
 
     def check_weights(self, data: TrainingSet) -> None:
         """A weight of 2 counts as a sample that is there twice."""
-        learning, few = self.plugin.learning, list(range(min(len(data), 2)))
+        learning = self.plugin.learning
+        few = list(range(min(len(data), 2)))
         found = []
         for part in (
             replace(data.at(few), weights=np.array([2.0, 1.0])[: len(few)]),
             data.at([*few, 0]),
         ):
-            metric, unit = learning.untrained(part.examples), learning.unit(part.examples)
+            metric = learning.untrained(part.examples)
+            unit = learning.unit(part.examples)
             found.append((metric.price, metric.n_clusters, unit))
         names = ("the price", "the number of clusters", "the unit")
         for what, one, other in zip(names, *found, strict=True):
@@ -305,7 +311,10 @@ class _Kit(Checked):
 
     def _check_composite(self, risk: CompositeRisk) -> None:
         """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
-        rng, space, weights, agree = self.rng, risk.space, [risk.start], []
+        rng = self.rng
+        space = risk.space
+        weights = [risk.start]
+        agree = []
         for _ in range(WEIGHTS - 1):
             step = 0.2 * rng.standard_normal(space.dim)
             weights.append(np.asarray(space.project(risk.start + step) + 0.2 * risk.start))
@@ -321,11 +330,14 @@ class _Kit(Checked):
             )
             for direction in rng.standard_normal((DIRECTIONS, w.size)):
                 d = direction / np.linalg.norm(direction)
-                above, below = risk.losses(w + STEP * d)[0], risk.losses(w - STEP * d)[0]
-                slope, size = float(gradient @ d), float(np.abs(gradient).max())
+                above = risk.losses(w + STEP * d)[0]
+                below = risk.losses(w - STEP * d)[0]
+                slope = float(gradient @ d)
+                size = float(np.abs(gradient).max())
                 off = abs(slope - (above - below) / (2.0 * STEP))
                 agree.append(off <= ACCURACY * (1.0 + abs(slope) + size))
-            model, touching = risk.model(w, risk.regularizer), 0.0
+            model = risk.model(w, risk.regularizer)
+            touching = 0.0
             for x, y, omega in zip(model.xs, model.ys, model.sample_weight, strict=True):
                 found = model.problem.separate(w, x, y).y
                 phi = model.problem.joint_feature
@@ -352,7 +364,8 @@ class _Kit(Checked):
         """Training samples have the joint features of what they are made of."""
         for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
             sample = self.at(i).call("training_sample", given, M)
-            y, diagonal = sample.truth, M.gram_diagonal(given.X)
+            y = sample.truth
+            diagonal = M.gram_diagonal(given.X)
             self.require(
                 y.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
                 f"sample {i} has another truth than it was given",
@@ -397,7 +410,8 @@ class _Kit(Checked):
 
     def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
         """Every partition of a few items that the problem has: those ``encode`` gives back."""
-        T, contiguous = sample.n_samples, self.plugin.traits.contiguous
+        T = sample.n_samples
+        contiguous = self.plugin.traits.contiguous
         possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
         found = [M for M in possible if self.is_member(M, sample)]
         self.require(
@@ -430,7 +444,8 @@ class _Kit(Checked):
         A family may have a scale, such as segments of eight samples or more, so that enumeration of
         a handful of samples compares nothing. So answers and their neighbours are compared with.
         """
-        members, answers = {truth: None}, []
+        members = {truth: None}
+        answers = []
 
         def ask(objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> None:
             question = Question.to(oracle, where, objective, constraint)
@@ -502,7 +517,8 @@ class _Kit(Checked):
             if constraint == UNCONSTRAINED:
                 raise
             return None
-        where, T = f"sample {i}, {constraint.with_clusters(K)}", sample.n_samples
+        where = f"sample {i}, {constraint.with_clusters(K)}"
+        T = sample.n_samples
         self.require(M.n_samples == T, f"partition returned {shown(M)} of {T} items [{where}]")
         broken = constraint.with_clusters(K).violation(M)
         self.require(broken is None, f"partition breaks what was asked for: {broken} [{where}]")
@@ -530,11 +546,13 @@ def _tiny(samples: Sequence[Sample], n_items: int) -> Sample | None:
 def _neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[EquivalenceMatrix]:
     """Clusters merged or cut, and stretches made clusters or given to the neighbour."""
     labels: Any = M.labels
-    T, new = labels.size, labels.max() + 1
+    T = labels.size
+    new = labels.max() + 1
     ends = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), T]
     for _ in range(NEIGHBOURS):
         k = int(rng.integers(0, len(ends) - 1))
-        begin, end = ends[k], ends[k + 1]
+        begin = ends[k]
+        end = ends[k + 1]
         # Near the end of the cluster as often as anywhere in it: a rule about lengths shows where
         # they are just long enough.
         middle = int(rng.integers(max(begin, end - int(rng.choice([NEAR, T]))), end))

@@ -117,8 +117,10 @@ class Asked(Checked):
 
     def compare(self, answer: Answer, other: Labelling) -> None:
         """No labelling is worth more than an answer may say."""
-        w, slack = answer.w, answer.separation.slack
-        value, reached = answer.labelling.worth(w), other.worth(w)
+        w = answer.w
+        slack = answer.separation.slack
+        value = answer.labelling.worth(w)
+        reached = other.worth(w)
         if reached > value + slack + self.tolerance(w):
             self.refuse(
                 f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
@@ -158,7 +160,8 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
     """Check that answers are the same a second time, after pickling, from ``separate_all``."""
     copied = replace(sample, plugin=pickle.loads(sample.pickled()))
     for answer in answers:
-        w, first = answer.w, answer.labelling
+        w = answer.w
+        first = answer.labelling
         (in_turn,) = sample.call("separate_all", w, [(sample.x, sample.y)])
         for when, second in (
             ("on a second call", sample.call("separate", w, sample.x, sample.y)),
@@ -185,7 +188,10 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     size = float(away @ away)
     if not (low.loss > 0.0 and size > 0.0):
         return
-    way, begin, end, found = 2.0 * low.loss / size * away, 0.0, 1.0, [first]
+    way = 2.0 * low.loss / size * away
+    begin = 0.0
+    end = 1.0
+    found = [first]
     for _ in range(STEPS):
         middle = (begin + end) / 2
         answer = sample.separate(first.w + middle * way)
@@ -218,7 +224,8 @@ def check_inference(
     others += [(feature, "predicted at another weight") for _, feature in reached]
     for other, origin in others if exact else ():
         for w, feature in reached:
-            score, better = float(w @ feature), float(w @ other)
+            score = float(w @ feature)
+            better = float(w @ other)
             sample.require(
                 better <= score + sample.tolerance(w) + TOLERANCE * abs(score),
                 f"predict reached the score {score!r}, but the labelling {origin}, has {better!r}: "

@@ -146,7 +146,8 @@ def test_the_same_is_learned_and_remembered(run, done, tmp_path, usual, form):
     _, err = done(line)
     assert told in err
     assert ("read with" in err) == bool(told or "separator" in options)
-    found, expected = load(model), load("m.structsvm")
+    found = load(model)
+    expected = load("m.structsvm")
     np.testing.assert_allclose(found.metric_.matrix, expected.metric_.matrix, rtol=1e-6)
     assert tuple(found.feature_names_in_) == TRAIN[0].features
     out, _ = done(f"predict {model} {tmp_path}/test")
@@ -206,7 +207,9 @@ def test_what_cannot_be_read_names_the_option(refused, tmp_path):
 
 
 def test_gaps_are_refused_or_filled_as_the_model_remembers(run, done, tmp_path, refused):
-    frame, one, model = frame_of(TRAIN[0]), tmp_path / "one.csv", tmp_path / "m"
+    frame = frame_of(TRAIN[0])
+    one = tmp_path / "one.csv"
+    model = tmp_path / "m"
     frame.loc[10:12, frame.columns[0]] = np.nan
     frame.to_csv(one, index=False)
     said = refused("fit change-point", one, "-o", model)
@@ -233,7 +236,8 @@ class TestBadInput:
 
 def write_with_gaps(recordings, folder):
     """Tables of which some values are blank; their files."""
-    rng, files = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    files = []
     for recording in recordings:
         X = np.where(rng.random(recording.X.shape) < 0.1, np.nan, recording.X)
         frame = pd.DataFrame(X, columns=list(recording.features)).assign(label=recording.y)
@@ -245,7 +249,8 @@ def write_with_gaps(recordings, folder):
 def test_every_command_leaves_missing_values_out(done, tmp_path):
     (tmp_path / "train").mkdir()
     write_with_gaps(TRAIN, tmp_path / "train")
-    files, model = write_with_gaps(TEST, tmp_path), tmp_path / "m.structsvm"
+    files = write_with_gaps(TEST, tmp_path)
+    model = tmp_path / "m.structsvm"
     _, err = done("fit change-point --missing mask", tmp_path / "train", "-o", model)
     assert "values masked: missing values in row" in err
     learner = load(model)

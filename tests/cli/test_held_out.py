@@ -17,14 +17,16 @@ from structsvm.learner.training_set import TrainingSet
 
 
 def part_of(recordings, groups=None):
-    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+    Xs = [r.X for r in recordings]
+    ys = [r.y for r in recordings]
     data = TrainingSet.of(ChangePoint(), Xs, ys, groups=groups)
     return Part(InputData(Request((), (), {}), Terminal(), recordings, ChangePoint()), data)
 
 
 def long(n, T=400, changes=13):
     """Recordings with changes at random places that are some samples apart."""
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    found = []
     for i in range(n):
         ends = np.sort(rng.choice(np.arange(6, T - 5, 7), changes, replace=False))
         y = np.searchsorted(ends, np.arange(T), side="right")

@@ -27,7 +27,8 @@ FEW = "--set problem.image.n_superpixels=40 --baselines none"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder of images of 2 to 4 parts to learn from and of others, and a model."""
-    folder, rng = tmp_path_factory.mktemp("parts"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("parts")
+    rng = np.random.default_rng(0)
     for name in ("learn", "test"):
         write_images(folder / name, [stripes(rng, 2 + i % 3) for i in range(6)])
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"

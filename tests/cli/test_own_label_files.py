@@ -94,7 +94,8 @@ def test_stretches_that_reach_beyond_the_samples_are_named(run, tmp_path):
     names = ["ann", "ben", "cia"]
     for name, recording in zip(names, TRAIN, strict=False):
         put(tmp_path / "data" / f"{name}.csv", recording)
-    table, labels = rows_of(names), tmp_path / "labels.csv"
+    table = rows_of(names)
+    labels = tmp_path / "labels.csv"
     table.loc[(table.recording == "ben") & (table.end == 100.0), "end"] += 0.5
     table.to_csv(labels, index=False)
     assert "reach beyond" not in run(LINE, tmp_path / "data", "--labels", labels)[2]
@@ -114,7 +115,8 @@ def test_samples_in_no_stretch_have_the_label_that_is_typed(done, refused, tmp_p
     names = [f"r{i}" for i in range(len(TRAIN))]
     for name, recording in zip(names, TRAIN, strict=False):
         put(tmp_path / "data" / f"{name}.csv", recording)
-    table, labels = rows_of(names), tmp_path / "labels.csv"
+    table = rows_of(names)
+    labels = tmp_path / "labels.csv"
     table[table.label != "state 1"].to_csv(labels, index=False)
     data = (tmp_path / "data", "--labels", labels)
     said = "if they are of a state as well, name it, --set files.outside=rest"
@@ -187,7 +189,8 @@ def test_predictions_are_in_the_time_of_the_table(run, done, timed_folder, model
 def test_regions_in_time(refused, done, timed_folder, tmp_path):
     changes = np.flatnonzero(np.diff(TRAIN[0].y)) + 1
     first = timed(TRAIN[0])["clock"][int(changes[0]) + 3]
-    samples, times = tmp_path / "samples.csv", tmp_path / "times.csv"
+    samples = tmp_path / "samples.csv"
+    times = tmp_path / "times.csv"
     samples.write_text(
         f"recording,start,end,changes\n{TRAIN[0].name},0,{changes[0] + 3},1\n"
         f"{TRAIN[0].name},{changes[0] + 3},200,1+\n"

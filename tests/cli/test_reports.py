@@ -321,7 +321,8 @@ def test_predictions_that_are_learned_from_are_named(run, done, tmp_path):
 def counted(monkeypatch):
     """Return counts of the arrays that were checked, and of those that were standardised."""
     counts = {"checked": 0, "standardised": 0}
-    check, standardise = reading.check_samples, Standardizer.__call__
+    check = reading.check_samples
+    standardise = Standardizer.__call__
     standardise_all = Standardizer.of_stack
 
     def checked(Xs, *args, **kwargs):
@@ -330,12 +331,14 @@ def counted(monkeypatch):
         return found
 
     def standardised(self, X):
-        before, found = counts["standardised"], standardise(self, X)
+        before = counts["standardised"]
+        found = standardise(self, X)
         counts["standardised"] = before + 1
         return found
 
     def standardised_together(self, Xs):
-        before, found = counts["standardised"], standardise_all(self, Xs)
+        before = counts["standardised"]
+        found = standardise_all(self, Xs)
         counts["standardised"] = before + len(Xs)
         return found
 

@@ -31,7 +31,8 @@ def folder(tmp_path_factory):
     train = [recording(f"r{i}", NAMES, i) for i in range(5)]
     features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1)))
     learner = MetricLearner(metric="diagonal", features=features)
-    Xs, ys = [r.X for r in train], [r.y for r in train]
+    Xs = [r.X for r in train]
+    ys = [r.y for r in train]
     learner.fit(Xs, ys, feature_names=("a", "b"), baselines="quick")
     save(learner, folder / "m.structsvm")
     new = np.where(NAMES == "turn", "[red]sit", NAMES)
@@ -109,7 +110,8 @@ MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 @pytest.fixture(scope="module")
 def state_files(tmp_path_factory):
     """Return a folder with state_model recordings, and a model of them."""
-    folder, rng = tmp_path_factory.mktemp("state_files"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("state_files")
+    rng = np.random.default_rng(0)
     means = np.array([MEANS[name] for name in STATES])
     for kind, n in (("train", 5), ("test", 6)):
         (folder / kind).mkdir()
@@ -142,7 +144,8 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_mod
 
 @pytest.mark.parametrize("method", ["states", "frame-logistic", "boundary-logistic", "rca"])
 def test_every_method_is_learned_saved_and_asked(method, state_files, run, done, tmp_path):
-    model, test = tmp_path / "m", state_files / "test"
+    model = tmp_path / "m"
+    test = state_files / "test"
     train = state_files / "train"
     settings = "--set estimators=['lda']" if method == "states" else ""
     fitted = [

@@ -105,7 +105,8 @@ def test_a_table_of_people_is_learned_from_and_joined_to(birds, monkeypatch, cap
     fit = f"{FIT} --set files.categories=sex {missing} --force -o b.structsvm"
     assert main(fit.split()) == 0
     said = " ".join(capsys.readouterr().err.split())
-    learner, table = load("b.structsvm"), pd.read_csv("birds.csv")
+    learner = load("b.structsvm")
+    table = pd.read_csv("birds.csv")
     assert list(learner.feature_names_in_)[4:] == ["sex=female", "sex=male"]
     if missing:
         assert "birds.csv: 4 missing values imputed, by the median of the column" in said
@@ -117,7 +118,8 @@ def test_a_table_of_people_is_learned_from_and_joined_to(birds, monkeypatch, cap
     assert main(predict.split()) == 0
     out, err = capsys.readouterr()
     assert "column 'sex' has 'unsexed', which the model has not learned" in " ".join(err.split())
-    (found,), written = json.loads(out)["tables"], pd.read_csv("out/new_clusters.csv")
+    (found,) = json.loads(out)["tables"]
+    written = pd.read_csv("out/new_clusters.csv")
     pd.testing.assert_frame_equal(written[table.columns], pd.read_csv("new.csv"))
     blank = [] if missing else [7, 20]
     assert np.flatnonzero(written["cluster"].isna()).tolist() == blank

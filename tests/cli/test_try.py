@@ -54,7 +54,8 @@ def write_iris(folder):
 def tried(tmp_path_factory):
     """Return the folder of what a table gave, and what was said: status, stdout and stderr."""
     folder = tmp_path_factory.mktemp("tried")
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main(
             f"try clustering --minutes 10 {write_iris(folder)} --json -o {folder}/out".split()
@@ -129,7 +130,8 @@ def test_a_table_is_split_by_its_rows(tried):
     assert "baselines_[" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
     (found,) = (folder / "out" / "predicted").iterdir()
-    rows, table = pd.read_csv(found), pd.read_csv(folder / "iris.csv")
+    rows = pd.read_csv(found)
+    table = pd.read_csv(folder / "iris.csv")
     assert len(rows) == 45
     pd.testing.assert_frame_equal(
         rows[table.columns], table.loc[rows["row"]].reset_index(drop=True)
@@ -162,7 +164,8 @@ def test_predictions_are_those_that_were_judged(done, tmp_path):
     (path,) = (tmp_path / "out" / "predicted").iterdir()
     found = pd.read_csv(path)
     counts = pd.crosstab(found["cluster"], found["label"]).to_numpy(dtype=float)
-    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    rows = counts.sum(axis=1)
+    columns = counts.sum(axis=0)
     assert len(rows) == len(columns) == 3
     loss = len(rows) + len(columns) - 2 * (counts**2 / np.outer(rows, columns)).sum()
     report = json.loads(out)
@@ -378,7 +381,8 @@ def test_try_learns_each_layer_from_the_same_arrays(run, done, tmp_path, monkeyp
         frame.to_csv(tmp_path / f"{recording.name}.csv", index=False)
         rows += [(recording.name, "a/b", 0, 90), (recording.name, "walk", 50, 150)]
     rows += [(TRAIN[0].name, "run", 10, 20)]
-    labels, header = tmp_path / "all.tsv", ["recording", "event", "start", "end"]
+    labels = tmp_path / "all.tsv"
+    header = ["recording", "event", "start", "end"]
     pd.DataFrame(rows, columns=header).to_csv(labels, index=False, sep="\t")
     tried = {}
 

@@ -212,7 +212,8 @@ def ended(arguments, prefix="", **environment):
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
     path = tmp_path_factory.mktemp("names") / "caf\xe9\u65e5.csv"
-    rng, y = np.random.default_rng(0), np.repeat([0, 1], 20)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
     rows = [f"{3 * label + x},{label}" for label, x in zip(y, rng.normal(size=40), strict=True)]
     path.write_text("\n".join(["a,label", *rows]), encoding="utf-8")
     model = path.parent / "model"

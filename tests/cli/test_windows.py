@@ -22,7 +22,8 @@ def fine(tmp_path_factory):
     """Return a folder with six tables, of 10 samples a second, and a model of four of them."""
     from structsvm.cli import main
 
-    folder, rng = tmp_path_factory.mktemp("fine"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("fine")
+    rng = np.random.default_rng(0)
     for k in range(6):
         y = np.repeat(["rest", "walk", "rest"], [300 + 3 * k, 301, 317])
         X = rng.normal(size=(y.size, 2)) * np.where(y == "walk", 4.0, 1.0)[:, None]
@@ -47,9 +48,11 @@ def test_short_segments_decide_whether_samples_are_averaged():
 
 def test_statistics_are_those_of_each_window():
     rng = np.random.default_rng(1)
-    X, y = 1e6 + rng.normal(size=(53, 2)), np.repeat([-1, "b", "a"], [11, 20, 22]).astype(object)
+    X = 1e6 + rng.normal(size=(53, 2))
+    y = np.repeat([-1, "b", "a"], [11, 20, 22]).astype(object)
     y[:11] = -1
-    X[:10, 1], X[17, 1] = np.nan, np.nan
+    X[:10, 1] = np.nan
+    X[17, 1] = np.nan
     (found,) = cleaned([Recording("r", X, y, ("p", "q"))], FileOptions(window=10))
     parts = np.split(X, [10, 20, 30, 40])
     with pytest.warns(RuntimeWarning):  # of the window without a value

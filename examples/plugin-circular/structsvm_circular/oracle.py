@@ -65,7 +65,8 @@ def arc_scores(objective: TraceObjective) -> Floats:
     signs = np.ones(Z.shape[1])
     if objective.truth is not None and objective.has_truth:
         U = np.sqrt(objective.truth_weight) * objective.truth.factor()
-        Z, signs = np.hstack([Z, U]), np.concatenate([signs, -np.ones(U.shape[1])])
+        Z = np.hstack([Z, U])
+        signs = np.concatenate([signs, -np.ones(U.shape[1])])
     T = Z.shape[0]
     sums = np.concatenate([np.zeros((1, Z.shape[1])), np.cumsum(np.vstack([Z, Z]), axis=0)])
     return np.array([(sums[n : n + T] - sums[:T]) ** 2 @ signs / n for n in range(1, T + 1)])
@@ -74,11 +75,13 @@ def arc_scores(objective: TraceObjective) -> Floats:
 def best_arcs(scores: Floats) -> tuple[int, list[int]]:
     """Where to cut the circle, and the sizes of the best arcs from there on."""
     T = scores.shape[0]
-    best, last = np.zeros((T + 1, T)), np.zeros((T + 1, T), dtype=np.int64)
+    best = np.zeros((T + 1, T))
+    last = np.zeros((T + 1, T), dtype=np.int64)
     for t in range(1, T + 1):
         best[t], last[t] = _extend(best[:t], scores, t)
     cut = int(np.argmax(best[T]))
-    sizes, t = [], T
+    sizes = []
+    t = T
     while t:
         sizes.append(int(last[t, cut]))
         t -= sizes[-1]
@@ -92,13 +95,15 @@ def best_k_arcs(scores: Floats, K: int) -> tuple[int, list[int]]:
     best[0] = 0.0
     lasts = []
     for _ in range(K):
-        longer, last = np.full((T + 1, T), -np.inf), np.zeros((T + 1, T), dtype=np.int64)
+        longer = np.full((T + 1, T), -np.inf)
+        last = np.zeros((T + 1, T), dtype=np.int64)
         for t in range(1, T + 1):
             longer[t], last[t] = _extend(best[:t], scores, t)
         best = longer
         lasts.append(last)
     cut = int(np.argmax(best[T]))
-    sizes, t = [], T
+    sizes = []
+    t = T
     for last in reversed(lasts):
         sizes.append(int(last[t, cut]))
         t -= sizes[-1]

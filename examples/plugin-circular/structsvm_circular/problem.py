@@ -28,7 +28,8 @@ class Circular(PartitionProblem):
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Runs of equal labels, the last of which joins the first if its label is the same."""
-        labels, T = np.asarray(y), sample.n_samples
+        labels = np.asarray(y)
+        T = sample.n_samples
         if labels.shape != (T,):
             raise DataError(f"labels of shape {labels.shape} for {T} samples: one for each")
         segment = np.concatenate(([0], np.cumsum(labels[1:] != labels[:-1])))

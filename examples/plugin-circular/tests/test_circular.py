@@ -14,7 +14,8 @@ from structsvm.testing import check_oracle, check_problem
 def around_the_corner(seed, n=4, T=36):
     """Return sequences whose first feature tells the segments, one of which holds both ends."""
     rng = np.random.default_rng(seed)
-    ys, Xs = [], []
+    ys = []
+    Xs = []
     for _ in range(n):
         first, second = np.sort(rng.choice(np.arange(4, T - 4), 2, replace=False))
         y = np.zeros(T, dtype=int)
@@ -50,7 +51,8 @@ def test_their_names_lead_here():
 def test_a_turn_of_the_circle_turns_the_answer(K):
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(20, 2))
-    oracle, constraint = CircularOracle(), Constraint(n_clusters=K)
+    oracle = CircularOracle()
+    constraint = Constraint(n_clusters=K)
     answer = oracle.maximize(TraceObjective(Z, shift=-2.0), constraint)
     turned = oracle.maximize(TraceObjective(np.roll(Z, 7, axis=0), shift=-2.0), constraint)
     assert turned.value == pytest.approx(answer.value)

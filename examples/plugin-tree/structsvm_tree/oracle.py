@@ -57,7 +57,8 @@ class TreeOracle(Oracle):
             When there are fewer nodes, or more trees, than parts; when boundaries are prescribed;
             when the forest has too many connected parts.
         """
-        T, K = objective.n_samples, constraint.n_clusters
+        T = objective.n_samples
+        K = constraint.n_clusters
         constraint.validate(T)
         if constraint.has_boundaries or constraint.has_links:
             raise OracleError("a partition of a tree takes no boundaries and no links")
@@ -83,7 +84,9 @@ def rooted(
         neighbours[i].append(j)
         neighbours[j].append(i)
     children: list[list[int]] = [[] for _ in range(T)]
-    order, roots, seen = [], [], [False] * T
+    order = []
+    roots = []
+    seen = [False] * T
     for root in range(T):
         if seen[root]:
             continue
@@ -109,7 +112,8 @@ def columns(objective: TraceObjective) -> tuple[Floats, Floats]:
     signs = np.ones(Z.shape[1])
     if objective.truth is not None and objective.has_truth:
         U = np.sqrt(objective.truth_weight) * objective.truth.factor()
-        Z, signs = np.hstack([Z, U]), np.concatenate([signs, -np.ones(U.shape[1])])
+        Z = np.hstack([Z, U])
+        signs = np.concatenate([signs, -np.ones(U.shape[1])])
     return Z, signs
 
 
@@ -140,7 +144,8 @@ class Parts:
         cls, v: int, Z: Floats, signs: Floats, shift: float, children: list["Parts"], K: int | None
     ) -> "Parts":
         """From the parts that begin at the children."""
-        sums, sizes = Z[v : v + 1], np.ones(1, dtype=np.int64)
+        sums = Z[v : v + 1]
+        sizes = np.ones(1, dtype=np.int64)
         below = np.zeros((1, 1)) if K is None else np.full((1, K + 1), -np.inf)
         below[0, 0] = 0.0
         splits = []
@@ -152,7 +157,8 @@ class Parts:
                     "search is for trees with few leaves; cut the tree in smaller ones"
                 )
             # The part ends above the child, or goes on with one of the parts that begin there.
-            more, count = np.vstack([0.0 * sums[:1], child.sums]), np.append(0, child.sizes)
+            more = np.vstack([0.0 * sums[:1], child.sums])
+            count = np.append(0, child.sizes)
             below, split = joined(below, np.vstack([child.best, child.below]))
             splits.append(split)
             sums = (sums[:, None] + more[None]).reshape(n, -1)
@@ -174,7 +180,9 @@ def joined(above: Floats, under: Floats) -> tuple[Floats, Ints]:
 
     And how many of the parts are of the second table: 0 where their number is open.
     """
-    n, m, columns = above.shape[0], under.shape[0], above.shape[1]
+    n = above.shape[0]
+    m = under.shape[0]
+    columns = above.shape[1]
     best = np.full((n, m, columns), -np.inf)
     split = np.zeros((n, m, columns), dtype=np.int64)
     for b in range(columns):
@@ -196,7 +204,9 @@ def labelled(roots: list[int], found: dict[int, Parts], K: int | None, T: int) -
         splits.append(split)
     # Nodes to go through: the parts that begin at each, which one it is, how many begin below it.
     waiting: list[tuple[Parts, int, int, int]] = []
-    labels, number, k = np.zeros(T, dtype=np.int64), 0, last
+    labels = np.zeros(T, dtype=np.int64)
+    number = 0
+    k = last
     one = 0 if K is None else 1
 
     def begin(parts: Parts, k: int) -> None:

@@ -65,7 +65,8 @@ class TreeParts(PartitionProblem):
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Connected parts of equal labels."""
-        labels, T = np.asarray(y), sample.n_samples
+        labels = np.asarray(y)
+        T = sample.n_samples
         if labels.shape != (T,):
             raise DataError(f"labels of shape {labels.shape} for {T} nodes: one for each")
         same = [(i, j) for i, j in sample.side.pairs if labels[i] == labels[j]]
