@@ -321,6 +321,7 @@ class Answer:
             predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
         about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
         about["tolerance"] = 5 * inputs.window
+        about["unseen_states"] = "count"  # the split is ours: a rare state may be held out only
         with inputs.named():
             learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
             held_out = HeldOut.of(

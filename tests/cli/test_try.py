@@ -354,6 +354,22 @@ def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):
     assert {"untrained", "rca", "learned"} <= {line.split(" ")[0] for line in out.splitlines()}
 
 
+@pytest.mark.parametrize("rare", [1, 2])
+def test_a_state_that_only_what_is_held_out_has_counts_as_named_wrongly(done, tmp_path, rare):
+    rng = np.random.default_rng(0)
+    for i in range(4):
+        own = [f"only in {i}, {k}" for k in range(rare)]
+        y = np.repeat(["rest", "walk", *own, "rest", "walk"], 20)
+        X = (y == "walk")[:, None] + rng.normal(scale=0.1, size=(y.size, 2))
+        pd.DataFrame(X).assign(label=y).to_csv(tmp_path / f"{i}.csv", index=False)
+    files = " ".join(str(tmp_path / f"{i}.csv") for i in range(4))
+    out, _ = done(f"try change-point {files} --minutes 0 --json -o {tmp_path}/out")
+    found = json.loads(out)
+    assert found["learned"]["accuracy"] <= 4 / (4 + rare) + 1e-9
+    named = found["confusion"]["learned"]["states"]
+    assert sum(name.startswith("only in") for name in named) >= rare
+
+
 def test_the_demo_once_and_again(run, done, tmp_path):
     folder = tmp_path / "deep" / "demo"
     out, err = done("demo --output", folder)
