@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.times import TimeAxis
+from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.messages import parameter
 from structsvm.support.arrays import Floats
@@ -86,13 +86,18 @@ class Recording:
     chunks: NDArray[np.int64] | None = None
     """Rows with the same number belong together, -1 for rows in no chunk, (T,)."""
     time: TimeAxis | None = None
-    """When each sample was measured, if that is known."""
+    """When each sample was measured, if that is known; numbers or dates (T,) become an axis."""
     origin: Origin | None = None
     """The rows of the table that it was read from."""
     fine: Recording | None = None
     """What its samples are windows of, if they are: that recording as it was measured."""
     window: int = 1
     """The number of samples of ``fine`` in each of its own; the last one has those that remain."""
+
+    def __post_init__(self) -> None:
+        times: Any = self.time
+        if times is not None and not isinstance(times, TimeAxis):
+            object.__setattr__(self, "time", time_axis(times, len(self.X)))
 
     def __repr__(self) -> str:
         about = f"{counted(len(self.X), 'sample')} of {counted(len(self.features), 'feature')}"
