@@ -91,9 +91,10 @@ audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is install
 lowest: $(LOWEST)/.installed  ## run the tests of learner, views and masters with the oldest versions that setup.cfg allows
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba \
 	    $(LOWEST)/bin/python -W ignore::DeprecationWarning -m pytest $(PARALLEL) -W ignore::DeprecationWarning \
-	    -k 'not PIQP and not fails_late' $(wildcard tests/test_modeling*.py) \
-	    $(addprefix tests/test_,every_problem_every_view.py learner.py masters.py regularizers.py plotting.py \
-	    persistence.py evaluation.py)
+	    -k 'not PIQP and not fails_late' $(wildcard tests/modeling/test_modeling*.py) \
+	    tests/test_every_problem_every_view.py tests/test_regularizers.py tests/masters \
+	    $(addprefix tests/,learner/test_learner.py learner/test_persistence.py plotting/test_plotting.py \
+	    evaluation/test_evaluation.py)
 
 $(LOWEST)/.installed: $(STAMP)
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv --clear $(LOWEST)

@@ -248,7 +248,7 @@ ROUNDING = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
 ERROR = 2.0**-51
 """Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in
-``tests/test_exact_arithmetic.py``."""
+``tests/solvers/test_exact_arithmetic.py``."""
 NEGLIGIBLE = 1e-10
 """What rounding may be of the price of a segment, or of the noise, before the answer says so."""
 

@@ -393,7 +393,7 @@ def test_a_problem_that_writes_to_the_weight_is_named(classes):
         StructuredSVM(Writes()).fit(*classes)
 
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "generic_svm"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "generic_svm"
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)

@@ -25,7 +25,7 @@ from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "cutting_planes"
 sys.path.insert(0, str(EXAMPLES))
 

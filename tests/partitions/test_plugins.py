@@ -310,7 +310,7 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
 # ---- installed packages
 
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LONG = 300  # seconds after which a subprocess is stuck
 
 
@@ -404,7 +404,7 @@ def test_they_are_listed_like_our_own(packages: Installed, tmp_path: Path) -> No
 # ---- the plugins of docs/plugins.md
 
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "plugins.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"
 BLOCK = re.compile(r"^```(?:python|py)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from structsvm.errors import DataError
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 
 from _sets import conversions, has2023, read_has2023
 from _sets.fetch import MOCAP86

@@ -130,7 +130,7 @@ KILLS = [("call", 7, 0.0), ("write", 2, 0.0), ("write", 1, 0.002), ("call", 15, 
 def test_kill_9_at_any_moment_changes_nothing(name, tmp_path):
     """In an oracle, in the writing, a moment after; a machine's speed changes which exactly."""
     code = textwrap.dedent(KILLED).format(
-        tests=str(Path(__file__).parent),
+        tests=str(Path(__file__).parents[1]),
         file=str(tmp_path / "run.npz"),
         name=name,
         dooms=[*KILLS, ("never", 0, 0.0)],

@@ -11,7 +11,7 @@ from strategies import examples, label_vectors
 
 from structsvm import EquivalenceMatrix
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 
 import penalty_regression
 import sinkhorn

@@ -21,7 +21,7 @@ from structsvm.io import read_recording
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
 
 import _sets
 from _sets import annotation_errors, read_profiles
