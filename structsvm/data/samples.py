@@ -251,7 +251,7 @@ TRANSPOSED = (
     "rows are samples here, and columns are features (of aeon's (n, channels, time), "
     "np.swapaxes(X, 1, 2))"
 )
-STANDARDIZE = ("recording", "training", None)
+STANDARDIZE = ("recording", "training", "wider", None)
 AT_ONCE = 1 << 17
 """Numbers of samples that are looked at together."""
 
@@ -317,10 +317,13 @@ class Standardizer:
 
     With "both", which is for classifiers, the features are there twice: what is high for its
     recording, and what is high. Within a recording, which a metric segments, these are the same.
+    "wider" is for samples of other clusters than the training set: each is divided by the larger of
+    its own deviation and that over the training set, so that no feature counts for much because it
+    hardly varies in one of them.
     """
 
     kind: str | None
-    """"recording", "training", "both" or None."""
+    """"recording", "training", "both", "wider" or None."""
     mean: Any = None
     scale: Any = None
 
@@ -330,7 +333,7 @@ class Standardizer:
     ) -> Standardizer:
         """Learn what has to be learned from the training recordings, of these weights (N,)."""
         refuse_unlisted("standardize", kind, ("both", *STANDARDIZE))
-        if kind not in ("training", "both"):
+        if kind not in ("training", "both", "wider"):
             return cls(kind)
         # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
         # one that is there twice, and none has to be in memory with another.
@@ -342,12 +345,22 @@ class Standardizer:
         variance = (shares * (squares + (means_ - mean) ** 2)).sum(axis=0) / total
         return cls(kind, mean, _inverse(np.sqrt(variance), sizes.max(axis=0)))
 
+    @property
+    def centres_each(self) -> bool:
+        """Whether each recording is centred by itself, so that one of a single row is 0."""
+        return self.kind in ("recording", "wider")
+
     def __call__(self, X: Floats) -> Floats:
         """Standardise one recording, (T, P)."""
         if self.kind is None:
             return X
         if self.kind == "recording":
             return self.of_stack(Stack.of([X])).rows
+        if self.kind == "wider":
+            found = np.stack([_inverse(scales(X), magnitudes(X)), self.scale])
+            constant_in_one = (found == 0).any(axis=0)
+            scale = np.where(constant_in_one, found.max(axis=0), found.min(axis=0))
+            return np.asarray((X - means(X)) * scale)
         as_in_training: Floats = (X - self.mean) * self.scale
         if self.kind == "training":
             return as_in_training
@@ -355,7 +368,7 @@ class Standardizer:
 
     def of_stack(self, Xs: Stack) -> Stack:
         """Standardise recordings that are side by side, as each by itself; they may change."""
-        if self.kind == "both":
+        if self.kind in ("both", "wider"):
             return Stack.of([self(X) for X in Xs.arrays()])
         if self.kind != "recording":
             return Stack(self(Xs.rows), Xs.first)

@@ -359,7 +359,7 @@ def _evaluate_parts(
         tuned = {name: one for name, one in tuned.items() if one.sees is not None}
     alike: Any = clone(learner)
     scaled = getattr(learner.inputs_, "standardizer", None)
-    if asked == ROWS and scaled is not None and scaled.kind == "recording":
+    if asked == ROWS and scaled is not None and scaled.centres_each:
         alike.standardize = "training"
     guesses: Partitions = {}
     for k in stage("folds", range(len(found))):

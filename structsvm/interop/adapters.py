@@ -134,7 +134,7 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
         "features": np.asarray(names),
     }
     scaling = learner.inputs_.standardizer
-    if scaling.mean is not None and scaling.scale is not None:
+    if scaling.kind == "training":
         arrays |= {"mean": scaling.mean, "scale": scaling.scale}
     write_atomically(path, npz(arrays))
 

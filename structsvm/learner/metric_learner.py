@@ -75,9 +75,11 @@ class MetricLearner(Learner):
         Strength of the regularizer, > 0; usually between 0.04 and 1. None: that of the problem.
     features : RecordingTransformer, optional
         Features to compute from each recording first, see :mod:`structsvm.features`.
-    standardize : {"auto", "recording", "training", None}
-        Standardise features within each recording, over the training set, or not at all. "auto" is
-        the default of the problem, and None for features whose scale matters
+    standardize : {"auto", "recording", "training", "wider", None}
+        Standardise features within each recording, over the training set, or not at all. "wider"
+        centres each recording or table and divides by the larger of its own deviation and that over
+        the training set, which suits tables of other clusters. "auto" is the default of the
+        problem, and None for features whose scale matters
         (:attr:`structsvm.features.RecordingTransformer.scaled`).
     whiten : "auto", float in [0, 1] or None
         Whiten the features within the true clusters before a full metric is learned, their
@@ -256,7 +258,7 @@ class MetricLearner(Learner):
         form = Form.given_to(self, X)
         samples = prepared(self, form.samples)
         few = [i for i, sample in enumerate(samples) if sample.n_samples < FEWEST_TO_SCALE]
-        if few and self.inputs_.standardizer.kind == "recording":
+        if few and self.inputs_.standardizer.centres_each:
             words = self.problem_.traits.words
             raise DataError(
                 words.numbered(few[0])

@@ -12,8 +12,10 @@ from sklearn.preprocessing import StandardScaler
 from structsvm.baselines.row_classifier import KINDS
 from structsvm.data.samples import label_values, missing_labels, unlabelled
 from structsvm.features.context import Rows
+from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
+from structsvm.learner.training_set import CLUSTERS, TrainingSet
 from structsvm.model_selection.named import learner_named
 from structsvm.regularizers import SquaredNorm
 
@@ -55,8 +57,18 @@ FEWEST_ROWS = 100
 """Rows of the table from which on similarities are in the menu."""
 
 
+WIDER = "wider"
+"""How tables of other clusters are scaled: columns that hardly vary in the new clusters, or in the
+labelled ones, would count for much by their own deviations or by those of training."""
+
+
 class Tables(Menu):
     """Methods for the rows of tables."""
+
+    def __init__(self, data: TrainingSet, like: Learner) -> None:
+        super().__init__(data, like)
+        if self.question == CLUSTERS and self.metric["standardize"] == "auto":
+            self.metric["standardize"] = WIDER
 
     @property
     def others(self) -> list[Method]:
@@ -85,7 +97,7 @@ class Tables(Menu):
         known = self.question == "rows"
         metrics.sort(key=lambda method: known and method.name != "full")
         rows = sum(sample.n_samples for sample in self.data.samples)
-        others = [] if self.question == "clusters" else self.others
+        others = [] if self.question == CLUSTERS else self.others
         if self.features is not None or rows < FEWEST_ROWS:
             return [*others, *metrics]
         # The similarities exp(-d^2 / (4 P)) to rows drawn at random, decorrelated.

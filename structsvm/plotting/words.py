@@ -153,6 +153,7 @@ def spectrum_in_words(learner: MetricLearner) -> str:
 SCALED = {
     "recording": "scaled on each {0}",
     "training": "scaled on the training set",
+    "wider": "scaled on each {0} and on the training set, by the wider",
     None: "not scaled",
 }
 

@@ -17,9 +17,11 @@ from structsvm import (
     load,
     save,
 )
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.splits import fewest_rows, split_clusters, split_rows
 from structsvm.learner.steps import read_training
+from structsvm.support.arrays import Stack
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
@@ -107,7 +109,8 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     found = search(split="clusters", candidates=("untrained", "full")).fit(X, y)
     split = split_clusters(read((X, y)), 5, 0)
     k = 3
-    learner = MetricLearner(Clustering(), lam=0.1, random_state=0).fit(split.training[k])
+    learner = MetricLearner(Clustering(), lam=0.1, standardize="wider", random_state=0)
+    learner.fit(split.training[k])
     test = split.test_set(k)
     (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
     expected = Clustering().comparison.disagreement(test.truths[0], guess)
@@ -285,3 +288,63 @@ def test_a_table_with_rows_that_were_learned_from_supports_no_verdict(noisy, tmp
         assert str(evaluate(model, values, Y, split="auto").verdict).startswith("No verdict")
         with pytest.warns(DataWarning, match="learned from 67% of the rows of this table"):
             assert "No verdict" in str(evaluate(model, [values], [Y]).verdict)
+
+
+# ---- the scale of other clusters than those that were labelled
+
+
+def hardly_varying(where, rng):
+    """Six clusters, three to learn from, and columns that hardly vary in some of them."""
+    (n_telling, n_idle) = {"labelled": (4, 1), "new": (1, 30)}[where]
+    y = np.repeat(np.arange(6), 20)
+    centres = 6.0 * np.column_stack([rng.permutation(6) for _ in range(n_telling)])
+    telling = centres[y] + rng.normal(size=(y.size, n_telling))
+    idle = rng.normal(size=(y.size, n_idle))
+    idle[(y < 3) == (where == "labelled")] *= 1e-3
+    X = np.hstack([telling, idle])
+    return (X[y < 3], y[y < 3]), (X[y >= 3], y[y >= 3])
+
+
+@pytest.mark.parametrize("where", ["labelled", "new"])
+@pytest.mark.parametrize("metric", ["untrained", "rca"])
+def test_a_column_that_hardly_varies_in_one_of_both_does_not_count_for_much(where, metric, rng):
+    (learn, test) = hardly_varying(where, rng)
+    losses = {
+        kind: -MetricLearner(Clustering(), metric=metric, standardize=kind).fit(*learn).score(*test)
+        for kind in ("recording", "training", "wider")
+    }
+    assert losses["wider"] <= 0.2
+    assert losses["training" if where == "labelled" else "recording"] > losses["wider"] + 0.2
+
+
+def test_the_wider_scale_is_that_of_training_or_of_the_table(rng):
+    learn = rng.normal(size=(40, 4)) * [1.0, 10.0, 0.0, 3.0]
+    new = rng.normal(size=(30, 4)) * [5.0, 2.0, 7.0, 0.0] + 100.0
+    scaler = Standardizer.fit("wider", [learn])
+    np.testing.assert_allclose(scaler(learn), Standardizer("recording")(learn))
+    widest = np.maximum(learn.std(axis=0), new.std(axis=0))
+    np.testing.assert_allclose(scaler(new), (new - new.mean(axis=0)) / widest)
+    (alone, again) = scaler.of_stack(Stack.of([new, learn])).arrays()
+    np.testing.assert_array_equal(alone, scaler(new))
+    np.testing.assert_array_equal(again, scaler(learn))
+    assert not scaler(np.ones((3, 4))).any()
+
+
+@pytest.mark.parametrize(("asked", "found"), [("auto", "wider"), ("recording", "recording")])
+def test_choosing_for_new_clusters_scales_by_the_wider(asked, found, tmp_path):
+    X, y = table(4, 80, spread=3.0)
+    chosen = search(split="clusters", candidates=("rca", "untrained"), cv=2, standardize=asked).fit(
+        X, y
+    )
+    assert chosen.best_estimator_.inputs_.standardizer.kind == found
+    save(chosen.best_estimator_, tmp_path / "chosen.structsvm")
+    (before,) = chosen.predict([X], n_clusters=4)
+    (after,) = load(tmp_path / "chosen.structsvm").predict([X], n_clusters=4)
+    np.testing.assert_array_equal(before, after)
+
+
+def test_a_single_row_is_not_centred_by_itself_without_a_word():
+    X, y = table(4, 80, spread=3.0)
+    learner = MetricLearner(Clustering(), standardize="wider").fit(X, y)
+    with pytest.raises(DataError, match="too few to standardise"):
+        learner.transform(X[:1])
