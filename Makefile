@@ -18,7 +18,7 @@ WORKERS ?= 2
 PARALLEL = -n $(WORKERS) --dist worksteal
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-RESULTS   := $(sort $(filter-out experiments/_% experiments/figure% experiments/table% experiments/appendix% experiments/neuroblastoma.py experiments/paper.py,$(wildcard experiments/*.py)))
+RESULTS   := $(patsubst experiments/studies/%.py,experiments.studies.%,$(sort $(filter-out experiments/studies/_%,$(wildcard experiments/studies/*.py))))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
 # uv installs in seconds what takes pip minutes. Where it cannot, as with an index that pip alone has been
@@ -39,8 +39,8 @@ help:  ## show this list
 install: $(STAMP)  ## make .venv with everything for users and developers
 
 demo: $(STAMP)  ## learn a metric on real data and show what it is worth
-	@mkdir -p demo
-	$(BIN)/structsvm demo --output demo --force
+	@mkdir -p build/demo
+	$(BIN)/structsvm demo --output build/demo --force
 
 test: $(STAMP) browser  ## run the tests
 	$(PYTEST) $(PARALLEL) $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
@@ -53,7 +53,7 @@ fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from str
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
 
 conformance: $(STAMP)  ## run the tests that ruptures and PyStruct publish, on our objects
-	$(ONE_THREAD) $(BIN)/python experiments/conformance/run.py $(VENV)/conformance
+	$(ONE_THREAD) $(BIN)/python -m experiments.conformance.run $(VENV)/conformance
 
 soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows
 	$(ONE_THREAD) $(BIN)/python tests/soak.py --minutes $(or $(MINUTES),20)
@@ -159,14 +159,14 @@ speech:
 	    fi; } || true
 
 paper: $(STAMP) speech  ## run every experiment of the paper and write its tables into docs/results.md (QUICK=1, FRESH=1)
-	$(ONE_THREAD) $(BIN)/python experiments/paper.py $(if $(QUICK),--quick) $(if $(FRESH),--fresh)
+	$(ONE_THREAD) $(BIN)/python -m experiments.paper.run $(if $(QUICK),--quick) $(if $(FRESH),--fresh)
 
 results: $(STAMP)  ## run the experiments that are not in the paper (docs/results.md)
-	@for script in $(RESULTS); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+	@for study in $(RESULTS); do echo "== $$study"; $(BIN)/python -m "$$study" || exit 1; done
 
 # metric-learn does not run with scikit-learn 1.8 or newer, hence an environment of its own.
 baselines: $(BASELINES)/.installed  ## run the baselines of metric-learn, which `make paper` then shows
-	$(ONE_THREAD) $(BASELINES)/bin/python experiments/_table2_rivals.py
+	$(ONE_THREAD) $(BASELINES)/bin/python -m experiments.paper._table2_rivals
 
 $(BASELINES)/.installed: setup.cfg
 	@test -x $(BASELINES)/bin/pip || $(PYTHON) -m venv --clear $(BASELINES)
@@ -175,7 +175,7 @@ $(BASELINES)/.installed: setup.cfg
 
 # claspy wants an older numba than we do, hence an environment of its own.
 clasp: $(CLASP)/.installed  ## segment TSSB by ClaSP, which `make paper` then shows beside ours
-	$(ONE_THREAD) $(CLASP)/bin/python experiments/_tssb_clasp.py
+	$(ONE_THREAD) $(CLASP)/bin/python -m experiments.studies._tssb_clasp
 
 $(CLASP)/.installed: setup.cfg
 	@test -x $(CLASP)/bin/pip || $(PYTHON) -m venv --clear $(CLASP)
@@ -190,7 +190,7 @@ docs: $(VENV)/.docs  ## build the documentation site in docs/_build/html; NOTEBO
 	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(BASELINES) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(BASELINES) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

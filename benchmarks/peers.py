@@ -44,10 +44,10 @@ from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Quality
 from structsvm.weights import Free, Nonnegative, WeightSpace
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from _cache import Pieces, seconds_option
-from _report import SHARED, publish
+from experiments._cache import Pieces, seconds_option
+from experiments._report import SHARED, publish
 
 Floats = NDArray[np.float64]
 Ends = tuple[int, ...]

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from _origin import DOCS, ROOT, USUAL, commit, kept_from
-
+from experiments._origin import DOCS, ROOT, USUAL, commit, kept_from
 from structsvm.support.archive import write_atomically
 
 CACHE = ROOT / ".cache" / "pieces" if DOCS == USUAL else DOCS / "pieces"

@@ -1,7 +1,7 @@
 """Printed numbers are those of docs/paper/*.json: tables are written from them, and checked.
 
-    .venv/bin/python experiments/_figures.py            # write all tables again, after a merge
-    .venv/bin/python experiments/_figures.py --check    # as `make check` does
+    .venv/bin/python -m experiments._figures            # write all tables again, after a merge
+    .venv/bin/python -m experiments._figures --check    # as `make check` does
 
 A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. On CHECKED
 pages every decimal number of a paragraph, or of a table written by hand, is in a table of its own
@@ -19,8 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from _origin import DOCS, ROOT, USUAL, Origin, is_of_a_commit
-
+from experiments._origin import DOCS, ROOT, USUAL, Origin, is_of_a_commit
 from structsvm.support.archive import write_atomically
 
 PAPER = DOCS / "paper"

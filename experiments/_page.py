@@ -1,6 +1,6 @@
 """The times of the experiments of the paper, and all tables written into the pages.
 
-    python experiments/_page.py [.cache/paper/book.json]
+    python -m experiments._page [.cache/paper/book.json]
 
 The tables are those of the files of docs/paper, and the times from the book of ``make paper``.
 """
@@ -11,9 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from _figures import PAPER, Row, pages, store, stored, write_again
-from _origin import DOCS, USUAL, origin
-from paper import PARTS
+from experiments._figures import PAPER, Row, pages, store, stored, write_again
+from experiments._origin import DOCS, USUAL, origin
+from experiments.paper.run import PARTS
 
 
 def times(book: Path) -> None:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from _figures import PAPER, Row, pages, store, stored, text, write_again
-from _origin import DOCS, ROOT, USUAL, origin
 from rich.console import Console
 from rich.table import Table
+
+from experiments._figures import PAPER, Row, pages, store, stored, text, write_again
+from experiments._origin import DOCS, ROOT, USUAL, origin
 
 __all__ = ["PAPER", "ROOT", "SHARED", "Row", "publish", "stored"]
 

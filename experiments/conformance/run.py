@@ -21,12 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments._report import publish
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE.parent))
-
-from _report import publish  # noqa: E402
-
 LOWEST_SCORE = 0.85
 
 
@@ -130,7 +128,7 @@ def run_example(library: Library, example: str, folder: Path) -> bool:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    paths = [str(HERE), str(HERE.parent), str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")]
+    paths = [str(HERE), str(ROOT), str(folder), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "MPLBACKEND": "agg"}
 
 
@@ -141,7 +139,7 @@ def run_states(folder: Path) -> bool:
     if not target.exists():
         wanted = ("install", "--no-deps", "--target", str(target), "tsseg-eval==0.1.4")
         _pip(folder / "python", *wanted)
-    command = (sys.executable, str(HERE / "states.py"))
+    command = (sys.executable, "-m", "experiments.conformance.states")
     return subprocess.run(command, env=_environment(target)).returncode == 0
 
 

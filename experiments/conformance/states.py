@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from _state_scores import state_matching_score, weighted_adjusted_rand_index
 from numpy.typing import NDArray
 from tsseg_eval import metrics
 
+from experiments.studies._state_scores import state_matching_score, weighted_adjusted_rand_index
 from structsvm import EquivalenceMatrix
 
 DRAWS = 2000

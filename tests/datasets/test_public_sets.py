@@ -21,15 +21,15 @@ from structsvm.io import read_recording
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import _sets
-from _sets import annotation_errors, read_profiles
-from _sets.annotated import TCPD
-from _sets.fetch import BEEDANCE, MOCAP6, SETS
-from _sets.images import WEIZMANN_HORSE
-from _sets.neuroblastoma import NEUROBLASTOMA
-from _sets.tables import IONOSPHERE, LETTER, MOVEMENT_LIBRAS
+from experiments import sets
+from experiments.sets import annotation_errors, read_profiles
+from experiments.sets.annotated import TCPD
+from experiments.sets.fetch import BEEDANCE, MOCAP6, SETS
+from experiments.sets.images import WEIZMANN_HORSE
+from experiments.sets.neuroblastoma import NEUROBLASTOMA
+from experiments.sets.tables import IONOSPHERE, LETTER, MOVEMENT_LIBRAS
 
 
 @contextmanager
@@ -128,7 +128,7 @@ class TestDownload:
         home = tmp_path / "home"
         with pytest.MonkeyPatch.context() as patch, serving(upstream) as (url, asked):
             patch.setenv(public.MIRROR_VARIABLE, url)
-            for fetch in (_sets.fetch_mocap6, _sets.fetch_beedance):
+            for fetch in (sets.fetch_mocap6, sets.fetch_beedance):
                 for recording in fetch(data_home=home):
                     folder = fetch.__name__.removeprefix("fetch_")
                     shared = shared_data / folder / f"{recording.name}.npz"
@@ -139,19 +139,19 @@ class TestDownload:
         home = tmp_path / "home"
         with serving(upstream) as (url, _):
             monkeypatch.setenv(public.MIRROR_VARIABLE, url)
-            first = _sets.fetch_mocap6(data_home=home)
+            first = sets.fetch_mocap6(data_home=home)
         monkeypatch.setenv(public.MIRROR_VARIABLE, NOBODY)
-        for recording, again in zip(first, _sets.fetch_mocap6(data_home=home), strict=True):
+        for recording, again in zip(first, sets.fetch_mocap6(data_home=home), strict=True):
             assert_same(again, recording)
         shutil.rmtree(home / "mocap6" / "raw")  # the recordings are enough
-        assert len(_sets.fetch_mocap6(data_home=home)) == 6
+        assert len(sets.fetch_mocap6(data_home=home)) == 6
         (home / "mocap6" / "s13_30.npz").unlink()
         with pytest.raises(DownloadError):
-            _sets.fetch_mocap6(data_home=home)
+            sets.fetch_mocap6(data_home=home)
 
     def test_offline(self, tmp_path):
         with pytest.raises(DownloadError) as caught:
-            _sets.fetch_mocap6(data_home=tmp_path)
+            sets.fetch_mocap6(data_home=tmp_path)
         message = str(caught.value)
         assert f"mocap6: cannot download {NOBODY}/michaelchughes/mocap6dataset/" in message
         assert "refused" in message
@@ -167,7 +167,7 @@ class TestDownload:
             with pytest.raises(
                 DownloadError, match="is not the one this version of structsvm knows"
             ):
-                _sets.fetch_mocap6(data_home=tmp_path / "home")
+                sets.fetch_mocap6(data_home=tmp_path / "home")
         assert files_in(tmp_path / "home") == []
 
 
@@ -223,9 +223,9 @@ test_what_is_not_in_a_set = refused(
     lambda call: call(),
     (lambda: datasets.fetch_har_spsw([24]), r"subjects must be one of \['s01', .*, got 's24'"),
     (lambda: datasets.fetch_skab(["valve3"]), r"folders must be one of \['other', "),
-    (lambda: _sets.fetch_tep([0]), r"faults must be one of \['fault01', .*, got 'fault00'"),
-    (lambda: _sets.fetch_tssb(["nothing"]), r"names must be one of \['Adiac', "),
-    (lambda: _sets.fetch_tcpd(["nothing"]), r"names must be among bank, "),
+    (lambda: sets.fetch_tep([0]), r"faults must be one of \['fault01', .*, got 'fault00'"),
+    (lambda: sets.fetch_tssb(["nothing"]), r"names must be one of \['Adiac', "),
+    (lambda: sets.fetch_tcpd(["nothing"]), r"names must be among bank, "),
 )
 
 
@@ -234,7 +234,7 @@ def files_in(folder):
 
 
 def _fetch(name):
-    return getattr(datasets, f"fetch_{name}", None) or getattr(_sets, f"fetch_{name}")
+    return getattr(datasets, f"fetch_{name}", None) or getattr(sets, f"fetch_{name}")
 
 
 # ---- annotated copy-number profiles: both spellings of the tables, regions, bad tables, the sample

@@ -10,11 +10,11 @@ import pytest
 
 from structsvm.errors import DataError
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from _sets import conversions, has2023, read_has2023
-from _sets.fetch import MOCAP86
-from _sets.has2023 import SENSORS
+from experiments.sets import conversions, has2023, read_has2023
+from experiments.sets.fetch import MOCAP86
+from experiments.sets.has2023 import SENSORS
 
 
 def series(rng, ts_id, subject, split, ends, activities, **other):
@@ -68,7 +68,7 @@ class TestHAS2023:
 
 
 def test_the_experiment_learns_on_public_series_and_judges_the_private_ones(rng, write):
-    from has2023 import measured, table
+    from experiments.studies.has2023 import measured, table
 
     rows = []
     for ts_id in range(6):

@@ -11,13 +11,12 @@ from strategies import examples, label_vectors
 
 from structsvm import EquivalenceMatrix
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "experiments"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import penalty_regression
-import sinkhorn
-from _figures import PAPER, faults, faults_of_file, pages
-from _state_scores import state_matching_score, weighted_adjusted_rand_index
-from paper import FOLDER, PARTS
+from experiments._figures import PAPER, faults, faults_of_file, pages
+from experiments.paper.run import FOLDER, PARTS
+from experiments.studies import penalty_regression, sinkhorn
+from experiments.studies._state_scores import state_matching_score, weighted_adjusted_rand_index
 
 
 def test_every_experiment_of_the_paper_is_run():

@@ -1,0 +1,1 @@
+"""The measurements of docs/results.md; each is run by ``python -m experiments.FOLDER.NAME``."""
