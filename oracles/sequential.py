@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -19,9 +20,11 @@ from structsvm.oracles._segments.searches import (
     loss_curve,
     price_path,
     segment,
+    segment_each,
     tree_scan,
 )
 from structsvm.oracles._segments.table import (
+    NO_TRUTH,
     NOTHING,
     OVERHEAD,
     SegmentTable,
@@ -39,7 +42,7 @@ from structsvm.partitions.oracle import (
     TraceObjective,
 )
 from structsvm.status import Quality
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints, Stack
 from structsvm.support.checks import is_whole, read_only
 from structsvm.support.contract import overrides
 
@@ -93,6 +96,20 @@ class SequentialOracle(Oracle):
         value = found.score + objective.shift * y.n_clusters + found.constant
         rounding = rounding_of(objective, value, scatter=found.scatter)
         return Argmax(y, value, value + rounding, Quality.EXACT)
+
+    def maximize_each(self, Zs: Stack, price: float) -> list[Argmax]:
+        """One compiled call for all recordings of which each would be one."""
+        if price == 0.0 or not self.pruning or overrides(type(self), "maximize", SequentialOracle):
+            return super().maximize_each(Zs, price)
+        sizes = np.diff(Zs.first)
+        together = sizes * sizes * float(Zs.rows.shape[1] + OVERHEAD) <= ONE_CALL
+        # A column that is zero throughout, and left out, is zero at the first sample.
+        together &= Zs.rows[Zs.first[:-1]].all(axis=1)
+        which = np.flatnonzero(together)
+        found = dict(zip(which.tolist(), _segment_each(Zs, which, price), strict=True))
+        for i in np.flatnonzero(~together).tolist():
+            found[i] = self.maximize(TraceObjective(Zs.array(i), shift=-price))
+        return [found[i] for i in range(len(Zs))]
 
     def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
         T = objective.n_samples
@@ -213,6 +230,22 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
     if null and everything.size == objective.n_samples + 1 and _singletons_pay(objective):
         return everything
     return None
+
+
+def _segment_each(Zs: Stack, which: Ints, price: float) -> Iterator[Argmax]:
+    """The answers for some recordings, of which nothing is known."""
+    rows = read_only(np.ascontiguousarray(Zs.rows, dtype=np.float64))
+    boundaries, sizes, numbers = segment_each(rows, Zs.first, which, NO_TRUTH, -price)
+    boundaries = read_only(boundaries)
+    lengths = np.diff(Zs.first)[which]
+    columns = lengths.tolist(), sizes.tolist(), *numbers.tolist()
+    end = 0
+    for T, size, score, constant, scatter in zip(*columns, strict=True):
+        start = end
+        end += size
+        y = EquivalenceMatrix(boundaries[start:end], "boundaries")
+        value = score - price * (size - 1) + constant
+        yield Argmax(y, value, value + rounding_at(T, scatter, price, value), Quality.EXACT)
 
 
 def _singletons_pay(objective: TraceObjective) -> bool:
@@ -381,6 +414,13 @@ def rounding_of(
         price += objective.truth_weight
     if price == 0.0 and T > 1:
         price = float(np.median(np.nansum(np.square(np.diff(Z, axis=0)), axis=1)))
+    return rounding_at(T, scatter, price, value, negligible)
+
+
+def rounding_at(
+    T: int, scatter: float, price: float, value: float, negligible: float = NEGLIGIBLE
+) -> float:
+    """The same of T samples with this scatter, where a segment more costs ``price``."""
     rounding = ERROR * math.sqrt(T) * scatter
     if price == 0.0 or rounding <= negligible * price:
         return 0.0

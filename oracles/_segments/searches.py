@@ -392,8 +392,8 @@ class Found(NamedTuple):
     """The sum of the squares of the centred samples."""
 
 
-@compiled()
-def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
+@inner(no_cpython_wrapper=False)
+def segment_from(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     """The best segmentation of a recording (T, r) without null columns.
 
     ``bounds`` are the boundaries of its truth, ``NO_TRUTH`` for none. ``c > shift``: else every
@@ -420,6 +420,45 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     for j in range(r):
         constant += mean[j] * (T * mean[j] + 2.0 * total[j])
     return Found(path, sum_of_scores(table, path), constant, scatter_of(Z, mean))
+
+
+segment = uninterrupted(segment_from)
+
+
+class FoundTogether(NamedTuple):
+    """The best segmentations of recordings that are side by side."""
+
+    boundaries: Ints
+    """Those of all, one recording behind the other."""
+    sizes: Ints
+    """How many there are of each, (N,)."""
+    numbers: Floats
+    """Score, constant and scatter of each, as in :class:`Found`, (3, N)."""
+
+
+@compiled()
+def segment_each(
+    rows: Floats, first: Ints, which: Ints, nothing: Ints, shift: float
+) -> FoundTogether:
+    """What :func:`segment` finds in recordings, the rows ``first[i], ..., first[i + 1] - 1`` each.
+
+    ``nothing`` is ``NO_TRUTH``; ``which`` are the numbers of those that are looked at, (N,).
+    """
+    N = which.size
+    boundaries = np.empty(rows.shape[0] + N, np.int64)
+    sizes = np.empty(N, np.int64)
+    numbers = np.empty((3, N))
+    n = 0
+    for k in range(N):
+        i = which[k]
+        found = segment_from(rows[first[i] : first[i + 1]], nothing, 0.0, shift)
+        sizes[k] = found.path.size
+        boundaries[n : n + sizes[k]] = found.path
+        n += sizes[k]
+        numbers[0, k] = found.score
+        numbers[1, k] = found.constant
+        numbers[2, k] = found.scatter
+    return FoundTogether(boundaries[:n].copy(), sizes, numbers)
 
 
 @inner()

@@ -153,6 +153,15 @@ class InMetric:
         feature, scale = self.picked
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
+    def of_stack(self, Xs: Stack) -> Stack:
+        """Map arrays that are side by side, each as by itself; they may change."""
+        if self.picked is None:
+            return Stack.of([self(X) for X in Xs.arrays()])
+        feature, scale = self.picked
+        rows = Xs.rows if feature is None else Xs.rows.take(feature, axis=1)
+        rows *= scale
+        return Stack(rows, Xs.first)
+
 
 def filled(X: Floats, times: Floats | None = None) -> Floats:
     """Interpolate missing values between samples (at ``times``)."""

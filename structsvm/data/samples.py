@@ -18,6 +18,7 @@ from structsvm.data.sample import (
     Data,
     Deferred,
     Words,
+    batches_of,
     blocks,
     filled,
     magnitudes,
@@ -252,8 +253,6 @@ TRANSPOSED = (
     "np.swapaxes(X, 1, 2))"
 )
 STANDARDIZE = ("recording", "training", "wider", None)
-AT_ONCE = 1 << 17
-"""Numbers of samples that are looked at together."""
 
 
 def check_samples(
@@ -372,19 +371,17 @@ class Standardizer:
             return Stack.of([self(X) for X in Xs.arrays()])
         if self.kind != "recording":
             return Stack(self(Xs.rows), Xs.first)
-        from structsvm.support.compiled import moments  # numba takes long to import
+        from structsvm.support.compiled import moments, standardise  # numba takes long to import
 
         means_, deviations = moments(Xs)
         # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
         vary = deviations > 2.0 * ROUNDING * np.abs(means_)
-        for X, mean, deviation, clearly in zip(Xs.arrays(), means_, deviations, vary, strict=True):
-            if clearly.all():
-                scale = 1.0 / deviation
-            else:
-                mean = means(X)
-                scale = _inverse(scales(X), magnitudes(X))
-            X -= mean
-            X *= scale
+        scales_ = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=vary)
+        for i in np.flatnonzero(~vary.all(axis=1)).tolist():
+            X = Xs.array(i)
+            means_[i] = means(X)
+            scales_[i] = _inverse(scales(X), magnitudes(X))
+        standardise(Xs, means_, scales_)
         return Xs
 
 
@@ -404,6 +401,16 @@ def centred(X: Floats) -> Floats:
     if not far.any():
         return X
     return np.asarray(X - np.where(far, mean, 0.0))
+
+
+def centre(Xs: Stack) -> None:
+    """The same of each array, in place."""
+    from structsvm.support.compiled import sums  # numba takes long to import
+
+    total, squares = sums(Xs)
+    near = 4.0 * total**2 < np.diff(Xs.first)[:, None] * squares
+    for i in np.flatnonzero(~near.all(axis=1)).tolist():
+        Xs.array(i)[:] = centred(Xs.array(i))
 
 
 def warn_about_constant_features(
@@ -504,21 +511,24 @@ def column_values(X: Floats) -> Floats:
 
 
 def values_of_columns(task: str, Xs: Sequence[Data]) -> Floats:
-    """The :func:`column_values` of each, (N, 4, P); of arrays of one shape, many at once."""
+    """The :func:`column_values` of each, (N, 4, P)."""
     arrays = [X for X in Xs if isinstance(X, np.ndarray)]
-    if len(arrays) < len(Xs) or len({X.shape for X in arrays}) > 1:
+    if len(arrays) < len(Xs):
         return np.array(of_each(task, column_values, Xs))
-    n_rows = len(arrays[0])
-    n_at_once = max(1, AT_ONCE // max(arrays[0].size, 1))
-    found = []
-    for start in range(0, len(arrays), n_at_once):
-        some = np.array(arrays[start : start + n_at_once])
-        ends = np.fmin.reduce(some, axis=1), np.fmax.reduce(some, axis=1)
-        seen = np.stack([*ends, some[:, 0], some[:, n_rows // 2]], axis=1)
-        if math.isnan(seen.sum()):
-            seen = np.nan_to_num(np.where(np.isnan(seen), seen[:, :1], seen), copy=False)
-        found.append(seen)
-    return np.concatenate(found)
+    parts = batches_of([len(X) for X in arrays])
+    seen = np.concatenate([_values_of(Stack.of(arrays[a:b])) for a, b in parts])
+    if math.isnan(seen.sum()):
+        seen = np.nan_to_num(np.where(np.isnan(seen), seen[:, :1], seen), copy=False)
+    return seen
+
+
+def _values_of(Xs: Stack) -> Floats:
+    """The :func:`column_values` of each array, (N, 4, P), NaN where one is missing."""
+    from structsvm.support.compiled import extremes  # numba takes long to import
+
+    starts = Xs.first[:-1]
+    middles = starts + np.diff(Xs.first) // 2
+    return np.stack([*extremes(Xs), Xs.rows[starts], Xs.rows[middles]], axis=1)
 
 
 def constant_features(Xs: Sequence[Data], seen: Floats | None = None) -> NDArray[np.bool_]:

@@ -179,8 +179,9 @@ def dead_columns(
     usual = learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
     where = defaultdict(list)
-    for i, constant in enumerate(constant_features(data, seen)):
-        dead = [names[j] for j in np.flatnonzero(constant).tolist() if j not in usual]
+    constant = constant_features(data, seen)
+    for i in np.flatnonzero(constant.any(axis=1)).tolist():
+        dead = [names[j] for j in np.flatnonzero(constant[i]).tolist() if j not in usual]
         dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
         if dead and samples[i].n_samples > 1:
             where[tuple(dead)].append(i)

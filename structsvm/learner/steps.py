@@ -37,9 +37,6 @@ from structsvm.support.codec import Unstored
 from structsvm.support.contract import asked, settings_in
 from structsvm.support.progress import stage
 
-DECODED = 20_000
-"""Items of samples that are partitioned together, if there are so many."""
-
 Sure = list[float] | None
 """How sure each change between segments is, as far as that is known."""
 
@@ -176,7 +173,7 @@ def partition_all(
         if n_clusters is None:
             n_clusters = model.n_parts
         counts = counts_within(problem, samples, constraints, n_clusters)
-        ranges = batches_of([sample.n_samples for sample in samples], DECODED)
+        ranges = batches_of([sample.n_samples for sample in samples])
         parts = [(a, samples[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
         found = spread("partitioning", _decode_part, parts, (problem, model, step))
     return [one for part in found for one in part], samples
@@ -189,6 +186,12 @@ def _decode_part(
     """Partition neighbouring samples, wherever that is done."""
     (first, samples, counts, constraints), (problem, model, step) = part, how
     samples = samples if step is None else all_made_by(samples, step)
+    nothing_asked = all(K is None for K in counts) and all(
+        one is UNCONSTRAINED for one in constraints
+    )
+    together = model.partition_together(problem, samples) if nothing_asked else None
+    if together is not None:
+        return together
     found = []
     for i, (sample, K, rule) in enumerate(zip(samples, counts, constraints, strict=True), first):
         with asked(problem, "partition", partial(problem.traits.words.numbered, i)):

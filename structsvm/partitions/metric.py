@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structsvm.data.sample import (
+    LARGEST,
     Data,
     InMetric,
     Sample,
@@ -20,14 +21,15 @@ from structsvm.data.sample import (
     means,
     of_each,
 )
+from structsvm.data.samples import centre
 from structsvm.messages import nth
 from structsvm.parallel import single_threaded, spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint, Oracle
-from structsvm.support.arrays import Floats
+from structsvm.partitions.oracle import Constraint, Oracle, warn_of_rounding
+from structsvm.support.arrays import Floats, Stack, all_within
 from structsvm.support.checks import counted
-from structsvm.support.contract import asked
+from structsvm.support.contract import asked, is_replaced
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
@@ -72,6 +74,23 @@ class Metric(Model):
     ) -> Found:
         """The best partition in the metric."""
         return Found(problem.partition(sample, self, n_clusters, constraint))
+
+    def partition_together(self, problem: Any, samples: Sequence[Sample]) -> list[Found] | None:
+        """The best partitions at the price, where one oracle answers many questions at once."""
+        oracles = [problem.decoder(sample) for sample in samples]
+        oracle = oracles[0]
+        is_one = all(other is oracle for other in oracles) and is_replaced(oracle, "maximize_each")
+        if self.price is None or not is_one or is_replaced(problem, "partition"):
+            return None
+        Xs = Stack.of([sample.X for sample in samples])
+        centre(Xs)
+        Zs = self._in_metric.of_stack(Xs)
+        if not all_within(Zs.rows, LARGEST):
+            return None  # what is wrong is said of one of them
+        answers = oracle.ask_each(Zs, self.price)
+        for answer in answers:
+            warn_of_rounding(answer, self.price)
+        return [Found(answer.y) for answer in answers]
 
     def margins(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -67,6 +68,11 @@ class Model(ABC):
         self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint
     ) -> Found:
         """The best partition of a prepared sample, into ``n_clusters`` parts if that is given."""
+
+    @hook
+    def partition_together(self, problem: Any, samples: Sequence[Sample]) -> list[Found] | None:
+        """The same for samples of which nothing is known, where that is quicker; else None."""
+        return None
 
     @property
     @hook

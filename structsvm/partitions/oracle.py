@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.sample import LARGEST, has_gaps, magnitudes, means
-from structsvm.errors import OracleError, PluginError
+from structsvm.errors import OracleError, PluginError, about, warn
+from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.status import Quality as Quality
-from structsvm.support.arrays import Floats, all_within, largest_of_all
-from structsvm.support.checks import is_whole, read_only, shown
-from structsvm.support.contract import Contract, asked, checked_by, hook
+from structsvm.support.arrays import Floats, Stack, all_within, largest_of_all
+from structsvm.support.checks import is_number, is_whole, read_only, shown
+from structsvm.support.contract import Contract, asked, checked_by, hook, raise_wrong
 
 # ---- the objective ``Tr(A M)`` of loss-augmented inference, in factored form
 
@@ -384,6 +385,9 @@ class Constraint:
 
 UNCONSTRAINED = Constraint()
 
+DOUBT = 0.1
+"""Cost of rounding from which on there is a warning, as a part of the price of a change."""
+
 
 @dataclass(frozen=True)
 class Argmax:
@@ -407,6 +411,17 @@ class Argmax:
     """No allowed partition has a larger value (infinite for a heuristic that knows none)."""
     quality: Quality
     """Certificate of ``value`` and ``upper_bound``."""
+
+
+def warn_of_rounding(answer: Argmax, price: float) -> None:
+    """Say so where rounding may hide changes from an oracle that is exact otherwise."""
+    lost = answer.upper_bound - answer.value
+    if lost > DOUBT * price and answer.quality is Quality.EXACT:
+        warn(
+            f"a recording of {answer.y.n_samples} samples has jumps so large that rounding may "
+            f"hide changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, "
+            "or cut the recording where it jumps",
+        )
 
 
 class Oracle(Contract):
@@ -479,6 +494,19 @@ class Oracle(Contract):
             raise OracleError(fault)
         return Z, truth, prices
 
+    def verified_each(self, Zs: Stack, price: float) -> tuple[Stack, float]:
+        """Samples side by side, at least one row each, of which each can be asked about."""
+        if not (isinstance(Zs, Stack) and Zs.is_sound):
+            raise OracleError(f"the samples are {shown(Zs)}: give what Stack.of makes of arrays")
+        _refuse_no_samples(Zs.rows)
+        if not (is_number(price) and 0 <= price <= LARGEST):
+            raise OracleError(f"the price must be a number from 0 to {LARGEST:g}, got {price!r}")
+        if not all_within(Zs.rows, LARGEST):
+            for i, Z in enumerate(Zs.arrays()):
+                with about(nth("sample", i)):
+                    self.verified(TraceObjective(Z, shift=-price, gaps=True))
+        return Zs, float(price)
+
     @checked_by(verified)
     @abstractmethod
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
@@ -501,10 +529,26 @@ class Oracle(Contract):
         """
         with asked(self, "maximize"):
             answer = self.maximize(objective, constraint)
-        self._verify(answer, objective, constraint)
+        self._verify(answer, objective.n_samples, constraint)
         return answer
 
-    def _verify(self, answer: Any, objective: TraceObjective, constraint: Constraint) -> None:
+    def ask_each(self, Zs: Stack, price: float) -> list[Argmax]:
+        """The answers of :meth:`maximize_each`, verified, one for each of the samples.
+
+        Raises
+        ------
+        OracleError, PluginError
+            As :meth:`ask`, with the number of the sample.
+        """
+        with asked(self, "maximize_each"):
+            answers = self.maximize_each(Zs, price)
+        if not (isinstance(answers, list) and len(answers) == len(Zs)):
+            raise_wrong(self, "maximize_each", answers, f"a list of {len(Zs)} Argmax")
+        for answer, n_samples in zip(answers, np.diff(Zs.first).tolist(), strict=True):
+            self._verify(answer, n_samples, UNCONSTRAINED)
+        return answers
+
+    def _verify(self, answer: Any, n_samples: int, constraint: Constraint) -> None:
         """Refuse what is no answer to a question."""
         y = getattr(answer, "y", None)
         quality = getattr(answer, "quality", None)
@@ -520,8 +564,8 @@ class Oracle(Contract):
                 f"returned {found}: return Argmax(y, value, upper_bound, quality) of an "
                 "EquivalenceMatrix and a Quality"
             )
-        elif y.n_samples != len(objective.Z):
-            wrong = f"answered for {y.n_samples} samples, the objective has {len(objective.Z)}"
+        elif y.n_samples != n_samples:
+            wrong = f"answered for {y.n_samples} samples, the objective has {n_samples}"
         elif math.isnan(answer.value) or math.isnan(answer.upper_bound):
             wrong = (
                 f"returned the value {answer.value} and the upper bound {answer.upper_bound}: "
@@ -552,6 +596,13 @@ class Oracle(Contract):
                 f"takes = {sorted(self.takes)}. Leave such labels or arguments out, use another "
                 "problem, or have maximize keep them and add them to takes"
             )
+
+    @checked_by(verified_each)
+    @hook
+    def maximize_each(self, Zs: Stack, price: float) -> list[Argmax]:
+        """The answers for samples side by side, of which nothing is known, at a price >= 0."""
+        objectives = [TraceObjective(Z, shift=-price, gaps=True) for Z in Zs.arrays()]
+        return [self.maximize(objective) for objective in objectives]
 
     @checked_by(verified_prices)
     @hook

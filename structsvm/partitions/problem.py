@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import centred
-from structsvm.errors import DataError, PluginError, warn
+from structsvm.errors import DataError, PluginError
 from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.learning import (
@@ -26,13 +26,16 @@ from structsvm.partitions.learning import (
 )
 from structsvm.partitions.margins import losses_without
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Constraint,
+    Oracle,
+    TraceObjective,
+    warn_of_rounding,
+)
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
-
-DOUBT = 0.1
-"""Cost of rounding from which on there is a warning, as a part of the price of a change."""
 
 
 class PartitionProblem(Contract):
@@ -151,7 +154,7 @@ class PartitionProblem(Contract):
         objective = self.decoding_objective(sample, metric, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
-            warn_of_rounding(answer, objective)
+            warn_of_rounding(answer, -objective.shift)
         return answer.y
 
     def decoding_objective(
@@ -190,7 +193,7 @@ class PartitionProblem(Contract):
                 f"{best.quality.value}: margins=False leaves them out"
             )
         if n_clusters is None:
-            warn_of_rounding(best, objective)
+            warn_of_rounding(best, -objective.shift)
 
         def best_value(without: Constraint) -> float:
             return oracle.ask(objective, without).value
@@ -205,18 +208,6 @@ class PartitionProblem(Contract):
     def comparison(self) -> Comparison:
         """Its comparison: the scores of partitions."""
         return Comparison(self)
-
-
-def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
-    """Say so where rounding may hide changes from an oracle that is exact otherwise."""
-    lost = answer.upper_bound - answer.value
-    price = -objective.shift
-    if answer.quality is Quality.EXACT and lost > DOUBT * price:
-        warn(
-            f"a recording of {objective.n_samples} samples has jumps so large that rounding may "
-            f"hide changes: up to {lost:.2g}, where a change costs {price:.2g}; take outliers out, "
-            "or cut the recording where it jumps",
-        )
 
 
 def read_samples(

@@ -47,8 +47,19 @@ class Stack:
         np.concatenate(Xs, out=rows)
         return cls(rows, first)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether each array has rows, and the rows are those of the arrays."""
+        first = self.first
+        if first.ndim != 1 or first.size < 2 or first.dtype != np.int64:
+            return False
+        return bool(first[0] == 0 and first[-1] == len(self.rows) and (np.diff(first) > 0).all())
+
     def __len__(self) -> int:
         return self.first.size - 1
+
+    def array(self, i: int) -> Floats:
+        return self.rows[self.first[i] : self.first[i + 1]]
 
     def arrays(self) -> list[Floats]:
         first = self.first.tolist()

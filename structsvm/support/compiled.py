@@ -80,13 +80,79 @@ def _tell(level: int, words: str, *arguments: str) -> None:
     logger.log(level, words, *arguments)
 
 
+def _rows_of(stack: Stack) -> Floats:
+    """Its rows in the one form that functions are compiled for."""
+    rows = np.ascontiguousarray(stack.rows, dtype=np.float64).view(np.ndarray)
+    rows.setflags(write=False)
+    return rows
+
+
 def moments(stack: Stack) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the columns of each array, (N, P); NaN if a value is."""
     mean, deviation = np.zeros((2, len(stack), stack.rows.shape[1]))
-    rows = np.ascontiguousarray(stack.rows, dtype=np.float64).view(np.ndarray)
-    rows.setflags(write=False)  # the one form that the function is compiled for
-    _fill_moments(rows, stack.first, mean, deviation)
+    _fill_moments(_rows_of(stack), stack.first, mean, deviation)
     return mean, deviation
+
+
+def sums(stack: Stack) -> tuple[Floats, Floats]:
+    """The sum of the columns of each array, and that of their squares, (N, P)."""
+    total, squares = np.zeros((2, len(stack), stack.rows.shape[1]))
+    _add_up(_rows_of(stack), stack.first, total, squares)
+    return total, squares
+
+
+def extremes(stack: Stack) -> tuple[Floats, Floats]:
+    """The least and the largest value in the columns of each array, (N, P); NaN if there is none.
+
+    Values that are missing, NaN, are left out.
+    """
+    low = np.full((len(stack), stack.rows.shape[1]), np.inf)
+    high = np.full_like(low, -np.inf)
+    _fill_extremes(_rows_of(stack), stack.first, low, high)
+    empty = low > high
+    if empty.any():
+        low[empty] = high[empty] = np.nan
+    return low, high
+
+
+def standardise(stack: Stack, means: Floats, scales: Floats) -> None:
+    """Subtract a mean from each column of each array, and multiply by a scale, (N, P), in place."""
+    if stack.rows.flags.c_contiguous and stack.rows.dtype == np.float64:
+        _standardise(stack.rows, stack.first, means, scales)
+        return
+    for X, mean, scale in zip(stack.arrays(), means, scales, strict=True):
+        X -= mean
+        X *= scale
+
+
+@compiled()
+def _standardise(rows: Floats, first: Ints, means: Floats, scales: Floats) -> None:
+    for i in range(first.size - 1):
+        for t in range(first[i], first[i + 1]):
+            for j in range(rows.shape[1]):
+                rows[t, j] = (rows[t, j] - means[i, j]) * scales[i, j]
+
+
+@compiled()
+def _add_up(rows: Floats, first: Ints, total: Floats, squares: Floats) -> None:
+    """Add to sums and sums of squares, which are zero before."""
+    for i in range(first.size - 1):
+        for t in range(first[i], first[i + 1]):
+            for j in range(rows.shape[1]):
+                value = rows[t, j]
+                total[i, j] += value
+                squares[i, j] += value * value
+
+
+@compiled()
+def _fill_extremes(rows: Floats, first: Ints, low: Floats, high: Floats) -> None:
+    """Lower and raise bounds, which are infinite before."""
+    for i in range(first.size - 1):
+        for t in range(first[i], first[i + 1]):
+            for j in range(rows.shape[1]):
+                value = rows[t, j]
+                low[i, j] = value if value < low[i, j] else low[i, j]
+                high[i, j] = value if value > high[i, j] else high[i, j]
 
 
 @compiled(error_model="numpy")
