@@ -190,7 +190,6 @@ Xs, YS = changes(8)
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample, "BATCH", 300)
-    monkeypatch.setattr("structsvm.learner.steps.DECODED", 300)
 
 
 def fitted(**settings: object) -> MetricLearner:

@@ -50,7 +50,9 @@ class Stack:
     @property
     def is_sound(self) -> bool:
         """Whether each array has rows, and the rows are those of the arrays."""
-        first = self.first
+        first: object = self.first
+        if not (isinstance(first, np.ndarray) and isinstance(self.rows, np.ndarray)):
+            return False
         if first.ndim != 1 or first.size < 2 or first.dtype != np.int64:
             return False
         return bool(first[0] == 0 and first[-1] == len(self.rows) and (np.diff(first) > 0).all())

@@ -104,15 +104,11 @@ def overrides(cls: type, name: str, base: type) -> bool:
     return inspect.getattr_static(cls, name) is not inspect.getattr_static(base, name)
 
 
-@cache  # asked for every sample, and slow
-def _is_replaced(cls: type, name: str) -> bool:
-    contract = [base for base in cls.__mro__ if name in vars(base)][-1]
-    return overrides(cls, name, contract)
-
-
 def is_replaced(plugin: object, name: str) -> bool:
     """Whether the class of a plugin has a definition in place of that of its contract."""
-    return _is_replaced(type(plugin), name)
+    cls: type = type(plugin)
+    contract: type = [base for base in cls.__mro__ if name in vars(base)][-1]
+    return overrides(cls, name, contract)
 
 
 def raise_wrong(plugin: object, method: str, found: Any, instead: str) -> NoReturn:

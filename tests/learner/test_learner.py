@@ -1,5 +1,7 @@
 """The scikit-learn face: what goes in, what comes out, what is refused, and how learning runs."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +20,10 @@ from structsvm import (
     Status,
 )
 from structsvm.errors import DataWarning
-from structsvm.learner.steps import decode_with, encode
+from structsvm.learner.steps import decode_with, encode, measured
+from structsvm.oracles import SequentialOracle
+from structsvm.partitions import Argmax, EquivalenceMatrix, Metric, Quality, Sample
+from structsvm.partitions.oracle import UNCONSTRAINED
 from structsvm.regularizers import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
@@ -198,3 +203,44 @@ def test_grid_search_over_a_setting(rng):
     assert search.best_estimator_.problem_ == ChangePoint(min_length=10)
     ends = search.best_estimator_.predict_breakpoints(Xs)
     assert all(min(np.diff([0, *found])) >= 10 for found in ends)
+
+
+def test_many_recordings_are_partitioned_as_each_alone(rng):
+    """One question to the oracle, whatever the columns of the metric, and what varies."""
+    Xs = [rng.normal(size=(T, 3)) for T in (2, 90)]
+    Xs += [np.repeat(rng.normal(size=(4, 3)), 25, axis=0) + 0.1 * rng.normal(size=(100, 3))] * 2
+    Xs[1][:, 2] = 4.0
+    learner = MetricLearner(metric="full").fit(Xs[2:], [[25, 50, 75, 100]] * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        together = learner.predict_breakpoints(Xs)
+        assert together == [learner.predict_breakpoints(X) for X in Xs]
+        samples = [x for X in Xs for x in learner.inputs_(measured(learner, [X]))]
+    model = learner.model_
+    alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in samples]
+    assert together == [M.breakpoints for M in alone]
+    assert [one.partition for one in model.partition_together(learner.problem_, samples)] == alone
+
+
+def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
+    class Whole(ChangePoint):
+        def partition(self, sample, metric, n_clusters=None, constraint=UNCONSTRAINED):
+            return EquivalenceMatrix.from_breakpoints([sample.n_samples])
+
+    class Slow(SequentialOracle):
+        def maximize(self, objective, constraint=UNCONSTRAINED):
+            y = EquivalenceMatrix.from_breakpoints([1, objective.n_samples])
+            return Argmax(y, objective.value(y), np.inf, Quality.HEURISTIC)
+
+    class Slowly(ChangePoint):
+        def decoder(self, sample):
+            return Slow()
+
+    Xs = [rng.normal(size=(20, 1)) for _ in range(3)]
+    metric = Metric(np.eye(1), price=1e-9)
+    samples = [Sample(X) for X in Xs]
+    assert metric.partition_together(Whole(), samples) is None
+    for problem, breakpoints in ((Whole(), [20]), (Slowly(), [1, 20])):
+        learner = MetricLearner(ChangePoint()).fit(Xs, [[10, 20]] * 3)
+        learner.problem_ = problem
+        assert learner.predict_breakpoints(Xs) == [breakpoints] * 3

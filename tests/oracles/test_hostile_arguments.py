@@ -34,6 +34,7 @@ from structsvm.oracles import (
 )
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
 from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.support.arrays import Stack
 
 T, R, C = 9, 2, 3
 RNG = np.random.default_rng(0)
@@ -43,6 +44,7 @@ TRUTH = EquivalenceMatrix.from_breakpoints([4, T])
 OBJECTIVE = TraceObjective(Z, TRUTH, 2.0, -0.5)
 PRICES = np.array([0.5, 1.0, 2.0])
 SCORE = StateScore(X, np.zeros((C, 4)), np.zeros((C, C)), np.zeros(C), np.zeros(C), TRUTH, 1.0)
+STACK = Stack.of([Z, Z[::-1]])
 HOLES = np.where(np.arange(Z.size).reshape(Z.shape) % 5 == 0, np.nan, Z)
 
 
@@ -103,6 +105,8 @@ for name, oracle in ORACLES.items():
         f"{kind}.ask {name}": (oracle.ask, asked),
         f"{kind}.maximize {name}": (oracle.maximize, asked),
         f"{kind}.price_path {name}": (oracle.price_path, path),
+        f"{kind}.ask_each {name}": (oracle.ask_each, {"Zs": STACK, "price": 0.5}),
+        f"{kind}.maximize_each {name}": (oracle.maximize_each, {"Zs": STACK, "price": 0.5}),
     }
     if name not in ("spectral", "semidefinite"):
         CALLS[f"{kind}.loss_curve {name}"] = (oracle.loss_curve, curve)
@@ -126,7 +130,7 @@ BEYOND = {
     *(
         f"{kind}.verified_{name}"
         for kind in structsvm.oracles.__all__
-        for name in ("curve", "prices")
+        for name in ("curve", "each", "prices")
     ),
 }
 """Public methods without a question here."""
@@ -164,6 +168,14 @@ HOSTILE = {
         *(np.array(p) for p in ([1.0, np.inf], [0.0, 0.0], [1e149, 1e149], [[1.0, 2.0]])),
         [500, 1, 500],
     ),
+    "Zs": (
+        *(Stack(STACK.rows, np.array(first)) for first in ([0, 99], [-3, 18], [0, 9, 9, 18], [9])),
+        *(Stack(STACK.rows, first) for first in (np.array([0.0, 18.0]), [0, 18], np.zeros((1, 2)))),
+        *(Stack.of([Z, bad]) for bad in (HOLES, np.full((T, R), 1e200))),
+        *(Stack(rows, STACK.first) for rows in (STACK.rows.astype(int), np.zeros((2 * T, 0)))),
+        *(Stack(rows, STACK.first) for rows in (STACK.rows[:-1], STACK.rows.tolist(), None)),
+    ),
+    "price": (1e149, 1e151, np.array([0.5])),
     "Z": (HOLES, np.full((T, R), 1e200), Z[:1], Z.astype(int), Z.T[::-1].T, Z.tolist()),
     "truth": (
         *(EquivalenceMatrix.from_breakpoints([n]) for n in (1, T - 1, T + 30)),
@@ -211,6 +223,8 @@ def is_sound(answer, given):
         n = given.get("objective", OBJECTIVE).n_samples
         kept = given.get("constraint", UNCONSTRAINED).violation(answer.y) is None
         return answer.y.n_samples == n and not np.isnan(answer.value) and kept
+    if isinstance(answer, list) and "Zs" in given:
+        return all(is_sound(each, {}) for each in answer)
     if isinstance(answer, list):  # a path
         return all(isinstance(M, EquivalenceMatrix) and M.is_sound for M in answer)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64:  # states

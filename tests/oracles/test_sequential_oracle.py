@@ -16,6 +16,7 @@ from structsvm.oracles._segments.vectors import LANES, write
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, TraceObjective
+from structsvm.support.arrays import Stack
 from structsvm.testing import check_oracle
 
 FAST = SequentialOracle()
@@ -235,3 +236,47 @@ test_what_compiled_code_relies_on_is_checked = refused(
     ({"Z": np.ones((0, 2))}, "Z must have shape"),
     ({"truth_weight": -1.0}, "truth_weight must be >= 0, got -1"),
 )
+
+
+# ------------------------------------------------------------------- many recordings at once
+
+
+def drawn_recordings(seed: int) -> list[np.ndarray]:
+    """Recordings of any length, among them some that are not searched with the others."""
+    rng = np.random.default_rng(seed)
+    r = int(rng.integers(1, 6))
+    Zs = []
+    for T in rng.integers(1, 120, size=12):
+        truth = random_truth(rng, int(T))
+        Zs.append(random_samples(rng, str(rng.choice(["steps", "gaussian", "ties"])), truth, r))
+    Zs[2] = Zs[2] * (np.arange(r) > 0)  # a column that is left out
+    Zs[5][0] = 0.0  # and one that only begins with 0
+    Zs[7] = Zs[7] + 1e6
+    return Zs
+
+
+@pytest.mark.parametrize("price", [0.0, 1e-9, 0.3, 2.0, 1e6])
+@pytest.mark.parametrize("oracle", [FAST, PLAIN])
+def test_many_at_once_are_answered_as_each_alone(oracle: SequentialOracle, price: float) -> None:
+    for seed in range(20):
+        Zs = drawn_recordings(seed)
+        answers = oracle.ask_each(Stack.of(Zs), price)
+        for answer, Z in zip(answers, Zs, strict=True):
+            alone = oracle.ask(TraceObjective(Z, shift=-price))
+            assert answer.y == alone.y
+            assert (answer.value, answer.upper_bound) == (alone.value, alone.upper_bound)
+            assert answer.quality == alone.quality
+
+
+def test_long_recordings_are_searched_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("structsvm.oracles.sequential.ONE_CALL", 30_000.0)
+    test_many_at_once_are_answered_as_each_alone(FAST, 0.3)
+
+
+def test_one_of_many_that_cannot_be_asked_about_is_named() -> None:
+    Zs = [np.zeros((3, 2)), np.full((4, 2), 1e200)]
+    with pytest.raises(OracleError, match=r"sample 1.*reach 1e"):
+        FAST.ask_each(Stack.of(Zs), 1.0)
+    Zs[1] = np.full((4, 2), np.nan)
+    with pytest.raises(OracleError, match=r"sample 1.*missing values"):
+        FAST.ask_each(Stack.of(Zs), 1.0)

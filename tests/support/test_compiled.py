@@ -7,11 +7,19 @@ import sys
 
 import numba
 import numpy as np
+import pytest
 from programs import python
 
-from structsvm.data.samples import Standardizer, centred
+from structsvm.data.sample import InMetric
+from structsvm.data.samples import (
+    Standardizer,
+    centre,
+    centred,
+    column_values,
+    values_of_columns,
+)
 from structsvm.support.arrays import Stack
-from structsvm.support.compiled import moments
+from structsvm.support.compiled import extremes, moments
 
 PROGRAM = """
 import resource, sys
@@ -109,6 +117,41 @@ def test_recordings_side_by_side_are_standardised_as_each_alone():
     for X, found in zip(Xs, standardizer.of_stack(Stack.of(Xs)).arrays(), strict=True):
         np.testing.assert_array_equal(found, standardizer(X))
     assert not standardizer(Xs[5])[:, 1].any()
+
+
+def test_least_and_largest_values_are_those_of_numpy_whatever_is_missing():
+    rng = np.random.default_rng(3)
+    Xs = [rng.normal(3.0, 2.0, (T, 4)) for T in (1, 2, 5, 203)]
+    Xs[1][0, 1] = Xs[2][:, 2] = np.nan
+    for X, low, high in zip(Xs, *extremes(Stack.of(Xs)), strict=True):
+        np.testing.assert_array_equal(low, np.fmin.reduce(X))
+        np.testing.assert_array_equal(high, np.fmax.reduce(X))
+    seen = values_of_columns("", Xs)
+    np.testing.assert_array_equal(seen, [column_values(X) for X in Xs])
+
+
+def test_recordings_side_by_side_are_centred_as_each_alone():
+    rng = np.random.default_rng(3)
+    Xs = [rng.normal(0.0, 2.0, (T, 3)) for T in (1, 2, 5, 64, 203)]
+    Xs[1] += 1e6
+    Xs[3][:, 2] += 7.0
+    Xs[4][5, 0] = np.nan
+    Xs[4] += 40.0
+    stack = Stack.of(Xs)
+    centre(stack)
+    for X, found in zip(Xs, stack.arrays(), strict=True):
+        np.testing.assert_array_equal(found, centred(X))
+
+
+@pytest.mark.parametrize(
+    "factor", [np.diag([2.0, 3.0, 0.5]), np.eye(3)[:, [2, 0]], np.ones((3, 2))]
+)
+def test_recordings_side_by_side_are_mapped_as_each_alone(factor):
+    rng = np.random.default_rng(3)
+    Xs = [rng.normal(size=(T, 3)) for T in (1, 2, 64)]
+    mapped = InMetric(factor).of_stack(Stack.of(Xs))
+    for X, found in zip(Xs, mapped.arrays(), strict=True):
+        np.testing.assert_array_equal(found, InMetric(factor)(X))
 
 
 def test_a_mean_within_a_deviation_stays():
