@@ -152,7 +152,7 @@ class EquivalenceMatrix:
     def labels(self) -> Ints:
         """Cluster of each sample, (T,), 0..K-1 by first appearance; an error if relaxed."""
         if self.is_contiguous:
-            return np.asarray(_frozen(np.repeat(np.arange(self.n_clusters), self.sizes)))
+            return np.asarray(_frozen(np.arange(self.n_clusters).repeat(self.sizes)))
         if not self.is_partition:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
         return self.held
