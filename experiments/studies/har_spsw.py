@@ -55,7 +55,7 @@ def row(
         "loss, K unknown": unknown["loss"],
         "covering": unknown["covering"],
         "F1": unknown["F1"],
-        "seconds to learn": seconds,
+        "CPU seconds to learn": seconds,
     }
 
 
@@ -64,17 +64,17 @@ def main(folder: Path) -> None:
     Xs, ys = arrays_and_labels(learn)
     rows: list[Row] = []
     for kind in ("diagonal", "full"):
-        start = time.perf_counter()
+        start = time.process_time()
         learner = MetricLearner(metric=kind).fit(Xs, ys, feature_names=learn[0].features)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         rows.append(row(f"learned, {kind}", learner, learner.metric_, test, seconds))
     rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca", "OLDA": "olda"}
     samples = prepare(learner, Xs)
     truths = encode(learner, Xs, ys)
     for shown, name in rivals.items():
-        start = time.perf_counter()
+        start = time.process_time()
         metric = tuned_metrics.fit(name, learner.problem_, samples, truths)
-        rows.append(row(shown, learner, metric, test, time.perf_counter() - start))
+        rows.append(row(shown, learner, metric, test, time.process_time() - start))
     publish("har_spsw", rows)
     draw(learner, test)
 
