@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from structsvm import Clustering, EquivalenceMatrix
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import LARGEST
+from structsvm.data.missing import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles.sequential import Boundaries
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.data.sample import means
+from structsvm.data.missing import means
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.searches import (
     Graph,

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.checks import MISSING
+from structsvm.data.labels import check_vector, label_values, refuse_missing
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
-from structsvm.data.samples import MISSING, check_vector, label_values, refuse_missing
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.sample import TABLES, Sample, of_each
-from structsvm.data.samples import label_values, refuse_missing
+from structsvm.data.deferred import map_arrays
+from structsvm.data.labels import label_values, refuse_missing
+from structsvm.data.sample import Sample
+from structsvm.data.words import TABLES
 from structsvm.errors import DataError
 from structsvm.oracles._starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
@@ -157,7 +159,7 @@ class TableLearning(Learning):
         """With K known, the scatter within the true clusters for each change of cluster."""
         if self.problem.traits.given_k:
             changes = [(M.n_clusters - 1) / M.n_samples for M in data.truths]
-            found = of_each("measuring the tables", _scatter, data.arrays, data.truths)
+            found = map_arrays("measuring the tables", _scatter, data.arrays, data.truths)
             scatter = np.average(found, axis=0, weights=data.weights)
             total, within = scatter / np.average(changes, weights=data.weights)
             return float(max(within, 1e-6 * total))
@@ -173,7 +175,7 @@ class TableLearning(Learning):
         if penalties is None:
             return super().calibrate(factor, data)
         task = partial(_tree_curves, penalties=penalties, seed=self.problem.random_state)
-        curves = of_each("calibrating the penalty", task, Zs, data.truths)
+        curves = map_arrays("calibrating the penalty", task, Zs, data.truths)
         losses, agreements = np.average(curves, axis=0, weights=data.weights)
         return Calibration(penalties, losses, criterion=-agreements)
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import GRAPHS, Sample
-from structsvm.data.samples import checked_names
+from structsvm.data.checks import checked_names
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, OracleError, SettingsError, about, warn
 from structsvm.graphs.graph import (
     NOTHING_TO_CUT,

@@ -16,8 +16,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from sklearn.preprocessing import StandardScaler
 
-from structsvm.data.sample import Sample, contents, filled, is_prepared
-from structsvm.data.samples import is_constant, one_each
+from structsvm.data.checks import one_each
+from structsvm.data.constant import is_constant
+from structsvm.data.copies import contents
+from structsvm.data.missing import filled
+from structsvm.data.sample import Sample, is_prepared
 from structsvm.errors import SettingsError
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import fitted_learner

@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.data.reading import labels_that_came
-from structsvm.data.sample import GRAPHS, IMAGES, RECORDINGS, Sample, Words, connected
-from structsvm.data.samples import (
+from structsvm.data.checks import one_each, refuse_other_shape
+from structsvm.data.copies import connected
+from structsvm.data.labels import (
     UNKNOWN,
     check_vector,
     label_values,
     numbered,
-    one_each,
     refuse_missing,
-    refuse_other_shape,
     unknown_labels,
     unlabelled,
 )
+from structsvm.data.reading import labels_that_came
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS, IMAGES, RECORDINGS, Words
 from structsvm.errors import DataError, about, refuse
 from structsvm.graphs.graph import NodeLabels
 from structsvm.graphs.images import is_picture, label_map_of, levelled

@@ -17,7 +17,7 @@ from recording_cases import changes
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import MetricLearner
-from structsvm.data import sample
+from structsvm.data import deferred
 from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded, spread, working_on
@@ -189,7 +189,7 @@ Xs, YS = changes(8)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "BATCH", 300)
+    monkeypatch.setattr(deferred, "BATCH", 300)
 
 
 def fitted(**settings: object) -> MetricLearner:

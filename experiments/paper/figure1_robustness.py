@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from experiments._cache import Pieces, seconds_option
 from experiments._report import PAPER, publish, stored
 from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
-from structsvm.data.sample import all_made_by
-from structsvm.data.samples import Standardizer
+from structsvm.data.sample import apply_to_samples
+from structsvm.data.standardize import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.completing import calibrate_known, complete_in_rounds, complete_labels
 from structsvm.learner.fitting import FitState, Settings
@@ -128,7 +128,7 @@ def from_principal_components(trial: Trial) -> Metric:
     _, data = Inputs.fit(settings.features, settings.standardize, read)
     units = FitState.of(settings, data.parts).units
     objective = PROBLEM.learning.objective("diagonal", data.n_features)
-    seen = replace(data, samples=all_made_by(data.samples, units))
+    seen = replace(data, samples=apply_to_samples(data.samples, units))
     first = complete_labels(principal_components(seen), seen)
     w = objective.weight_space().identity()
     found = complete_in_rounds(settings, objective, seen, w, max_rounds=10, first=first)

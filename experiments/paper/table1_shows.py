@@ -30,7 +30,7 @@ from experiments._report import Row, publish
 from experiments.paper._shows import FULL, QUICK, Size, speech_in_words, write_show
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
 from structsvm.partitions import Examples, Sample

@@ -37,7 +37,7 @@ from experiments.studies._har import (
 )
 from experiments.studies.har_spsw import split
 from structsvm import MetricLearner
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataWarning
 from structsvm.io import Recording
 

@@ -26,7 +26,7 @@ from experiments._cache import Pieces, seconds_option
 from experiments._report import PAPER, SHARED, publish, stored
 from experiments.studies.har_spsw import split
 from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.learner import TrainingSet

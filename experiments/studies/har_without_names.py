@@ -39,7 +39,7 @@ from experiments.studies._har import (
     truth,
 )
 from experiments.studies.har_spsw import split
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.data.sample import means
+from structsvm.data.missing import means
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.vectors import (
     FAST,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.per_sample import units_of
 from structsvm.data.sample import Sample
-from structsvm.data.samples import units_of
 from structsvm.features.scores import (
     DISTANCE,
     SPREAD,

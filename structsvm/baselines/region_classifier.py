@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.labels import UNKNOWN
 from structsvm.data.sample import Sample
-from structsvm.data.samples import UNKNOWN
 from structsvm.features.frames import FrameModel, States, mean_probabilities
 from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph, NodeLabels, node_names

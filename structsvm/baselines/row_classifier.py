@@ -11,8 +11,8 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from structsvm.data.labels import label_values
 from structsvm.data.sample import Sample
-from structsvm.data.samples import label_values
 from structsvm.errors import DataError, without_warnings
 from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.memory import learn_in_memory

@@ -18,7 +18,8 @@ from sklearn.model_selection import train_test_split
 from structsvm.cli.inputs import InputData, Request, assigned, read_for, refuse_if, takes_images
 from structsvm.cli.outputs import Guard
 from structsvm.cli.terminal import Terminal
-from structsvm.data.sample import Sample, contents, joined
+from structsvm.data.copies import contents, joined
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import evaluate

@@ -17,10 +17,11 @@ import numpy as np
 import structsvm.features
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES, Parser
-from structsvm.data.reading import count_marks
-from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
-from structsvm.data.samples import unlabelled
+from structsvm.data.labels import unlabelled
+from structsvm.data.marks import count_marks
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, usual_steps
+from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.changes import refuse_without_changes

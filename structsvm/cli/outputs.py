@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from structsvm.cli.inputs import InputData, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.sample import IMAGES
+from structsvm.data.words import IMAGES
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.graphs.images import MASK_KINDS
 from structsvm.io.files import KINDS, PREDICTED, TRIED, predictions_among

@@ -22,8 +22,8 @@ from structsvm.cli.outputs import (
     write_folder,
 )
 from structsvm.cli.terminal import Terminal
+from structsvm.data.per_sample import Counts
 from structsvm.data.sample import Sample
-from structsvm.data.samples import Counts
 from structsvm.io.recording import listed
 from structsvm.learner.columns import dead_columns, metric_of, warn_of_dead_features, without
 from structsvm.learner.files import load_learner

@@ -12,7 +12,7 @@ from structsvm.cli.inputs import InputData, Request, read_for, refuse_if, takes_
 from structsvm.cli.outputs import Guard, figure_in
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_MODELS
-from structsvm.data.samples import unlabelled
+from structsvm.data.labels import unlabelled
 from structsvm.diagnosis import diagnose
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_learner

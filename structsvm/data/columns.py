@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Data, Deferred
-from structsvm.data.samples import label_values
+from structsvm.data.deferred import Data, arrays_among
+from structsvm.data.labels import label_values
 from structsvm.errors import DataError, warn
 from structsvm.messages import join, parameter
 from structsvm.support.arrays import Floats
@@ -36,9 +36,9 @@ def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: s
     """Warn of columns in memory that are no measurements, by their names and what they hold."""
     if names is None:
         return
-    held = [X for X in Xs if not isinstance(X, Deferred)]
-    arrays = [X for X in held if len(X) >= FEWEST_ROWS]
-    if held and _are_values(names):
+    in_memory = arrays_among(Xs)
+    arrays = [X for X in in_memory if len(X) >= FEWEST_ROWS]
+    if in_memory and _are_values(names):
         called = some_of(list(map(repr, names)), 3)
         warn(
             first + f": its columns are called {called}, which looks like a row of values: if it "

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import time
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import refuse_other_shape
+from structsvm.data.checks import refuse_other_shape
+from structsvm.data.clock import (
+    DAY_FIRST,
+    LENGTH,
+    MINUTES,
+    OF_DAY,
+    YEAR_FIRST,
+    ahead_of_utc,
+    dates_in,
+    length_in,
+    number_in,
+    offset_of,
+    seconds_in,
+    stamp_in,
+)
 from structsvm.errors import DataError, refuse, warn, without_warnings
 from structsvm.support.checks import some_of
 from structsvm.support.lazy import require
@@ -29,28 +42,6 @@ SECONDS = 1e7
 EPOCHS = (1.0, 1e3, 1e6, 1e9)
 """Units of the numbers that computers count from 1970, in parts of a second."""
 HOUR = 3600.0  # seconds by which a clock is put back
-OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
-"""A time of a day: hours and minutes, and perhaps seconds."""
-MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
-"""Minutes and seconds, where some seconds of a column have decimals."""
-CLOCK = re.compile(r"\s*(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
-"""Hours, minutes and seconds, or minutes and seconds."""
-YEAR_FIRST = re.compile(r"\s*\d{4}")
-DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
-"""Points between day and month mean that the day is first."""
-MONTH = re.compile(
-    r"(?=.*\d{4}).*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
-)
-"""A year and the English name of a month."""
-FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
-LENGTH = re.compile(
-    r"\s*-?(P(?=[\dT])[\d.,WDTHMS]+|\d+ days?,? \+?\d+:\d\d:\d\d([.,]\d+)?"
-    r"|(\d+([.,]\d+)?\s*(ms|msec|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?"
-    r"|d|days?)\s*)+)\s*",
-    re.IGNORECASE,
-)
-"""A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
-DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +91,7 @@ class TimeAxis:
     @property
     def title(self) -> str:
         """The name, with a note if the values are in UTC."""
-        in_utc = self.offset is not None and not _ahead(self.offset)
+        in_utc = self.offset is not None and not ahead_of_utc(self.offset)
         return f"{self.name} (UTC)" if in_utc else self.name
 
     def __len__(self) -> int:
@@ -174,7 +165,7 @@ class TimeAxis:
         kind = "date" if self.holds_dates else "number"
         try:
             if not self.holds_dates:
-                value = _number(moment)
+                value = number_in(moment)
                 if np.isnan(value):
                     raise ValueError
                 first = float(self.values[0])
@@ -193,11 +184,11 @@ class TimeAxis:
                 return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
             day_first = self.day_first and not YEAR_FIRST.match(str(moment))
             day_first = day_first or bool(DAY_FIRST.match(str(moment)))
-            stamp = _stamp(str(moment), day_first)
+            stamp = stamp_in(str(moment), day_first)
         except (TypeError, ValueError):
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
         if stamp.tzinfo is not None and self.offset is not None:
-            return stamp.tz_convert(None).to_datetime64() + _ahead(self.offset)
+            return stamp.tz_convert(None).to_datetime64() + ahead_of_utc(self.offset)
         if stamp.tzinfo is not None or (self.offset is not None and np.isnat(self.offset)):
             raise DataError(
                 f"{moment!r} has another time zone than the times of {self.name!r}, whose clock "
@@ -315,12 +306,12 @@ def read_times(
         has_minutes = bool(texts.str.fullmatch(MINUTES).all() and texts.str.contains("[.,]").any())
         clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
         if has_minutes:
-            found = column.map(lambda text: _seconds(text, True), na_action="ignore")
+            found = column.map(lambda text: seconds_in(text, True), na_action="ignore")
         elif len(texts) and texts.str.fullmatch(LENGTH).all():
             found = column.map(lambda text: length_in(str(text)), na_action="ignore")
         found = pandas.to_numeric(found, errors="coerce")
         if found[column.notna()].isna().any():
-            dates = _dates(column, texts)
+            dates = dates_in(column, texts)
             if dates is None:
                 with without_warnings(Warning):
                     mixed = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
@@ -344,96 +335,11 @@ def read_times(
             values = found.dt.as_unit("ns").to_numpy()
         except pandas.errors.OutOfBoundsDatetime:  # before 1678 or after 2262
             values = found.dt.as_unit("us").to_numpy()
-        offset = None if clock else _offset(column)
-        values = values + _ahead(offset)
+        offset = None if clock else offset_of(column)
+        values = values + ahead_of_utc(offset)
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
     written = tuple(map(str, column)) if keep_text else None
     return TimeAxis(name, values, written, 0.0, day_first, is_either, clock, offset)
-
-
-@lru_cache(maxsize=2**16)
-def _stamp(text: str, day_first: bool) -> Any:
-    """A date, of which a table of labels has the same ones many times."""
-    pandas = require("pandas", "files", "reading times")
-    return pandas.to_datetime(text, dayfirst=day_first)
-
-
-def _offset(column: Any) -> np.timedelta64 | None:
-    """Return the offset of a column from UTC, NaT if it changes, None without a zone."""
-    pandas = require("pandas", "files", "reading times")
-    if not len(column):
-        return None
-    with without_warnings(Warning):  # of dates that are written otherwise, whose clock is the same
-        first, last = (pandas.to_datetime(str(column.iloc[row])).utcoffset() for row in (0, -1))
-    if first is None:
-        return None
-    return np.timedelta64(first) if first == last else np.timedelta64("NaT", "us")
-
-
-def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
-    return np.timedelta64(0, "us") if offset is None or np.isnat(offset) else offset
-
-
-def length_in(text: str) -> float | None:
-    """A length of time in seconds; None of a text that is none."""
-    if LENGTH.fullmatch(text) is None:
-        return None
-    pandas = require("pandas", "files", "reading times")
-    length = DECIMAL_COMMA.sub(".", text.strip())
-    length = length if "P" in length.upper() else length.lower()  # only ISO has capitals
-    with suppress(ValueError):
-        return float(pandas.to_timedelta(length).total_seconds())
-    return None
-
-
-def _number(moment: Any) -> float:
-    """A number, or the seconds of a time on a clock or of a length of time."""
-    ways = (clock_in(moment), length_in(moment)) if isinstance(moment, str) else ()
-    for found in ways:
-        if found is not None:
-            return found
-    return float(moment)
-
-
-def clock_in(text: str) -> float | None:
-    """Hours, minutes and seconds, or minutes and seconds, in seconds; None of other texts."""
-    found = CLOCK.fullmatch(text)
-    if found is None:
-        return None
-    hours = int(found[1] or 0)
-    minutes = int(found[2])
-    seconds = float(found[3].replace(",", "."))
-    return round(3600 * hours + 60 * minutes + seconds, 9)
-
-
-def _seconds(text: str, whole: bool) -> float | None:
-    """Convert minutes and seconds; None if they are none or, being whole, may be hours."""
-    found = MINUTES.fullmatch(text)
-    if found is None or not (whole or found[3]):
-        return None
-    return round(60 * int(found[1]) + float(found[2].replace(",", ".")), 9)
-
-
-def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
-    """Convert to dates in UTC; return also if the day is first, and if that is doubtful."""
-    pandas = require("pandas", "files", "reading tables")
-    has_points = texts.str.match(DAY_FIRST).all()
-    ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
-    if not texts.str.match(YEAR_FIRST).any():
-        ways.insert(0 if has_points else len(ways), {"dayfirst": True})
-    if texts.str.match(MONTH).all():  # else known in the user's language alone
-        ways.append({"format": "mixed"})
-    with without_warnings(Warning):  # pandas warns where it guesses how dates are written
-        found = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
-    found = [dates for dates in found if not dates[column.notna()].isna().any()]
-    if not found:
-        return None
-    # nobody samples a day in each of seven months: the way that spans the least time is meant
-    dates = min(found, key=lambda one: one.max() - one.min())
-    first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
-    day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
-    is_either = not (day_first and has_points) and any(not one.equals(dates) for one in found)
-    return dates, day_first, is_either
 
 
 def warn_about_times(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from structsvm.data.sample import Words
+from structsvm.data.words import Words
 from structsvm.evaluation.contrast import LEARNED, TINY
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND

@@ -14,16 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_to
-from structsvm.data.sample import TABLES, Sample, Words, contents, is_prepared
-from structsvm.data.samples import (
-    Counts,
-    asked_counts,
-    cluster_counts,
-    label_values,
-    one_each,
-    units_of,
-)
+from structsvm.data.checks import one_each
+from structsvm.data.copies import contents
+from structsvm.data.labels import label_values
+from structsvm.data.per_sample import Counts, asked_counts, cluster_counts, units_of
+from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data.words import TABLES, Words
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.scores import Evaluation, confusions_of

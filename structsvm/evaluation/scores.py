@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample, Words
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis
+from structsvm.data.words import Words
 from structsvm.errors import DataError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.sentences import baseline_title

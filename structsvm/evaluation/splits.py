@@ -19,8 +19,10 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from structsvm.data.sample import TABLES, Words, contents, joined, near_rows
-from structsvm.data.samples import label_values, units_of
+from structsvm.data.copies import contents, joined, near_rows
+from structsvm.data.labels import label_values
+from structsvm.data.per_sample import units_of
+from structsvm.data.words import TABLES, Words
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -200,7 +202,7 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     fold = fold[full]
     apart = apart[full]
     numbers = numbers[full]
-    in_memory = not data.is_deferred or even_part(data, archive.GATHERED).size == N
+    in_memory = even_part(data, archive.GATHERED).size == N
     whole = data.told_apart, [which[fold == k] for k in range(len(training))]
     at_once = whole if in_memory and data.weights.all() else None
     return Split(data.at(which), fold, apart, training, called, numbers, whole=at_once)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import RECORDINGS, Words, joined
+from structsvm.data.copies import joined
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.evaluation.advice import Ranking
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words

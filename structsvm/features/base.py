@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import RECORDINGS, Words, has_gaps
-from structsvm.data.samples import check_samples
+from structsvm.data.checks import check_samples
+from structsvm.data.missing import has_gaps
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, is_whole, refuse_unless

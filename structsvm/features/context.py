@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError, LearningError, SettingsError, refuse
 from structsvm.features.base import RecordingTransformer, Stage, integers
 from structsvm.messages import nth

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structsvm.data.samples import UNKNOWN
+from structsvm.data.labels import UNKNOWN
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import stage
 

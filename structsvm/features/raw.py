@@ -10,7 +10,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from structsvm.data.samples import check_samples, label_values, numbered, refuse_other_shape
+from structsvm.data.checks import check_samples, refuse_other_shape
+from structsvm.data.labels import label_values, numbered
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints

@@ -14,14 +14,10 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import GRAPHS, RECORDINGS
-from structsvm.data.samples import (
-    UNKNOWN,
-    Standardizer,
-    label_values,
-    one_each,
-    unknown_labels,
-)
+from structsvm.data.checks import one_each
+from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
+from structsvm.data.standardize import Standardizer
+from structsvm.data.words import GRAPHS, RECORDINGS
 from structsvm.errors import DataError, about
 from structsvm.features.base import (
     Recordings,

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import connected
-from structsvm.data.samples import (
+from structsvm.data.checks import as_floats, refuse_no_array
+from structsvm.data.copies import connected
+from structsvm.data.labels import (
     UNKNOWN,
-    as_floats,
     label_values,
     missing_labels,
     numbered,
-    refuse_no_array,
     unknown_labels,
     unlabelled,
 )

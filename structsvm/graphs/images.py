@@ -18,7 +18,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from structsvm.data.samples import refuse_hidden
+from structsvm.data.checks import refuse_hidden
 from structsvm.errors import DataError, SettingsError, refuse, warn, without_warnings
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.messages import parameter

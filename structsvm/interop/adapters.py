@@ -11,7 +11,7 @@ import networkx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from structsvm.data.samples import full_labels
+from structsvm.data.labels import full_labels
 from structsvm.errors import SettingsError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity

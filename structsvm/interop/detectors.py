@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.samples import centred
+from structsvm.data.standardize import centred
 from structsvm.errors import DataError
 from structsvm.learner.columns import metric_of
 from structsvm.learner.metric_learner import MetricLearner

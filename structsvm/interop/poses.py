@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import filled
-from structsvm.data.samples import label_values, unknown_labels
+from structsvm.data.labels import label_values, unknown_labels
+from structsvm.data.missing import filled
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, warn
 from structsvm.io.intervals import refuse_dates

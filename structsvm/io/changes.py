@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm.data.samples import unlabelled
+from structsvm.data.labels import unlabelled
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
 from structsvm.messages import parameter

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.reading import NO, YES, count_marks, marks_of, without_counting
-from structsvm.data.sample import RECORDINGS, Sample, blocks, filled
+from structsvm.data.marks import NO, YES, count_marks, marks_of
+from structsvm.data.missing import blocks, filled
+from structsvm.data.rows import without_counting
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, warn_about_times
+from structsvm.data.words import RECORDINGS
 from structsvm.errors import DataError, warn
 from structsvm.io.recording import FileOptions, Recording, share_features
 from structsvm.learner.columns import SPREAD, warn_of_columns

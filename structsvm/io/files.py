@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import full_labels, of_one_kind
+from structsvm.data.labels import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, about, printable, warn
 from structsvm.graphs.images import KINDS as PICTURES

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import check_vector, label_values, missing_labels, unknown_labels
+from structsvm.data.labels import check_vector, label_values, missing_labels, unknown_labels
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, about, printable, refuse, warn
 from structsvm.io.boundaries import Boundaries, Span, Stretch

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.times import YEAR_FIRST, TimeAxis, clock_in, length_in
+from structsvm.data.clock import YEAR_FIRST, clock_in, length_in
+from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io.sniff import COMMA_NUMBER, MISSING_WORDS
 

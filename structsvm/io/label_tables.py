@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from structsvm.data.times import OF_DAY, YEAR_FIRST, clock_in, length_in
+from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
 from structsvm.errors import DataError, printable
 from structsvm.io.label_file import (
     CHANGES,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.reading import axis_of
+from structsvm.data.rows import axis_of
 from structsvm.data.times import TimeAxis, put_back, read_times
 from structsvm.errors import DataError, MissingExtraError, SettingsError, about, warn
 from structsvm.io.cleaning import without_gaps

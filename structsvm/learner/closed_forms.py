@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from structsvm.data.sample import sum_of_each
+from structsvm.data.deferred import sum_arrays
 from structsvm.errors import LearningError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Examples, Samples, Truths, within_whitening
@@ -82,7 +82,7 @@ def tuned(
 
 def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration]:
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best."""
-    scatter = sum_of_each("measuring the samples", _scatter, data.arrays, data.weights)
+    scatter = sum_arrays("measuring the samples", _scatter, data.arrays, data.weights)
     vectors = np.linalg.eigh(scatter)[1][:, ::-1]
     P = vectors.shape[0]
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
@@ -98,7 +98,7 @@ def _lda(data: Examples, shrinkage: float = 1e-3) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
     whitening = within_whitening(data, shrinkage)
     given = (data.arrays, data.weights, data.truths)
-    between = sum_of_each("measuring the samples", _between, *given)
+    between = sum_arrays("measuring the samples", _between, *given)
     between = whitening @ between @ whitening
     rank = min(sum(M.n_clusters - 1 for M in data.truths), whitening.shape[0])
     return np.asarray(whitening @ np.linalg.eigh(between)[1][:, ::-1][:, : max(rank, 1)])
@@ -112,7 +112,7 @@ def _olda(data: Examples, shrinkage: float = 0.5) -> Floats:
     """
     whitening = within_whitening(data, shrinkage)
     given = (data.arrays, data.weights, data.truths)
-    between = sum_of_each("measuring the samples", _of_changes, *given)
+    between = sum_arrays("measuring the samples", _of_changes, *given)
     between /= data.weights @ [sample.n_samples for sample in data.samples]
     return np.asarray(whitening @ metric_factor(whitening @ between @ whitening))
 

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, filled, of_each
-from structsvm.data.samples import constant_features, is_constant, values_of_columns
+from structsvm.data.constant import constant_features, is_constant, values_of_columns
+from structsvm.data.deferred import Data, arrays_among, as_read, map_arrays, take_rows
+from structsvm.data.missing import filled
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import SettingsError, warn
 from structsvm.graphs.graph import NodeLabels
 from structsvm.messages import parameter
@@ -174,7 +177,7 @@ def dead_columns(
     if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
         return []  # or so small that their squares vanish
     # Whatever is constant stays so where it is standardised.
-    data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
+    data = [as_read(sample.data) for sample in samples]
     names = column_names(learner)
     usual = learner.training_data_.constant
     words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
@@ -208,7 +211,7 @@ def warn_of_dead_features(
 
 def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
     """DataWarning for columns of new samples that are dead, or hold codes of missing values."""
-    arrays = [x.data for x in samples if isinstance(x.data, np.ndarray)]
+    arrays = arrays_among([sample.data for sample in samples])
     seen = None
     if len(arrays) == len(samples):
         seen = values_of_columns("looking at columns", arrays)
@@ -244,7 +247,7 @@ def codes_in(
         suspects += [(j, float(end[j])) for j in columns]
     if not suspects:
         return
-    parts = of_each("looking at codes", _beside, Xs, [suspects] * len(Xs))
+    parts = map_arrays("looking at codes", _beside, Xs, [suspects] * len(Xs))
     codes = []
     values = defaultdict(list)
     for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
@@ -293,9 +296,9 @@ def labelled_parts(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Par
     """The samples of which some items are together and some are not, or what is known of them."""
     found = [(samples[i].data, M) for i, M in divided([_truth_of(known) for known in labels])]
     for sample, known in zip(samples, labels, strict=True):
-        if _truth_of(known) is None and not sample.is_deferred:
-            pieces = zip(*known.part, strict=True)
-            found += [(sample.X[rows], M) for rows, M in pieces if 1 < M.n_clusters < rows.size]
+        if _truth_of(known) is None:
+            pieces = [(r, M) for r, M in zip(*known.part, strict=True) if 1 < M.n_clusters < r.size]
+            found += [(take_rows(sample.data, rows), M) for rows, M in pieces]
     return found
 
 
@@ -309,7 +312,7 @@ def labels_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Iter
         return
     arrays = [X for X, _ in parts]
     labels = [M.labels for _, M in parts]
-    shares = np.array(of_each("looking for labels", explained, arrays, labels))
+    shares = np.array(map_arrays("looking for labels", explained, arrays, labels))
     all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
     found = [names[j] for j in np.flatnonzero(all_of_it.all(axis=0)).tolist()]
     if found:
@@ -337,7 +340,7 @@ def changes_in(parts: Sequence[Part], names: Sequence[str], words: Words) -> Ite
         return
     arrays = [X for X, _ in known]
     changes = [at for _, at in known]
-    counts = np.sum(of_each("looking for changes", _beside_changes, arrays, changes), axis=0)
+    counts = np.sum(map_arrays("looking for changes", _beside_changes, arrays, changes), axis=0)
     marks, hits, met, n_changes, nearby, n = counts
     # Where the samples beside changes are few, nothing is there alone by chance.
     is_told = (marks == hits) & (marks > 1) & (met >= MET * n_changes) & (nearby <= MET * n)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.sample import Sample, of_each
+from structsvm.data.deferred import map_arrays
+from structsvm.data.sample import Sample
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -419,7 +420,7 @@ def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
         return problem.learning.calibrate(factor, data.known_parts(problem.learning.part))
     Zs = in_metric(samples, factor)
-    scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
+    scatter = np.average(map_arrays("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
         return Calibration.of_one_cluster([known.n_changes for known in labels], weights)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.sample import all_made_by
-from structsvm.data.samples import STANDARDIZE
+from structsvm.data.sample import apply_to_samples
+from structsvm.data.standardize import STANDARDIZE
 from structsvm.errors import DataError, LearningError, OracleWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.closed_forms import NAMES, SHRUNK, tuned
@@ -216,7 +216,7 @@ class FitState:
         units = problem.learning.units(given, untrained, settings.shrinkage)
         objective = problem.learning.objective(settings.metric, data.n_features)
         omega = objective.regularizer(settings.regularizer, settings.lam)
-        scaled = replace(given, samples=all_made_by(data.samples, units))
+        scaled = replace(given, samples=apply_to_samples(data.samples, units))
         risk = objective.risk(scaled, omega, settings.constraints)
         return cls(data, objective, units, risk)
 

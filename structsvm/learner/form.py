@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.data.reading import (
+from structsvm.data.marks import warn_about_marks
+from structsvm.data.reading import source_of
+from structsvm.data.rows import (
     Rows,
     as_frame,
     is_frame,
@@ -17,13 +19,12 @@ from structsvm.data.reading import (
     labels_within,
     panel,
     rows_in_time,
-    source_of,
-    warn_about_marks,
     warn_about_order,
     without_counting,
 )
-from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
+from structsvm.data.sample import is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
+from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError, refuse
 from structsvm.graphs.images import is_one
 from structsvm.partial_labels import PartialLabels, is_single

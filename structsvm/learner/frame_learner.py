@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, filled
-from structsvm.data.samples import UNKNOWN
+from structsvm.data.labels import UNKNOWN
+from structsvm.data.missing import filled
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, Union
 from structsvm.features.context import Columns, Lags, MovingStatistics

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.per_sample import Counts, check_weights
 from structsvm.data.sample import Sample
-from structsvm.data.samples import Counts, check_weights
 from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
 from structsvm.learner.form import Form

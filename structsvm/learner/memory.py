@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from structsvm.data.sample import of_each
-from structsvm.data.samples import labels_of_items, missing_labels, units_of
+from structsvm.data.deferred import bytes_to_read
+from structsvm.data.labels import labels_of_items, missing_labels
+from structsvm.data.per_sample import units_of
 from structsvm.errors import DataError, LearningError, among, warn
 from structsvm.learner.training_set import TrainingSet
 from structsvm.support import archive
@@ -24,11 +25,8 @@ def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
     """Numbers of the samples that fit in memory, and what is learned from them."""
-    if not data.is_deferred:
-        return np.arange(len(data)), learn(data)
     which = even_part(data, archive.GATHERED)
-    part = data.at(which)
-    part = part.with_features(of_each("reading", np.asarray, [x.data for x in part.samples]))
+    part = (data if which.size == len(data) else data.at(which)).read()
     drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
     if which.size < len(data):
         amount = archive.amount(archive.GATHERED)
@@ -47,7 +45,7 @@ def learn_in_memory(
 
 def even_part(data: TrainingSet, max_bytes: int) -> Ints:
     """Numbers of samples that fit, ascending: all, or some of each group; two at least."""
-    sizes = np.array([8 * sample.n_samples * sample.n_features for sample in data.samples])
+    sizes = np.array([bytes_to_read(sample.data) for sample in data.samples])
     if sizes.sum() <= max_bytes:
         return np.arange(len(data))
     units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()

@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from structsvm.data.labels import labels_of_items, unknown_labels
 from structsvm.data.sample import Sample
-from structsvm.data.samples import labels_of_items, unknown_labels
 from structsvm.errors import warn
 from structsvm.messages import nth
 

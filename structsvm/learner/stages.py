@@ -10,18 +10,13 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from structsvm.data.sample import (
-    RECORDINGS,
-    Sample,
-    Step,
-    Words,
-    all_made_by,
-    batches_of,
-    derived,
-    filled,
-    of_each,
-)
-from structsvm.data.samples import Standardizer, centred, units_of, warn_about_constant_features
+from structsvm.data.constant import warn_about_constant_features
+from structsvm.data.deferred import Step, apply, batches_of, map_arrays, now_or_later
+from structsvm.data.missing import filled
+from structsvm.data.per_sample import units_of
+from structsvm.data.sample import Sample, apply_to_samples
+from structsvm.data.standardize import Standardizer, centred
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
 from structsvm.features.base import check_features, stages_of
@@ -71,7 +66,7 @@ class Stage(ABC):
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the model sees them."""
         found = self.with_features(samples)
-        return list(found if self.step is None else all_made_by(found, self.step))
+        return list(found if self.step is None else apply_to_samples(found, self.step))
 
 
 @dataclass(frozen=True)
@@ -135,7 +130,7 @@ class Inputs(Stage):
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
-        found = all_made_by(self.with_features(samples), self.standardizer)
+        found = apply_to_samples(self.with_features(samples), self.standardizer)
         if self.scores is None:
             return found
         scored = self.scores(samples)
@@ -178,10 +173,12 @@ class FrameScores(Stage):
     named: bool = True
 
     def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        if any(sample.is_deferred for sample in samples):
-            found = of_each("scores", _scored, [x.data for x in samples], [self] * len(samples))
-        else:
-            found = self.probabilities([filled(sample.X) for sample in samples])
+        data = [sample.data for sample in samples]
+        found = now_or_later(
+            data,
+            lambda arrays: self.probabilities(list(map(filled, arrays))),
+            lambda: map_arrays("scores", _scored, data, [self] * len(data)),
+        )
         return [replace(sample, states=p) for sample, p in zip(samples, found, strict=True)]
 
     @property
@@ -199,20 +196,24 @@ def _scored(X: Floats, scores: FrameScores) -> Floats:
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
     """The features of the training samples, made by the workers where these need nothing else."""
-    if data.is_deferred:
+
+    def now(arrays: list[Floats]) -> Sequence[Any]:
+        words = data.problem.traits.words
+        if type(features).fit_transform is RecordingTransformer.fit_transform:
+            features.fit(arrays, data.item_labels, data.groups)
+            return _transform(features, data.samples, words)[0]
+        found = features.fit_transform(arrays, data.item_labels, data.groups)
+        return check_features(found, arrays, type(features).__name__, words, gaps=True)
+
+    def later() -> Sequence[Any]:
         first = data.samples[0].X
         made_by = _fit_held_out(features, data, first)
         n_features = features.transform([first])[0].shape[1]
         steps = {id(one): _Making(one, fingerprint(one)) for one in made_by}
         pairs = zip(data.samples, made_by, strict=True)
-        return [derived(sample.data, steps[id(one)], n_features) for sample, one in pairs]
-    words = data.problem.traits.words
-    given = (data.arrays, data.item_labels, data.groups)
-    if type(features).fit_transform is RecordingTransformer.fit_transform:
-        return _transform(features.fit(*given), data.samples, words)[0]
-    found = features.fit_transform(*given)
-    name = type(features).__name__
-    return check_features(found, data.arrays, name, words, gaps=True)
+        return [apply(sample.data, steps[id(one)], n_features) for sample, one in pairs]
+
+    return now_or_later([sample.data for sample in data.samples], now, later)
 
 
 def _transform(
@@ -223,18 +224,25 @@ def _transform(
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
     """Features (T, P') and states of samples, of which each is transformed on its own."""
     data = [sample.data for sample in samples]
-    if any(sample.is_deferred for sample in samples):
+
+    def now(arrays: list[Floats]) -> tuple[Sequence[Any], Sequence[Floats] | None]:
+        parts = [arrays[a:b] for a, b in batches_of([len(X) for X in arrays])]
+        made: list[Any] = []
+        states: list[Floats] = []
+        for of_part, states_of_part in spread("features", _with_states, parts, features):
+            made += of_part
+            states += states_of_part or ()
+        name = type(features).__name__
+        return check_features(made, arrays, name, words, gaps=True), states or None
+
+    def later() -> tuple[Sequence[Any], Sequence[Floats] | None]:
         step = _Making(features, fingerprint(features))
-        made = [derived(X, step, n_features) for X in data]
+        made = [apply(X, step, n_features) for X in data]
         if not any(isinstance(stage, NamedScores) for stage in stages_of(features)):
             return made, None
-        return made, of_each("states", _states, data, [features] * len(data))
-    Xs = [sample.X for sample in samples]
-    parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
-    found = spread("features", _with_states, parts, features)
-    states = [p for _, part in found if part is not None for p in part]
-    made = [F for part, _ in found for F in part]
-    return check_features(made, Xs, type(features).__name__, words, gaps=True), states or None
+        return made, map_arrays("states", _states, data, [features] * len(data))
+
+    return now_or_later(data, now, later)
 
 
 def _with_states(

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, Step, all_made_by, batches_of, is_prepared
-from structsvm.data.samples import UNKNOWN, Counts, cluster_counts, label_values, unknown_labels
+from structsvm.data.deferred import Step, batches_of
+from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
+from structsvm.data.per_sample import Counts, cluster_counts
+from structsvm.data.sample import Sample, apply_to_samples, is_prepared
 from structsvm.errors import DataError, SettingsError, about
 from structsvm.learner.columns import (
     Fitted,
@@ -185,7 +187,7 @@ def _decode_part(
 ) -> list[Found]:
     """Partition neighbouring samples, wherever that is done."""
     (first, samples, counts, constraints), (problem, model, step) = part, how
-    samples = samples if step is None else all_made_by(samples, step)
+    samples = samples if step is None else apply_to_samples(samples, step)
     nothing_asked = all(K is None for K in counts) and all(
         one is UNCONSTRAINED for one in constraints
     )

@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Words
-from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
+from structsvm.data.checks import refuse_hidden, refuse_no_array
+from structsvm.data.per_sample import check_weights
+from structsvm.data.words import Words
 from structsvm.errors import DataError, PluginError, SettingsError, refuse, warn
 from structsvm.learner.completing import alternate, warn_of_full_alone
 from structsvm.learner.fitting import (

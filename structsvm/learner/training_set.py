@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.columns import warn_about_columns, warn_about_spellings
-from structsvm.data.sample import GRAPHS, IMAGES, Sample, Step, Words, all_made_by
-from structsvm.data.samples import UNKNOWN, check_weights, label_values, units_of
+from structsvm.data.deferred import Step, all_in_memory, map_arrays
+from structsvm.data.labels import UNKNOWN, label_values
+from structsvm.data.per_sample import check_weights, units_of
+from structsvm.data.sample import Sample, apply_to_samples
 from structsvm.data.times import usual_steps
+from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataError, refuse, warn
 from structsvm.learner.columns import labelled_parts, warn_of_columns, words_of
 from structsvm.learner.form import Form
@@ -173,17 +176,20 @@ class TrainingSet:
         pairs = zip(self.samples, Xs, strict=True)
         return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
 
+    def read(self) -> TrainingSet:
+        """The same with samples in memory."""
+        data = [sample.data for sample in self.samples]
+        arrays = map_arrays("reading", np.asarray, data)
+        is_there = all(X is array for X, array in zip(data, arrays, strict=True))
+        return self if is_there else self.with_features(arrays)
+
     def made_by(self, step: Step) -> TrainingSet:
-        return replace(self, samples=all_made_by(self.samples, step))
+        return replace(self, samples=apply_to_samples(self.samples, step))
 
     @property
     def columns(self) -> list[str]:
         """The names of the features, x0, x1, ... if they have none."""
         return self.names or [f"x{j}" for j in range(self.n_features)]
-
-    @property
-    def is_deferred(self) -> bool:
-        return any(sample.is_deferred for sample in self.samples)
 
     @property
     def item_labels(self) -> list[Any]:
@@ -194,12 +200,7 @@ class TrainingSet:
     @property
     def arrays(self) -> list[Floats]:
         """The features of each, (T_i, P)."""
-        if self.is_deferred:
-            raise DataError(
-                f"this needs all {self.problem.traits.words.whole}s at once, and these are read "
-                "one at a time: give some of them as arrays"
-            )
-        return [sample.X for sample in self.samples]
+        return all_in_memory([sample.data for sample in self.samples], self.problem.traits.words)
 
     @property
     def n_features(self) -> int:

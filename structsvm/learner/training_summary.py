@@ -10,8 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.data.sample import Data, Deferred, Words, in_memory
-from structsvm.data.samples import constant_features
+from structsvm.data.constant import constant_features
+from structsvm.data.deferred import Data, digest_of, in_memory
+from structsvm.data.words import Words
 from structsvm.errors import warn
 from structsvm.features.frames import read_names
 from structsvm.learner.training_set import TrainingSet, names_of_labels
@@ -19,7 +20,6 @@ from structsvm.messages import parameter
 from structsvm.parallel import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.checks import some_of
-from structsvm.support.codec import fingerprint
 
 KEPT = 4096
 """Rows of tables, at most, by which others are known again."""
@@ -83,7 +83,7 @@ class TrainingSummary:
         return cls(
             n_samples=tuple(sizes),
             n_clusters=tuple(counts),
-            fingerprints=tuple(spread("", _fingerprint, arrays, None)),
+            fingerprints=tuple(spread("", _digest, arrays, None)),
             clusters=tuple(sorted({name for y in clusters for name in names_of_labels(y)})),
             ends=tuple(tuple(M.breakpoints) for M in truths or () if traits.contiguous),
             commonest=max(states, key=states.__getitem__, default=None),
@@ -96,7 +96,7 @@ class TrainingSummary:
         return len(self.n_samples)
 
     def __contains__(self, X: Data) -> bool:
-        return _fingerprint(X) in self.fingerprints
+        return _digest(X) in self.fingerprints
 
     def shares_known(self, Xs: Sequence[Data]) -> list[float]:
         """The share of the rows of each that was learned from, of those where it is large."""
@@ -140,5 +140,5 @@ def _digests(X: Data) -> list[str]:
     return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
 
 
-def _fingerprint(X: Data, _: None = None) -> str:
-    return X.origin.fingerprint if isinstance(X, Deferred) else fingerprint(X)
+def _digest(X: Data, _: None = None) -> str:
+    return digest_of(X)

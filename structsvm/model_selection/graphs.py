@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from structsvm.data.samples import unknown_labels
+from structsvm.data.labels import unknown_labels
 from structsvm.features.base import Union
 from structsvm.features.context import Columns
 from structsvm.features.scores import FEWEST_SCORED, RegionScores

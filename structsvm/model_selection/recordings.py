@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from structsvm.data.samples import labels_of_items, unknown_labels
+from structsvm.data.labels import labels_of_items, unknown_labels
 from structsvm.features.base import Chain, RecordingTransformer, Union
 from structsvm.features.context import (
     Columns,

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from structsvm.baselines.row_classifier import KINDS
-from structsvm.data.samples import label_values, missing_labels, unlabelled
+from structsvm.data.labels import label_values, missing_labels, unlabelled
 from structsvm.features.context import Rows
 from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu

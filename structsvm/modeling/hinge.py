@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 
-from structsvm.data.sample import has_gaps
+from structsvm.data.missing import has_gaps
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.structured import StructuredSVM, risk_of
 from structsvm.learner.training_set import TrainingSet

@@ -1,5 +1,5 @@
 from structsvm.data.sample import Sample as Sample
-from structsvm.data.sample import Words as Words
+from structsvm.data.words import Words as Words
 from structsvm.partitions.comparison import Comparison as Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.equivalence import adjusted_rand_index as adjusted_rand_index

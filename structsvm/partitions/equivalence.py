@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from structsvm.data.samples import full_labels
+from structsvm.data.labels import full_labels
 from structsvm.errors import DataError
 from structsvm.support.arrays import Bools, Floats, Ints
 

@@ -10,20 +10,13 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from structsvm.data.sample import (
-    RECORDINGS,
-    Data,
-    Deferred,
-    InMetric,
-    Sample,
-    Words,
-    all_made_by,
-    in_memory,
-    sum_of_each,
-)
-from structsvm.data.samples import STANDARDIZE, centred
+from structsvm.data.deferred import Data, in_memory, sum_arrays
+from structsvm.data.sample import Sample, apply_to_samples
+from structsvm.data.standardize import STANDARDIZE, centred
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix, Projector, partition_loss
+from structsvm.partitions.in_metric import InMetric
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
@@ -170,7 +163,8 @@ class SearchedSample(LabelledSample):
 
     def read(self) -> SearchedSample:
         """A copy whose samples are in memory."""
-        return replace(self, data=self.X) if isinstance(self.data, Deferred) else self
+        X = self.X
+        return self if X is self.data else replace(self, data=X)
 
     def gram(self, y: EquivalenceMatrix) -> Floats:
         return y.gram(self.X)
@@ -453,7 +447,7 @@ class MetricObjective(Objective, Problem):
         if self.prices_clusters:
             null[-1] = self.partition.traits.kappa
         missed = [(y.n_clusters - 1) / y.n_samples for y in data.truths]
-        ready = zip(all_made_by(data.samples, _ready), data.truths, strict=True)
+        ready = zip(apply_to_samples(data.samples, _ready), data.truths, strict=True)
         labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
         return RegularizedRisk(
             problem=self,
@@ -598,7 +592,7 @@ class Learning(Contract):
         whitening = None
         if shrinkage is not None:
             whitening = within_whitening(data, shrinkage)
-            data = replace(data, samples=all_made_by(data.samples, LearningUnits(whitening)))
+            data = replace(data, samples=apply_to_samples(data.samples, LearningUnits(whitening)))
         unit = self.unit(data)
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
@@ -639,7 +633,7 @@ class Learning(Contract):
 def within_whitening(data: Examples, shrinkage: float = 0.5) -> Floats:
     """RCA: ``C^{-1/2}``, C the covariance within the true clusters, shrunk to a multiple of I."""
     given = data.arrays, data.weights, data.truths
-    scatter = sum_of_each("measuring the clusters", _scatter_within, *given)
+    scatter = sum_arrays("measuring the clusters", _scatter_within, *given)
     covariance = scatter / (data.weights @ [sample.n_samples for sample in data.samples])
     P = covariance.shape[0]
     target = np.trace(covariance) / P * np.eye(P)

@@ -10,21 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.sample import (
-    LARGEST,
-    Data,
-    InMetric,
-    Sample,
-    all_derived,
-    batches_of,
-    in_memory,
-    means,
-    of_each,
-)
-from structsvm.data.samples import centre
+from structsvm.data.deferred import Data, apply_all, batches_of, in_memory, map_arrays
+from structsvm.data.missing import LARGEST, means
+from structsvm.data.sample import Sample
+from structsvm.data.standardize import centre
 from structsvm.messages import nth
 from structsvm.parallel import single_threaded, spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.in_metric import InMetric
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import Constraint, Oracle, warn_of_rounding
 from structsvm.support.arrays import Floats, Stack, all_within
@@ -193,14 +186,14 @@ class Calibration:
 
 def in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
     """``X L`` of each sample, in memory or not."""
-    return all_derived([sample.data for sample in samples], InMetric(factor), factor.shape[1])
+    return apply_all([sample.data for sample in samples], InMetric(factor), factor.shape[1])
 
 
 def penalties_for(
     Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix], weights: Floats | None = None
 ) -> Floats | None:
     """The grid of penalties for samples in a metric; None where nothing varies."""
-    scatter = of_each("measuring the samples", total_scatter, Zs)
+    scatter = map_arrays("measuring the samples", total_scatter, Zs)
     changes = [max(1, truth.n_clusters - 1) for truth in truths]
     shares = [s / k for s, k in zip(scatter, changes, strict=True)]
     scale = float(np.average(shares, weights=weights))

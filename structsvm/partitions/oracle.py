@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import LARGEST, has_gaps, magnitudes, means
+from structsvm.data.missing import LARGEST, has_gaps, magnitudes, means
 from structsvm.errors import OracleError, PluginError, about, warn
 from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of

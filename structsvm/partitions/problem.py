@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.deferred import is_data
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
-from structsvm.data.samples import centred
+from structsvm.data.standardize import centred
 from structsvm.errors import DataError, PluginError
 from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
@@ -218,9 +219,7 @@ def read_samples(
         found: Any = problem.read(Xs, names, n_features)
     fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
     for sample in found[0] if fits else ():
-        X = getattr(sample, "data", None)
-        is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64
-        fits = fits and isinstance(sample, Sample) and (is_table or sample.is_deferred)
+        fits = fits and isinstance(sample, Sample) and is_data(sample.data)
     if not fits:
         wanted = "a list of Sample(X, side), X of float64, and the names of the features or None"
         raise_wrong(problem, "read", found, wanted)

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample, Words
-from structsvm.data.samples import asked_counts
+from structsvm.data.per_sample import asked_counts
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis
+from structsvm.data.words import Words
 from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS

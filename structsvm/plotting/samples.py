@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.reading import rows_in_time
-from structsvm.data.sample import IMAGES, InMetric, Sample
-from structsvm.data.samples import Counts, asked_counts, label_values
+from structsvm.data.labels import label_values
+from structsvm.data.per_sample import Counts, asked_counts
+from structsvm.data.rows import rows_in_time
+from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, time_axis
+from structsvm.data.words import IMAGES
 from structsvm.errors import DataError, DataWarning, SettingsError, without_warnings
 from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.features.frames import read_names
@@ -23,6 +25,7 @@ from structsvm.learner.columns import column_names, partition_of, words_of
 from structsvm.learner.learner import Learner
 from structsvm.learner.steps import as_measured, encode, names_in, partition_all
 from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
+from structsvm.partitions.in_metric import InMetric
 from structsvm.plotting import style
 from structsvm.plotting.style import OKABE_ITO, new_axes
 from structsvm.plotting.words import heaviest_columns, heaviest_directions

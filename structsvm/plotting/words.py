@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import GRAPHS, IMAGES, Words
+from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import PluginError
 from structsvm.learner.columns import (
     column_names,

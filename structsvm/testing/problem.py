@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.data.sample import Sample, all_made_by
+from structsvm.data.sample import Sample, apply_to_samples
 from structsvm.errors import DataError, DataWarning, OracleError, StructSVMError, without_warnings
 from structsvm.learner.fitting import FitState, Settings, untrained_of
 from structsvm.learner.metric_learner import MetricLearner
@@ -196,7 +196,7 @@ def _check_partition_problem(
         kit.check_risk(FitState.of(replace(settings, metric="full"), data).risk, "full")
     report = Report()
     if problem.traits.convex:
-        samples = all_made_by(data.samples, state.units)
+        samples = apply_to_samples(data.samples, state.units)
         kit.check_training_samples(samples, data.truths)
         report = kit.check_decoders(samples, data.truths)
     kit.check_predictions(data, untrained_of(data)[1])

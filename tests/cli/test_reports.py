@@ -15,7 +15,7 @@ from programs import python
 import structsvm
 from structsvm import MetricLearner, NormalizedCut
 from structsvm.data import reading
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_images, write_recording
 from structsvm.io.files import find_recordings

@@ -7,7 +7,8 @@ from cases import cases
 from PIL import Image, ImageFilter
 
 from structsvm import DataError, MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
-from structsvm.data.sample import GRAPHS, Sample
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.io import Recording, RecordingFiles, from_long, read_recordings
 from structsvm.partial_labels import labels_of_each

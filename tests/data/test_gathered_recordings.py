@@ -14,7 +14,7 @@ from spy import Spy
 
 from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.baselines import FrameClassifier
-from structsvm.data.samples import centred
+from structsvm.data.standardize import centred
 from structsvm.errors import DataWarning
 from structsvm.features import (
     BoundaryScores,

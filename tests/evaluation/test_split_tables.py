@@ -17,7 +17,7 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.splits import fewest_rows, split_clusters, split_rows
 from structsvm.learner.steps import read_training

@@ -6,7 +6,7 @@ from cases import cases
 
 from structsvm import ChangePoint, MetricLearner
 from structsvm.data.sample import Sample
-from structsvm.data.samples import Standardizer
+from structsvm.data.standardize import Standardizer
 from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments
 from structsvm.features.context import hermite_functions, robust_scale

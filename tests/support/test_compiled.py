@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 from programs import python
 
-from structsvm.data.sample import InMetric
-from structsvm.data.samples import (
-    Standardizer,
-    centre,
-    centred,
-    column_values,
-    values_of_columns,
-)
+from structsvm.data.constant import column_values, values_of_columns
+from structsvm.data.standardize import Standardizer, centre, centred
+from structsvm.partitions.in_metric import InMetric
 from structsvm.support.arrays import Stack
 from structsvm.support.compiled import extremes, moments
 

@@ -1,0 +1,121 @@
+"""Moments and lengths of time as people and programs write them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from structsvm.errors import without_warnings
+from structsvm.support.lazy import require
+
+OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
+"""A time of a day: hours and minutes, and perhaps seconds."""
+MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
+"""Minutes and seconds, where some seconds of a column have decimals."""
+CLOCK = re.compile(r"\s*(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)\s*")
+"""Hours, minutes and seconds, or minutes and seconds."""
+YEAR_FIRST = re.compile(r"\s*\d{4}")
+DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
+"""Points between day and month mean that the day is first."""
+MONTH = re.compile(
+    r"(?=.*\d{4}).*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
+)
+"""A year and the English name of a month."""
+FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
+LENGTH = re.compile(
+    r"\s*-?(P(?=[\dT])[\d.,WDTHMS]+|\d+ days?,? \+?\d+:\d\d:\d\d([.,]\d+)?"
+    r"|(\d+([.,]\d+)?\s*(ms|msec|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?"
+    r"|d|days?)\s*)+)\s*",
+    re.IGNORECASE,
+)
+"""A length of time as ISO 8601, pandas or MATLAB write it: PT1.5S, 0 days 00:00:01.5, 1.5 sec."""
+DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+
+
+@lru_cache(maxsize=2**16)
+def stamp_in(text: str, day_first: bool) -> Any:
+    """A date, of which a table of labels has the same ones many times."""
+    pandas = require("pandas", "files", "reading times")
+    return pandas.to_datetime(text, dayfirst=day_first)
+
+
+def offset_of(column: Any) -> np.timedelta64 | None:
+    """Return the offset of a column from UTC, NaT if it changes, None without a zone."""
+    pandas = require("pandas", "files", "reading times")
+    if not len(column):
+        return None
+    with without_warnings(Warning):  # of dates that are written otherwise, whose clock is the same
+        first, last = (pandas.to_datetime(str(column.iloc[row])).utcoffset() for row in (0, -1))
+    if first is None:
+        return None
+    return np.timedelta64(first) if first == last else np.timedelta64("NaT", "us")
+
+
+def ahead_of_utc(offset: np.timedelta64 | None) -> np.timedelta64:
+    return np.timedelta64(0, "us") if offset is None or np.isnat(offset) else offset
+
+
+def length_in(text: str) -> float | None:
+    """A length of time in seconds; None of a text that is none."""
+    if LENGTH.fullmatch(text) is None:
+        return None
+    pandas = require("pandas", "files", "reading times")
+    length = DECIMAL_COMMA.sub(".", text.strip())
+    length = length if "P" in length.upper() else length.lower()  # only ISO has capitals
+    with suppress(ValueError):
+        return float(pandas.to_timedelta(length).total_seconds())
+    return None
+
+
+def number_in(moment: Any) -> float:
+    """A number, or the seconds of a time on a clock or of a length of time."""
+    ways = (clock_in(moment), length_in(moment)) if isinstance(moment, str) else ()
+    for found in ways:
+        if found is not None:
+            return found
+    return float(moment)
+
+
+def clock_in(text: str) -> float | None:
+    """Hours, minutes and seconds, or minutes and seconds, in seconds; None of other texts."""
+    found = CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    hours = int(found[1] or 0)
+    minutes = int(found[2])
+    seconds = float(found[3].replace(",", "."))
+    return round(3600 * hours + 60 * minutes + seconds, 9)
+
+
+def seconds_in(text: str, whole: bool) -> float | None:
+    """Convert minutes and seconds; None if they are none or, being whole, may be hours."""
+    found = MINUTES.fullmatch(text)
+    if found is None or not (whole or found[3]):
+        return None
+    return round(60 * int(found[1]) + float(found[2].replace(",", ".")), 9)
+
+
+def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
+    """Convert to dates in UTC; return also if the day is first, and if that is doubtful."""
+    pandas = require("pandas", "files", "reading tables")
+    has_points = texts.str.match(DAY_FIRST).all()
+    ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
+    if not texts.str.match(YEAR_FIRST).any():
+        ways.insert(0 if has_points else len(ways), {"dayfirst": True})
+    if texts.str.match(MONTH).all():  # else known in the user's language alone
+        ways.append({"format": "mixed"})
+    with without_warnings(Warning):  # pandas warns where it guesses how dates are written
+        found = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
+    found = [dates for dates in found if not dates[column.notna()].isna().any()]
+    if not found:
+        return None
+    # nobody samples a day in each of seven months: the way that spans the least time is meant
+    dates = min(found, key=lambda one: one.max() - one.min())
+    first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
+    day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
+    is_either = not (day_first and has_points) and any(not one.equals(dates) for one in found)
+    return dates, day_first, is_either

@@ -1,0 +1,137 @@
+"""Labels as users hold them: one for each sample, missing, or unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.checks import place_in, refuse_no_array
+from structsvm.errors import DataError
+from structsvm.support.arrays import Bools, Ints
+from structsvm.support.checks import (
+    is_number,
+)
+
+UNKNOWN = -1
+"""Marks a sample without a label, as in scikit-learn."""
+
+
+def label_values(y: Any) -> NDArray[Any]:
+    """Labels as an array; a list that mixes kinds, or has missing ones, keeps its values."""
+    if not isinstance(y, Mapping | Set):
+        refuse_no_array(y, "labels: this")
+    try:
+        values = np.asanyarray(y)
+        changed = isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1
+        if changed and len({type(value) for value in y}) > 1:
+            values = np.empty(len(y), dtype=object)
+            values[:] = y
+    except (TypeError, ValueError) as error:
+        raise DataError(f"labels must be a vector, one label per sample: {error}") from None
+    wrong = ""
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        place = place_in(np.ma.getmaskarray(values), None).replace("row", "sample")
+        wrong = f"the label of {place} is masked: give -1, or PartialLabels, where it is not known"
+    elif values.dtype.kind == "c":
+        wrong = "labels are complex numbers: give integers or names"
+    if wrong:
+        raise DataError(wrong)
+    return np.asarray(values)
+
+
+def labels_of_items(y: Any, n: int) -> NDArray[Any] | None:
+    """A label for each item, also of partial labels; None where there are breakpoints or none."""
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    values = label_values(() if labels is None else labels)
+    return values if values.shape == (n,) else None
+
+
+def check_vector(values: NDArray[Any], name: str = "labels") -> None:
+    """Refuse labels that are no vector, or an empty one, and say how some of them become one."""
+    if values.ndim != 1 or not values.size:
+        way_out = "; of one column give y.ravel(), of one for each state y.argmax(axis=1)"
+        raise DataError(
+            f"{name} must be a non-empty vector, got shape {values.shape}"
+            f"{way_out if values.ndim > 1 else ''}"
+        )
+
+
+def full_labels(y: Any) -> NDArray[Any]:
+    """A label for each sample, (T,), any values that can be compared."""
+    whole = type(y) is np.ndarray and y.dtype.kind in "iu"
+    values: NDArray[Any] = y if whole else label_values(y)
+    check_vector(values)
+    refuse_missing(values, "sample")
+    return values
+
+
+def missing_labels(values: NDArray[Any]) -> Bools:
+    """Which labels are missing: None, NaN, NaT, pandas' NA, and text of nothing but spaces."""
+    kind = values.dtype.kind
+    if kind in "fmM":
+        return np.asarray(np.isnan(values) if kind == "f" else np.isnat(values))
+    if kind == "U":
+        return np.asarray(np.char.str_len(np.char.strip(values)) == 0)
+    return _each(values, _is_missing) if kind in "OS" else np.zeros(values.shape, dtype=np.bool_)
+
+
+def unlabelled(values: NDArray[Any]) -> Bools:
+    """Which labels are the number -1."""
+    if values.dtype.kind == "O":
+        return _each(values, lambda value: is_number(value) and value == UNKNOWN)
+    is_known = values.dtype.kind not in "iufb"
+    return np.zeros(values.shape, dtype=np.bool_) if is_known else np.asarray(values == UNKNOWN)
+
+
+def _each(values: NDArray[Any], test: Callable[[Any], bool]) -> Bools:
+    found = [test(value) for value in values.ravel().tolist()]
+    return np.array(found, dtype=np.bool_).reshape(values.shape)
+
+
+def unknown_labels(values: NDArray[Any]) -> Bools:
+    """Which labels are missing, or the number -1."""
+    return missing_labels(values) | unlabelled(values)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, str | bytes):
+        return not value.strip()
+    numbers = float | np.floating | np.datetime64 | np.timedelta64
+    return isinstance(value, numbers) and bool(value != value)
+
+
+def refuse_missing(values: NDArray[Any], item: str) -> None:
+    """Refuse labels of which some are missing."""
+    missing = np.flatnonzero(missing_labels(values))
+    if missing.size:
+        raise DataError(
+            f"the label of {item} {missing[0]} is missing ({missing.size} in all): where a label "
+            "is not known, give -1 among numbers, or PartialLabels(labels=...), which takes None "
+            "among names"
+        )
+
+
+def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
+    """Objects as text or numbers, which compare, are sorted faster and can be stored."""
+    found = np.asarray(values.tolist()) if values.dtype == object else values
+    return found if found.shape == values.shape else values
+
+
+def numbered(
+    values: NDArray[Any], called: str, way_out: str = "text or numbers"
+) -> tuple[NDArray[Any], Ints]:
+    """The different values, sorted, and the number of each, of the shape of these values."""
+    try:
+        if values.dtype == object:
+            kinds = {isinstance(value, str): value for value in values.ravel().tolist()}
+            if len(kinds) == 2:  # which numpy would take for text
+                raise TypeError(f"{kinds[True]!r} and {kinds[False]!r}")
+        names, numbers = np.unique(of_one_kind(values), return_inverse=True)
+    except TypeError as error:
+        raise DataError(f"{called} do not compare ({error}): give {way_out}") from None
+    return names, numbers.astype(np.int64).reshape(values.shape)

@@ -1,0 +1,66 @@
+"""Missing values: a NaN adds nothing to any sum, and a mean is that of the values there are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from structsvm.support.arrays import Floats, largest, largest_of_all
+
+LARGEST = 1e150
+"""Larger values are refused: the sum of the squares of millions of them may overflow."""
+
+# The distortion of a segment in a diagonal metric is then, with ``O_p`` the samples of it in which
+# feature p has a value,
+#
+#     sum_p b_p sum_{t in O_p} (x_tp - mean of x_p over O_p)^2,
+#
+# which is the smallest one that any values in place of the missing ones can give. A full metric
+# mixes features, so that a sample of which one is missing has no place in it.
+
+
+def has_gaps(X: Floats) -> bool:
+    return math.isnan(largest_of_all(X))
+
+
+def magnitudes(X: Floats) -> Floats:
+    """The largest magnitude in each column (T, P) of the values there are, (P,); 0 if none."""
+    found = largest(X)
+    return np.fmax.reduce(np.abs(X), axis=0, initial=0.0) if np.isnan(found).any() else found
+
+
+def blocks(X: Floats) -> list[tuple[int, int, int]]:
+    """Rows ``start, ..., end - 1`` of a column without a value, as ``(start, end, column)``."""
+    found = []
+    for j, missing in enumerate(np.isnan(X).T):
+        edges = np.flatnonzero(np.diff(missing, prepend=False, append=False))
+        found += [(start, end, j) for start, end in edges.reshape(-1, 2).tolist()]
+    return sorted(found, key=lambda block: (block[0], block[2]))
+
+
+def means(X: Floats) -> Floats:
+    """The mean of each column (T, P) over the rows in which it has a value, (P,); 0 if in none."""
+    if not has_gaps(X):
+        return np.asarray(X.mean(axis=0))
+    total = (~np.isnan(X)).sum(axis=0)
+    return np.asarray(np.nansum(X, axis=0) / np.maximum(total, 1))
+
+
+def scales(X: Floats) -> Floats:
+    """The standard deviation of each column over the rows in which it has a value, (P,)."""
+    return np.asarray(X.std(axis=0) if not has_gaps(X) else np.sqrt(means((X - means(X)) ** 2)))
+
+
+def filled(X: Floats, times: Floats | None = None) -> Floats:
+    """Interpolate missing values between samples (at ``times``)."""
+    if not has_gaps(X):
+        return X
+    found = X.copy()
+    at = np.arange(len(X)) if times is None else times
+    for column in found.T:
+        missing = np.isnan(column)
+        known: Any = column[~missing]
+        column[missing] = np.interp(at[missing], at[~missing], known) if known.size else 0.0
+    return found

@@ -1,0 +1,134 @@
+"""Features in standard deviations from their mean, of each recording or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.constant import ROUNDING
+from structsvm.data.deferred import Data, map_arrays
+from structsvm.data.missing import magnitudes, means, scales
+from structsvm.support.arrays import Floats, Stack
+from structsvm.support.checks import (
+    refuse_unlisted,
+)
+
+STANDARDIZE = ("recording", "training", "wider", None)
+
+
+@dataclass(frozen=True, eq=False)
+class Standardizer:
+    """Centres and scales features, of each recording by itself, as on the training set, or both.
+
+    With "both", which is for classifiers, the features are there twice: what is high for its
+    recording, and what is high. Within a recording, which a metric segments, these are the same.
+    "wider" is for samples of other clusters than the training set: each is divided by the larger of
+    its own deviation and that over the training set, so that no feature counts for much because it
+    hardly varies in one of them.
+    """
+
+    kind: str | None
+    """"recording", "training", "both", "wider" or None."""
+    mean: Any = None
+    scale: Any = None
+
+    @classmethod
+    def fit(
+        cls, kind: str | None, Xs: Sequence[Data], weights: Floats | None = None
+    ) -> Standardizer:
+        """Learn what has to be learned from the training recordings, of these weights (N,)."""
+        refuse_unlisted("standardize", kind, ("both", *STANDARDIZE))
+        if kind not in ("training", "both", "wider"):
+            return cls(kind)
+        # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
+        # one that is there twice, and none has to be in memory with another.
+        found = map_arrays("measuring the features", _spread_of, Xs)
+        counts, means_, squares, sizes = (np.array(column) for column in zip(*found, strict=True))
+        shares = counts if weights is None else counts * weights[:, None]
+        total = np.maximum(shares.sum(axis=0), np.finfo(np.float64).tiny)
+        mean = (shares * means_).sum(axis=0) / total
+        variance = (shares * (squares + (means_ - mean) ** 2)).sum(axis=0) / total
+        return cls(kind, mean, _inverse(np.sqrt(variance), sizes.max(axis=0)))
+
+    @property
+    def centres_each(self) -> bool:
+        """Whether each recording is centred by itself, so that one of a single row is 0."""
+        return self.kind in ("recording", "wider")
+
+    def __call__(self, X: Floats) -> Floats:
+        """Standardise one recording, (T, P)."""
+        if self.kind is None:
+            return X
+        if self.kind == "recording":
+            return self.of_stack(Stack.of([X])).rows
+        if self.kind == "wider":
+            found = np.stack([_inverse(scales(X), magnitudes(X)), self.scale])
+            constant_in_one = (found == 0).any(axis=0)
+            scale = np.where(constant_in_one, found.max(axis=0), found.min(axis=0))
+            return np.asarray((X - means(X)) * scale)
+        as_in_training: Floats = (X - self.mean) * self.scale
+        if self.kind == "training":
+            return as_in_training
+        return np.hstack([replace(self, kind="recording")(X), as_in_training])
+
+    def of_stack(self, Xs: Stack) -> Stack:
+        """Standardise recordings that are side by side, as each by itself; they may change."""
+        if self.kind in ("both", "wider"):
+            return Stack.of([self(X) for X in Xs.arrays()])
+        if self.kind != "recording":
+            return Stack(self(Xs.rows), Xs.first)
+        from structsvm.support.compiled import moments, standardise  # numba takes long to import
+
+        means_, deviations = moments(Xs)
+        # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
+        vary = deviations > 2.0 * ROUNDING * np.abs(means_)
+        scales_ = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=vary)
+        for i in np.flatnonzero(~vary.all(axis=1)).tolist():
+            X = Xs.array(i)
+            means_[i] = means(X)
+            scales_[i] = _inverse(scales(X), magnitudes(X))
+        standardise(Xs, means_, scales_)
+        return Xs
+
+
+def centred(X: Floats) -> Floats:
+    """``X`` (T, P) with the mean of each feature subtracted that is far from 0 for its spread.
+
+    Partitions are scored by ``<B, X^T M X>`` with ``M 1 = 1``, and a constant added to a feature
+    adds the same to every score. In floating point it takes away the digits that tell partitions
+    apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
+    most doubles them, and stays, so that features that are centred already keep their last bit.
+    """
+    squares = np.einsum("tp,tp->p", X, X)
+    if (4.0 * X.sum(axis=0) ** 2 < len(X) * squares).all():
+        return X  # of most recordings the mean is far below a deviation, which is quick to see
+    mean = means(X)
+    far = np.abs(mean) > scales(X)
+    if not far.any():
+        return X
+    return np.asarray(X - np.where(far, mean, 0.0))
+
+
+def centre(Xs: Stack) -> None:
+    """The same of each array, in place."""
+    from structsvm.support.compiled import sums  # numba takes long to import
+
+    total, squares = sums(Xs)
+    near = 4.0 * total**2 < np.diff(Xs.first)[:, None] * squares
+    for i in np.flatnonzero(~near.all(axis=1)).tolist():
+        Xs.array(i)[:] = centred(Xs.array(i))
+
+
+def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    n = np.full(X.shape[1], float(len(X))) - np.isnan(X).sum(axis=0)
+    return n, means(X), scales(X) ** 2, magnitudes(X)
+
+
+def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
+    """One over the standard deviation, 0 for a feature that is constant up to rounding, (P,)."""
+    varies = deviation > ROUNDING * largest_of_each
+    inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+    return inverse

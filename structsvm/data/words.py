@@ -1,0 +1,54 @@
+"""What a problem calls its samples, clusters and items in messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import SupportsInt
+
+from structsvm.messages import Text, nth
+from structsvm.support.checks import counted
+
+
+@dataclass(frozen=True)
+class Words:
+    """The nouns for samples, clusters and items, in the singular; their plural ends in s.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Words
+    >>> words = Words("table", "cluster", "row")
+    >>> words.wholes(1), words.parts(3), words.items(150)
+    ('1 table', '3 clusters', '150 rows')
+    """
+
+    whole: str
+    """A sample, which is partitioned."""
+    part: str
+    """A cluster."""
+    item: str
+    """An item, of which samples consist."""
+    finer: str = ""
+    """The way to more items of a sample, if there is one."""
+    named: str = "state"
+    """The class of an item, where labels are names that mean the same in all samples."""
+
+    def numbered(self, i: SupportsInt) -> Text:
+        """A sample by its number, in messages."""
+        return nth(self.whole, i)
+
+    def items(self, n: int) -> str:
+        return counted(n, self.item)
+
+    def parts(self, n: int) -> str:
+        return counted(n, self.part)
+
+    def wholes(self, n: int, adjective: str = "") -> str:
+        return counted(n, f"{adjective} {self.whole}".strip())
+
+
+RECORDINGS = Words("recording", "segment", "sample")
+TABLES = Words("table", "cluster", "row")
+GRAPHS = Words(
+    "graph", "cluster", "node", "of an image: raise n_superpixels of GraphOfImage", named="region"
+)
+IMAGES = Words("image", "part", "pixel", named="region")

@@ -1,0 +1,57 @@
+"""Samples in a metric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from structsvm.errors import DataError
+from structsvm.messages import parameter
+from structsvm.support.arrays import Floats, Ints, Stack
+
+
+@dataclass(frozen=True, eq=False)
+class InMetric:
+    """``X L`` of samples (T, P), for a factor (P, r) that is looked at once; missing where X is."""
+
+    factor: Floats
+
+    @cached_property
+    def picked(self) -> tuple[Ints | None, Floats] | None:
+        """The feature of each column, None for all in their order, and its scale, (r,).
+
+        None of a metric that mixes features.
+        """
+        P, r = self.factor.shape
+        columns = np.nonzero(self.factor)[1]
+        if not self.factor.size or np.unique(columns).size < columns.size:
+            return None
+        feature = np.abs(self.factor).argmax(axis=0)
+        in_order = np.array_equal(feature, np.arange(P))
+        return (None if in_order else feature), self.factor[feature, np.arange(r)]
+
+    def __call__(self, X: Floats) -> Floats:
+        """Map samples to the metric, (T, r)."""
+        if self.picked is None:
+            Z = np.asarray(X @ self.factor)
+            if math.isnan(Z.sum()):
+                raise DataError(
+                    "values are missing (NaN), and this metric mixes features: masked values take "
+                    + parameter("metric", "diagonal")
+                    + "; interpolate them for a full metric"
+                )
+            return Z
+        feature, scale = self.picked
+        return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
+
+    def of_stack(self, Xs: Stack) -> Stack:
+        """Map arrays that are side by side, each as by itself; they may change."""
+        if self.picked is None:
+            return Stack.of([self(X) for X in Xs.arrays()])
+        feature, scale = self.picked
+        rows = Xs.rows if feature is None else Xs.rows.take(feature, axis=1)
+        rows *= scale
+        return Stack(rows, Xs.first)
