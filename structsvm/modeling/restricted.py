@@ -18,6 +18,7 @@ from structsvm.errors import MasterError, SettingsError, without_warnings
 from structsvm.masters.base import MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.conic import (
+    CLOSE,
     ConicProgram,
     Proof,
     Units,
@@ -61,6 +62,8 @@ LEAST = 1e-4
 
 CLOSED = 10.0
 """Times the accuracy that was asked for: a gap that no other units are tried to close."""
+NEARLY = 0.1
+"""Times the accuracy that was asked for: how near to the value a bound is good enough."""
 OUTGROWN = 2.0**20
 """By how much a size has to exceed its unit for units to be measured again."""
 
@@ -410,13 +413,16 @@ class Conic(Restricted):
     def _with(self, cuts: WorkingSet) -> ConicProgram:
         """The program with ``intercept + <slope, w> - t <= 0`` for every cut."""
         n = len(cuts)
-        slopes = sp.coo_array(cuts.slopes)
-        rows = np.concatenate([slopes.row, np.arange(n)])
-        columns = np.concatenate([self._columns[slopes.col], self._heights[cuts.groups]])
-        entries = np.concatenate([slopes.data, np.full(n, -1.0)])
+        rows, places = np.nonzero(cuts.slopes)
+        starts = np.arange(n + 1) + np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+        entries = np.full(starts[-1], -1.0)  # the height is behind the slope
+        columns = np.repeat(self._heights[cuts.groups], np.diff(starts))
+        at = rows + np.arange(rows.size)
+        entries[at] = cuts.slopes[rows, places]
+        columns[at] = self._columns[places]
         shape = n, self._program.q.size
         return self._program.with_rows(
-            sp.csr_array((entries, (rows, columns)), shape), -cuts.intercepts
+            sp.csr_array((entries, columns, starts), shape), -cuts.intercepts
         )
 
     def _solved(self, program: ConicProgram, tol: float, is_boxed: bool = False) -> Answer:
@@ -489,7 +495,8 @@ class Conic(Restricted):
             raise MasterError(
                 f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
             )
-        found = proof(scaled, x, z, units.box(self._ends))
+        close = max(CLOSE, NEARLY * tol)
+        found = proof(scaled, x, z, units.box(self._ends), close)
         bent = float(x @ (scaled.P @ x))
         value = 0.5 * bent + float(scaled.q @ x) + scaled.offset
         size = abs(scaled.offset) + float(np.abs(scaled.q) @ np.abs(x)) + abs(bent)
