@@ -332,7 +332,8 @@ def outcome(drawn, ours, theirs):
     """How a program ends, in words of ``FINE``, ``SHORT``, or what is wrong; and details."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        truth = truth_of(theirs)
+        # A solver that looks for a direction first may call empty constraints unbounded.
+        truth = np.inf if drawn.kind == "infeasible" else truth_of(theirs)
         if np.isnan(truth):
             return "no truth", ""
         try:

@@ -161,8 +161,26 @@ class ConicProgram:
         """The program with ``rows @ x <= right`` behind the other inequalities."""
         at = self.n_plain
         dims = _with_more(self.dims, right.size)
-        A = _with_inserted(self.A, at, sp.csr_array(rows))
+        rows = sp.csr_array(rows)
+        rows.sort_indices()  # scaled matrices share their indices, which nothing may sort later
+        A = _with_inserted(self.A, at, rows)
         return replace(self, A=A, b=np.concatenate([self.b[:at], right, self.b[at:]]), dims=dims)
+
+    def with_room(self, room: float) -> ConicProgram:
+        """The program of the points that keep inequalities and cones with so much room."""
+        middle = np.zeros(self.b.size)
+        middle[int(self.dims.zero) : self.n_plain] = 1.0
+        for kind, first, size in self.blocks:
+            part = middle[first : first + size]
+            if kind == "soc":
+                part[0] = 1.0
+            elif kind == "psd":
+                part[_diagonal(size)] = 1.0
+            elif kind == "exp":
+                part[:] = -1.0, 1.0, 1.0
+            else:
+                part[:-1] = 1.0
+        return replace(self, b=self.b - room * middle)
 
     def scaled(self, units: Units) -> ConicProgram:
         """The program for ``x / columns``, with rows and objective in units, all powers of two."""

@@ -6,8 +6,9 @@ Importing this registers ``cvxpy.Problem.solve(method="cutting-plane")``.
 import cvxpy as cp
 
 from structsvm.modeling.atoms import OracleMax, Plane
+from structsvm.modeling.certified import Certified
 from structsvm.modeling.hinge import StructuredHinge, segmentation_hinge
-from structsvm.modeling.method import Certified, solve
+from structsvm.modeling.method import solve
 
 __all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
 

@@ -33,6 +33,7 @@ from structsvm.masters.conic import (
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by, solved
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling.hinge import basis_of
+from structsvm.modeling.points import LEAST
 from structsvm.modeling.rewriting import Rewritten, Sizes, column, in_shape, replaced
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
@@ -52,13 +53,19 @@ SCALES = (
 
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
-SHIFTS = (0, -20, 20)
+SHIFTS = (-20, 20)
 """Powers of two by which units are also tried: what a solver finds depends on them, a proof does
 not."""
-FINER_SHIFTS = (*SHIFTS, -8, 8)
+
+Scale = tuple[float, int]
+"""The share of the way, in powers, from the units of the data to the widths of the box that the
+constraints leave, and a power of two."""
+
+SCALES_TRIED: tuple[Scale, ...] = ((0, 0), (0.5, 0), (1, 0), *((0, k) for k in (*SHIFTS, -8, 8)))
 """Those that are tried until one closes the gap."""
-LEAST = 1e-4
-"""What the size by the data counts for: all terms may vanish at the solution."""
+
+ROOMS = (2.0**-8, 2.0**-16, 2.0**-24)
+"""Of the units of rows, by how much constraints are tightened to find a point inside."""
 
 CLOSED = 10.0
 """Times the accuracy that was asked for: a gap that no other units are tried to close."""
@@ -206,6 +213,11 @@ class Restricted(ABC):
         return None
 
     @hook
+    def inside(self, cuts: WorkingSet) -> Floats | None:
+        """A point that keeps all inequalities with room, if one is found."""
+        return None
+
+    @hook
     def duals(self) -> list[list[Any]]:
         """Dual values of the last solution of the constraints of the rewritten problem."""
         own = self.restriction
@@ -309,8 +321,10 @@ class Conic(Restricted):
         """The largest intercept when columns were measured."""
         self._largest = 0.0
         """The size of the objective by the data."""
-        self._shift = 0
-        """The power of two by which units were last another size than the data say."""
+        self._scale = SCALES_TRIED[0]
+        """The one that closed the last gap."""
+        self._has_points = False
+        """Whether that is known, where the restricted problem has no minimum."""
         self._raw: Any = None
         """The last answer, without the rows, as cvxpy takes it to be its own."""
 
@@ -344,6 +358,7 @@ class Conic(Restricted):
             found = self._solved(program, tol)
             bound = found.proof.bound, found.proof.basis
         except UnboundedError:
+            self._refuse_empty()
             label, is_minimum = "clarabel in a box", False
             found = self._in_a_box(program, len(cuts))
             self._raw = before
@@ -354,12 +369,24 @@ class Conic(Restricted):
     def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
         """Minimisers of the same problem in units of 2^20 and 2^-20 of those of its data."""
         found = []
-        for shift in SHIFTS[1:]:
+        for shift in SHIFTS:
             try:
-                found.append(self._w(self._attempt(self._with(cuts), shift, 0.0).x))
+                found.append(self._w(self._attempt(self._with(cuts), (0, shift), 0.0).x))
             except MasterError:
                 continue
         return found
+
+    def inside(self, cuts: WorkingSet) -> Floats | None:
+        """A minimiser under constraints that are a little tighter, in units of the data."""
+        program = self._with(cuts)
+        units = units_for(program, self._units)
+        scaled = program.scaled(units)
+        for room in ROOMS:
+            raw = self._raw_answer(scaled.with_room(room), {})
+            x = np.asarray(raw.x, dtype=np.float64)
+            if str(raw.status) in SOLVED and np.isfinite(x).all():
+                return self._w(x * units.columns)
+        return None
 
     def _in_a_box(self, program: ConicProgram, n_cuts: int) -> Answer:
         """The answer within the first box that holds a point."""
@@ -400,7 +427,7 @@ class Conic(Restricted):
         ones[self._columns] = 1.0
         target[self._columns] = -(center / self.w_units)
         scaled = replace(scaled, P=sp.csr_array(sp.diags_array(ones)), q=target)
-        raw = self._chain.solver.solve_via_data(scaled.data, False, False, dict(self.options))
+        raw = self._raw_answer(scaled, {})
         x = np.asarray(raw.x, dtype=np.float64)
         if str(raw.status) not in SOLVED or not np.isfinite(x).all():
             return None
@@ -429,9 +456,10 @@ class Conic(Restricted):
         """In the units of the data, or larger and smaller ones where these do not close the gap."""
         best: Answer | None = None
         failed: MasterError | None = None
-        for shift in (self._shift, *(shift for shift in FINER_SHIFTS if shift != self._shift)):
+        others = [scale for scale in SCALES_TRIED if scale != self._scale]
+        for scale in (self._scale, *others):
             try:
-                found = self._attempt(program, shift, tol)
+                found = self._attempt(program, scale, tol)
             except MasterError as error:
                 is_endless = isinstance(error, UnboundedError) and best is None and not is_boxed
                 is_proved = isinstance(error, InfeasibleError) and error.is_proved
@@ -443,7 +471,8 @@ class Conic(Restricted):
             known = found if best is None else best
             proved = max(known.proof, found.proof, key=lambda proof: proof.bound)
             if best is None or found.gap < best.gap:
-                best, self._shift = found, shift
+                best = found
+                self._scale = scale
             best = replace(best, proof=proved)
             if found.gap <= CLOSED * max(tol, PRECISE) * max(found.size, LEAST * self._largest):
                 break
@@ -462,6 +491,19 @@ class Conic(Restricted):
         )
         return best
 
+    def _refuse_empty(self) -> None:
+        """InfeasibleError where the constraints have no point, whatever the objective."""
+        if self._has_points:
+            return
+        nothing = replace(self._program, P=0.0 * self._program.P, q=0.0 * self._program.q)
+        try:
+            self._attempt(nothing, SCALES_TRIED[0], 1.0)
+        except InfeasibleError:
+            raise
+        except MasterError:  # nothing is known, and a box will tell
+            return
+        self._has_points = True
+
     def _is_empty(self, scaled: ConicProgram, z: Floats, units: Units) -> bool:
         """Whether a ray proves that the constraints have no point: nothing is at least 1 there."""
         size = float(np.abs(z).max(initial=0.0))
@@ -470,17 +512,28 @@ class Conic(Restricted):
         nothing = replace(scaled, P=sp.csr_array(scaled.P.shape), q=0.0 * scaled.q, offset=0.0)
         return proof(nothing, np.zeros(scaled.q.size), z / size, units.box(self._ends)).bound > 0
 
-    def _attempt(self, program: ConicProgram, shift: int, tol: float) -> Answer:
-        """Solve in units that are so many powers of two larger than those of the data."""
-        units = units_for(program, self._units * 2.0**shift)
+    def _columns_between(self, share: float) -> Floats:
+        """Units of the columns, some of the way to the widths of the box of the constraints."""
+        widths = np.maximum(np.abs(self._ends[0]), np.abs(self._ends[1]))
+        is_wide = (widths > 0) & np.isfinite(widths)
+        wide = np.where(is_wide, widths, self._units)
+        return power_of_two(self._units ** (1.0 - share) * wide**share)
+
+    def _raw_answer(self, scaled: ConicProgram, options: Mapping[str, Any]) -> Any:
+        """What Clarabel returns."""
+        options = {**options, **self.options}
+        try:
+            return self._chain.solver.solve_via_data(scaled.data, False, False, options)
+        except TypeError as error:  # a setting that there is none of, or of another type
+            raise SettingsError(f"Clarabel does not take its options: {error}") from error
+
+    def _attempt(self, program: ConicProgram, scale: Scale, tol: float) -> Answer:
+        """Solve in units of a scale."""
+        share, shift = scale
+        units = units_for(program, self._columns_between(share) * 2.0**shift)
         scaled = program.scaled(units)
-        data = scaled.data
         for attempt in [PRECISE_OPTIONS["CLARABEL"], {}] if tol < PRECISE else [{}]:
-            try:
-                options = {**attempt, **self.options}
-                raw = self._chain.solver.solve_via_data(data, False, False, options)
-            except TypeError as error:  # a setting that there is none of, or of another type
-                raise SettingsError(f"Clarabel does not take its options: {error}") from error
+            raw = self._raw_answer(scaled, attempt)
             status = str(raw.status)
             if status in DECIDED:
                 break
@@ -553,7 +606,7 @@ class ByName(Restricted):
             return []
         found = []
         usual = self.restriction
-        for shift in SHIFTS[1:]:
+        for shift in SHIFTS:
             units = self.w_units * 2.0**shift
             self.restriction = Restriction.in_sizes(self.rewritten, units, cuts)
             try:
@@ -563,6 +616,10 @@ class ByName(Restricted):
             finally:
                 self.restriction = usual
         return found
+
+    def inside(self, cuts: WorkingSet) -> Floats | None:
+        """As Clarabel finds it; points between integers are none."""
+        return None if self._measure is None else self._measure.inside(cuts)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""

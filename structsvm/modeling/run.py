@@ -1,0 +1,466 @@
+"""The run of the cutting-plane method over a program of cvxpy with oracles."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.constraints import PSD, Equality, Inequality
+
+from structsvm.errors import MasterError, OracleError, OracleWarning, warn, without_warnings
+from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
+from structsvm.masters.cvxpy import PRECISE_OPTIONS
+from structsvm.modeling.atoms import SLIPS, Plane, Touch, ask
+from structsvm.modeling.points import Point, Points
+from structsvm.modeling.restricted import SCALES, Box, Restricted, Restriction, levels, solver_of
+from structsvm.modeling.rewriting import Held, Rewritten
+from structsvm.parallel import SerialSession
+from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
+from structsvm.solvers.planes import Planes, weakest
+from structsvm.solvers.run import CutRun
+from structsvm.status import Quality, Solution, Status
+from structsvm.support.arrays import Floats, Ints
+
+ROOM = 2**26
+"""Bytes of the planes that are kept of an atom, at most: the latest."""
+
+ACTIVE = 1e-7
+"""A multiplier below which a plane has no part in a solution."""
+
+ROUNDING = 1e-12
+"""Of the size of the terms that an intercept was computed from."""
+
+EXACT = 1e-9
+"""Relative distance of an upper bound to its value that is only rounding."""
+
+WITNESSES = 20
+"""Points at which later planes are compared with what the oracles said before."""
+
+SEEN = 1e-9
+"""A slack below which a constraint is kept, in units that may be far larger than its terms."""
+
+
+class ProgramRun(CutRun):
+    """``min f(w, h(w))`` over convex constraints on ``w`` and ``h(w)``, which oracles know.
+
+    ``f`` and the constraints never improve as a value of ``h`` grows, so that planes below ``h``
+    bound the minimum from below, and values above ``h`` bound it from above. ``w`` is the vector
+    of all variables of the user, column by column.
+    """
+
+    def __init__(
+        self,
+        problem: cp.Problem,
+        slack: str,
+        solver: str | None,
+        options: Mapping[str, Any],
+        warm_start: bool,
+    ) -> None:
+        self.rewritten = rewritten = Rewritten(problem, slack)
+        self.held = rewritten.held
+        self.dim = rewritten.dim
+        if not warm_start:
+            for held in self.held:
+                held.atom.pool.clear()
+        self._start = rewritten.start(warm_start)
+        name = None if solver is None else solver.upper()
+        self._solver_of = partial(solver_of, box=Box(self._start), solver=name, options=options)
+        self.n_samples = sum(h.atom.n_terms for h in self.held)
+        self.parts = [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
+        self.session = SerialSession(self.parts)
+        self.certificate = Certificate(floor=-np.inf)
+        self.certificate.null = np.nan
+        self.solver: Restricted | None = None
+        """Solver of the last restricted problem."""
+        self.master_seconds = self.oracle_seconds = 0.0
+        self.exact = True
+        """Whether no oracle has given an upper bound above its value."""
+        rewritten.map_arguments()
+        floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
+        self.floor = np.repeat(floors, [held.heights.size for held in self.held])
+        self._cuts = self.working_set(self.groups(rewritten.slack))
+        """Those of the last restricted problem."""
+        self._active: list[tuple[float, Cut]] = []
+        """The cuts of the last restricted problem with their multipliers."""
+        self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
+        """Whether the last answers about each group are those of heuristics."""
+        self._levels = np.zeros(rewritten.n_groups)
+        """The sizes of groups by the data."""
+        self.points = Points(rewritten)
+        self.best: Point | None = None
+        self._inside: Point | None = None
+        """One that keeps the constraints, with room if there are such points."""
+        self._next_search = 0
+        """The round from which on one is looked for, again."""
+        self._is_doubted = False
+        """Whether a bound was above a minimum that was found in other units."""
+        self._remembered: set[int] = set()
+        """Planes of earlier runs, which the pools hold."""
+        self._touches: list[Touch] = []
+        """The answers of each atom at the best point."""
+        self._witnesses: list[tuple[Floats, Floats]] = []
+        """Points, and upper bounds of the groups there."""
+        self._heights = np.zeros(rewritten.n_groups)
+        self._largest = np.zeros(rewritten.n_groups)
+        """The size of the terms of each group where the oracles were asked last, and the largest
+        so far."""
+
+    @property
+    def center(self) -> Floats | None:
+        """The best point that keeps the constraints, once there is a lower bound."""
+        return self.certificate.best if np.isfinite(self.certificate.lower) else None
+
+    def groups(self, slack: str) -> Ints:
+        """The group of each function, (n_samples,), for the slack of the rewritten problem."""
+        return np.concatenate([held.first + held.groups for held in self.held])
+
+    def start(self, groups: Ints) -> list[Cut]:
+        """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
+        self._start = self.points.on_equalities(self._start)
+        answers = self._answers(self._arguments(self._start))
+        known = self.working_set(groups)
+        cuts: list[Cut] = []
+        for held in self._unchanged(answers):
+            pool = held.atom.pool
+            cuts += map(held.lifted, pool.cuts)
+            self._remembered |= set(map(id, pool.cuts))
+            self._largest[held.first : held.first + held.heights.size] = pool.largest
+            held.quality = weakest((held.quality, pool.quality))
+        known.add(cuts)
+        found = self._noted(self._start, answers, known.group_values(self._start))
+        return cuts + found.cuts()
+
+    def _unchanged(self, answers: Sequence[Planes]) -> list[Held]:
+        """Atoms of which planes are known that still hold, by one question to each oracle.
+
+        ``answers`` are those at the start, which often is the last solution. An oracle may read a
+        cvxpy.Parameter or data that have changed since, and nothing else tells.
+        """
+        known = [h for h in self.held if h.atom.pool.cuts and h.atom.pool.marks == self._marks(h)]
+        arguments = [planes.w for planes in answers]
+        for held in known:
+            touch = held.atom.pool.touch
+            assert touch is not None
+            arguments[held.number] = touch.argument
+        pairs = zip(arguments, answers, strict=True)
+        if not all(np.array_equal(at, planes.w) for at, planes in pairs):
+            answers = self._answers(arguments)
+        return [held for held in known if self._is_unchanged(held, Touch.of(answers[held.number]))]
+
+    def _is_unchanged(self, held: Held, now: Touch) -> bool:
+        """Whether the oracle of an atom says what it said at the last solution; if not, forget."""
+        atom = held.atom
+        then = atom.pool.touch
+        assert then is not None
+        term = then.differs(now)
+        if term is not None:
+            warn(
+                f"{atom.called}: at the last solution the oracle returned {then.uppers[term]:.9g}, "
+                f"and at the same point it now returns {now.uppers[term]:.9g}: it has changed, and "
+                "what was known of it is forgotten. Name the cvxpy.Parameter that it depends on in "
+                "parameters=, or call solve with warm_start=False after other changes",
+                OracleWarning,
+            )
+        if term is None and not then.has_other_slopes(now):
+            return True
+        atom.pool.clear()
+        return False
+
+    def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
+        """The problem with the cuts as constraints, solved."""
+        started = time.perf_counter()
+        self._cuts = cuts
+        if self.solver is None:
+            with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
+                self.solver = self._solver_of(self.rewritten)
+        self._measure(cuts)
+        try:
+            answer = self.solver.solve(cuts, request.tol)
+        finally:
+            self.master_seconds += time.perf_counter() - started
+        self._active = cuts.active(answer.multipliers)
+        if answer.bound is not None and not self._is_doubted:
+            self.certificate.update_lower(*answer.bound)
+            self._confirm()
+        return answer
+
+    def _confirm(self) -> None:
+        """Look for a lower minimum in other units before the bounds are said to have met."""
+        certificate = self.certificate
+        stopping = self.stopping
+        if self.solver is None or not certificate.gap <= stopping.tol:
+            return
+        started = time.perf_counter()
+        room = stopping.tol * float(certificate.scale or 1.0)
+        for w in self.solver.elsewhere(self._cuts):
+            w = self.points.on_equalities(w)
+            found = self._kept(self.points.at(w, self._cuts.group_values(w), self._heights))
+            if found is not None and found.objective < certificate.lower - room:
+                certificate.lower = found.objective
+                self._is_doubted = True
+        self.master_seconds += time.perf_counter() - started
+
+    def _kept(self, point: Point) -> Point | None:
+        """The point, or one on the way from it to a point inside, if it keeps the constraints."""
+        if point.is_kept or self._inside is None:
+            return point if point.is_kept else None
+        return self.points.towards(self._inside, point, self._heights)
+
+    def _look_inside(self, is_last: bool) -> None:
+        """Look for a point that keeps the constraints with room, in rounds 1, 2, 4, 8 and so on."""
+        rounds = len(self.certificate.entries)
+        is_due = is_last or rounds >= self._next_search
+        if self._inside is not None or self.solver is None or not is_due:
+            return
+        self._next_search = 2 * rounds + 1
+        w = self.solver.inside(self._cuts)
+        if w is None:
+            return
+        w = self.points.on_equalities(w)
+        planes = self._lifted(w, self._answers(self._arguments(w)))
+        found = self.points.at(w, planes.values + planes.slacks, self._heights)
+        if found.is_kept:
+            self._inside = found
+
+    def _measure(self, cuts: WorkingSet) -> None:
+        """Find the size of variables and terms by the data: the constraints and the planes."""
+        assert self.solver is not None
+        self.solver.fit(cuts, ROUNDING * self._largest)
+        found = levels(cuts, self.solver.w_units)
+        if (found > 2.0 * self._levels).any():
+            self._levels = np.maximum(found, self._levels)
+            self.points.measure(self.solver.w_units, self._levels)
+            scale = 0.0 if self.best is None else self.best.scale
+            self.certificate.scale = max(scale, self.points.least[0])
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        return self.points.on_equalities(self._low_enough(answer, cuts, damping))
+
+    def _low_enough(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The point nearest to the best one at which the restricted objective is low enough."""
+        best = self.center
+        if best is None or damping == 0.0:
+            return answer.w
+        assert self.solver is not None
+        started = time.perf_counter()
+        least = -np.inf if answer.bound is None else answer.bound[0]
+        found = None
+        if np.isfinite(least) and np.isfinite(self.certificate.upper):
+            level = least + damping * (self.certificate.upper - least)
+            found = self.solver.nearest(cuts, best, level)
+        self.master_seconds += time.perf_counter() - started
+        return super().between(answer, cuts, damping) if found is None else found
+
+    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
+        return self._noted(w, self._answers(self._arguments(w)), known)
+
+    def _noted(self, w: Floats, answers: Sequence[Planes], known: Floats | None) -> Planes:
+        """The planes of all atoms at a point, after taking note of it as an upper bound."""
+        planes = self._lifted(w, answers)
+        values = planes.values + planes.slacks
+        if known is not None:
+            self._check_values(planes, known)
+            values = np.maximum(values, known)
+        point = self.points.at(w, values, self._heights)
+        mended = None if point.broken <= ADMISSIBLE else self.rewritten.mended()
+        if mended is not None:
+            point = self.points.at(mended, values, self._heights)
+        self._take(point, answers)
+        return planes
+
+    def _take(self, point: Point, answers: Sequence[Planes]) -> None:
+        """Take note of an upper bound, that of a point which keeps the constraints.
+
+        Where no point inside is known, one that keeps them to the accuracy of a solver counts.
+        """
+        certificate = self.certificate
+        is_relaxed = self.best is not None and not self.best.is_kept
+        if not (is_relaxed or point.objective < certificate.upper):
+            return
+        if not point.is_kept:
+            is_last = point.objective - certificate.lower <= self.stopping.tol * point.scale
+            self._look_inside(is_last)
+        found = self._kept(point)
+        if is_relaxed and (found is not None or self._inside is not None):
+            certificate.upper = np.inf  # it was that of relaxed constraints
+            found = found or self._inside
+        elif found is None and self._inside is None and point.broken <= ADMISSIBLE:
+            found = point
+        if found is not None and certificate.update_best(found.objective, found.w):
+            self.best = found
+            certificate.scale = found.scale
+            self._touches = list(map(Touch.of, answers))
+            self._confirm()
+
+    def _arguments(self, w: Floats) -> list[Floats]:
+        return [held.matrix @ w + held.offset for held in self.held]
+
+    def _answers(self, arguments: Sequence[Floats]) -> list[Planes]:
+        """What the oracles of each atom say at its argument: a plane for each group, in its space.
+
+        BudgetSpentError where there is no time.
+        """
+        deadline = time.time() + self.seconds_left(self.n_samples)
+        pairs = zip(self.held, arguments, strict=True)
+        questions = [held.atom.question(at, deadline) for held, at in pairs]
+        started = time.perf_counter()
+        answers = self.session.map_shares(ask, questions)
+        self.oracle_seconds += time.perf_counter() - started
+        if None in answers:
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        of_atoms: list[list[Planes]] = [[] for _ in self.held]
+        for part, planes in zip(self.parts, answers, strict=True):
+            of_atoms[part.atom].append(planes)
+        return list(map(self._of_atom, self.held, of_atoms))
+
+    def _lifted(self, w: Floats, answers: Sequence[Planes]) -> Planes:
+        """One plane for each group of all atoms, in the user's variables."""
+        found = Planes.joined(list(map(partial(self._lifted_of, w), self.held, answers)))
+        found = found._replace(quality=weakest(held.quality for held in self.held))
+        self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
+        self._largest = np.maximum(self._largest, self._heights)
+        self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
+        self.certificate.quality = weakest((self.certificate.quality, found.quality))
+        return found
+
+    def _of_atom(self, held: Held, parts: Sequence[Planes]) -> Planes:
+        """The planes of an atom, one for each group."""
+        self._guessed[held.first + held.groups] = False
+        for part in parts:
+            if part.quality is Quality.HEURISTIC:
+                self._guessed[held.first + held.groups[part.groups]] = True
+        joined = Planes.joined(parts)
+        planes = joined.summed(held.groups[joined.groups])
+        held.quality = weakest([held.quality, planes.quality])
+        self.oracle_calls += planes.calls
+        return planes
+
+    def _lifted_of(self, w: Floats, held: Held, planes: Planes) -> Planes:
+        """The planes of an atom, in the user's variables."""
+        cuts = list(map(held.lifted, planes.cuts()))
+        return planes._replace(
+            w=w,
+            groups=held.first + planes.groups,
+            slopes=np.stack([cut.slope for cut in cuts]),
+            intercepts=np.array([cut.intercept for cut in cuts]),
+            labellings=[cut.labellings for cut in cuts],
+        )
+
+    def _check_values(self, planes: Planes, known: Floats) -> None:
+        """Refuse answers that cannot be those of a maximum of planes."""
+        uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
+        self._compare(known, uppers, self._heights, "the oracle returned", "an earlier")
+        for w, before in self._witnesses:
+            heights = planes.intercepts + planes.slopes @ w
+            sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
+            self._compare(heights, before, sizes, "at an earlier point it returned", "its new")
+        self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
+
+    def _compare(
+        self, lowers: Floats, uppers: Floats, sizes: Floats, returned: str, which: str
+    ) -> None:
+        """Refuse a lower bound of a group above an upper one at the same point."""
+        room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING * self._largest
+        wrong = np.flatnonzero(lowers > uppers + room)
+        if not wrong.size:
+            return
+        g = int(wrong[0])
+        held = max((held for held in self.held if held.first <= g), key=lambda held: held.first)
+        term = "" if held.heights.size == 1 else f", term {g - held.first}"
+        raise OracleError(
+            f"{held.atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that "
+            f"it is {lowers[g]:.9g} at least: it does not find a maximum of planes, or has changed "
+            "since; give upper bounds if it is inexact, and name the cvxpy.Parameter it depends on "
+            "in parameters="
+        )
+
+    def _marks(self, held: Held) -> bytes:
+        """What the planes of an atom depend on."""
+        sizes = [arg.size for arg in held.arguments]
+        values = [parameter.value for parameter in held.atom.parameters_of_oracle]
+        return pickle.dumps((self.rewritten.slack, sizes, values))
+
+    def solution(self, status: Status) -> Solution:
+        """The best point with its certificate; the planes stay with their atoms."""
+        kept: list[list[Cut]] = [[] for _ in self.held]
+        for labellings in self._cuts.state()["labellings"]:
+            for a, cut, _, _ in labellings:
+                kept[a].append(cut)
+        for held, cuts in zip(self.held, kept, strict=True):
+            most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
+            pool = held.atom.pool
+            pool.marks = self._marks(held)
+            pool.cuts = cuts[-most:]
+            pool.quality = held.quality
+            pool.touch = self._touches[held.number]
+            of_atom = slice(held.first, held.first + held.heights.size)
+            pool.largest = float(self._largest[of_atom].max())
+        return super().solution(status)
+
+    @property
+    def rests_on_memory(self) -> bool:
+        """Whether planes of earlier runs have a part in the last restricted minimum."""
+        return any(
+            multiplier > ACTIVE and id(cut) in self._remembered
+            for multiplier, active in self._active
+            for _, cut, _, _ in active.labellings or ()
+        )
+
+    def give(self, w: Floats, problem: cp.Problem) -> None:
+        """Give the user's variables, constraints and atoms their values, duals and planes."""
+        if self.solver is not None:
+            self.solver.give_duals(problem.constraints)
+        self.rewritten.put(w)
+        found: list[list[Plane]] = [[] for _ in self.held]
+        for multiplier, active in self._active:
+            for a, cut, _, share in active.labellings or ():
+                if share * multiplier > ACTIVE:
+                    found[a].append(self.held[a].plane(cut, share * multiplier))
+        for held, planes in zip(self.held, found, strict=True):
+            held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
+
+    def conflicts(self, problem: cp.Problem) -> tuple[str, ...]:
+        """The constraints of the user that have to give way, in words, by an elastic program.
+
+        MasterError where none has to: a solver was wrong.
+        """
+        assert self.solver is not None
+        restriction = Restriction.in_sizes(self.rewritten, self.solver.w_units, self._cuts)
+        slacks: dict[int, cp.Variable] = {}
+        kept: list[cp.Constraint] = list(restriction.links)
+        for k, constraint in enumerate(restriction.constraints):
+            args = constraint.args
+            if k < len(problem.constraints) and isinstance(constraint, Inequality | Equality | PSD):
+                slacks[k] = slack = cp.Variable(nonneg=True)
+                if isinstance(constraint, PSD):
+                    constraint = args[0] + slack * np.eye(args[0].shape[0]) >> 0
+                elif isinstance(constraint, Inequality):
+                    constraint = args[0] <= args[1] + slack
+                else:
+                    constraint = cp.abs(args[0] - args[1]) <= slack
+            kept.append(constraint)
+        if self._cuts:
+            kept.append(restriction.rows(self._cuts))
+        relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
+        try:
+            with without_warnings(Warning):
+                if relaxed.is_mixed_integer():
+                    relaxed.solve()
+                else:
+                    relaxed.solve(solver="CLARABEL", **PRECISE_OPTIONS["CLARABEL"])
+        except cp.error.SolverError:
+            return ()
+        found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
+        if relaxed.status == cp.OPTIMAL and all(value <= SEEN for value in found.values()):
+            raise MasterError(f"no point of the restricted problem was found: {SCALES}")
+        units = [float(np.max(unit)) for unit in restriction.constraint_units]
+        return tuple(
+            f"constraint {k}, {problem.constraints[k]} (by {value * units[k]:.3g})"
+            for k, value in found.items()
+            if value > SEEN
+        )
