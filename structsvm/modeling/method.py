@@ -20,7 +20,7 @@ from structsvm.modeling.rewriting import atoms_of
 from structsvm.modeling.run import ProgramRun
 from structsvm.parallel import Backend, backend_from
 from structsvm.solvers.base import Callback
-from structsvm.solvers.certificate import Stopping
+from structsvm.solvers.certificate import Stopping, of_relaxed
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.status import History, HistoryEntry, Solution, Status
 from structsvm.support.interrupts import Interrupts
@@ -164,8 +164,8 @@ def _given(
     words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
     bound = solution.bound + ("" if run.exact else BY_ORACLES)
     bound += BY_MEMORY if run.rests_on_memory else ""
-    if run.best is not None and not run.best.is_kept:
-        bound += f", the upper one for constraints relaxed by {run.best.broken:.1g} of their terms"
+    if run.best is not None:
+        bound = of_relaxed(bound, run.best.broken)
     certified = _certified(run, bounds, words.get(status, status.value), bound)
     is_short = not status.converged and status is not Status.INTERRUPTED
     if is_short and (status is not Status.STALLED or run.exact):

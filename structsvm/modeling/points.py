@@ -11,10 +11,8 @@ from cvxpy.constraints import Equality, Zero
 
 from structsvm.masters.cvxpy import violation
 from structsvm.modeling.rewriting import Rewritten, Sizes, column
+from structsvm.solvers.certificate import KEPT
 from structsvm.support.arrays import Floats, Ints
-
-KEPT = 1e-12
-"""Violation of a constraint, relative to its terms, that is only rounding."""
 
 LEAST = 1e-4
 """Of the size by the data, what terms count for at least: all may vanish at a point."""

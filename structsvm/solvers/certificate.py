@@ -18,7 +18,7 @@ from structsvm.status import History, HistoryEntry, Quality, Solution, Status, r
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unless
 
-__all__ = ["ADMISSIBLE", "Certificate"]
+__all__ = ["ADMISSIBLE", "KEPT", "Certificate", "of_relaxed"]
 
 ADMISSIBLE = 1e-6
 """By how much of its size a weight may break further constraints, which conic solvers keep to their
@@ -26,6 +26,9 @@ accuracy only."""
 
 CROSSED = 1e-6
 """Of its scale, how far the bounds of a program may cross: both allow for broken constraints."""
+
+KEPT = 1e-12
+"""The same where it is only rounding."""
 
 NOTICEABLE = 1e-9
 """Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
@@ -233,6 +236,13 @@ class Certificate:
             bound=bound,
             history=History(tuple(self.entries)),
         )
+
+
+def of_relaxed(bound: str, broken: float) -> str:
+    """What bounds rest on, where the point of the upper one breaks constraints by so much."""
+    if not broken > KEPT:
+        return bound
+    return f"{bound}, the upper one for constraints relaxed by {broken:.1g} of their terms"
 
 
 class RunOverError(Exception):

@@ -19,7 +19,14 @@ from structsvm.masters.cvxpy import broken_by, price, solve_with, solved
 from structsvm.parallel import SerialSession, Session
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate, Step, Stopping
+from structsvm.solvers.certificate import (
+    ADMISSIBLE,
+    BudgetSpentError,
+    Certificate,
+    Step,
+    Stopping,
+    of_relaxed,
+)
 from structsvm.solvers.checkpoint import SAME, Checkpoint
 from structsvm.solvers.planes import Memory, PlaneCache, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
@@ -178,6 +185,8 @@ class Run(CutRun):
         """Multipliers of further constraints, of the last restricted problem."""
         self._broken: list[Any] = []
         """By how much the best weight breaks each of them."""
+        self._most_broken = 0.0
+        """The same, relative to the size of its terms, at most."""
         self._starts: list[Floats] = []
         """The start of the risk, and two weights on the way back from it to the null weight."""
         if risk.start is not None:
@@ -231,6 +240,7 @@ class Run(CutRun):
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate, and the labellings it follows from."""
         found = super().solution(status)
+        found = replace(found, bound=of_relaxed(found.bound, self._most_broken))
         caught = self.certificate.caught
         if caught is not None:
             problem = getattr(self.risk.problem, "partition", self.risk.problem)
@@ -280,6 +290,7 @@ class Run(CutRun):
         self.certificate.update_upper(found, known, broken <= ADMISSIBLE, paid)
         if self.certificate.best is found.w:
             self._broken = amounts
+            self._most_broken = broken
         return found
 
     def _worth(self, amounts: Sequence[Any]) -> float:
