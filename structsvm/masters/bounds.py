@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.masters.base import CHUNK, WorkingSet
-from structsvm.masters.conic import NOTHING, PROVED, ConicProgram, Proof, box_of, proof, units_of
+from structsvm.masters.conic import ConicProgram
+from structsvm.masters.conic_boxes import box_of
+from structsvm.masters.conic_proof import NOTHING, PROVED, Proof, proof
+from structsvm.masters.conic_units import units_of
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
@@ -147,7 +150,7 @@ def _proof(problem: cp.Problem) -> Proof:
         data, chain, inverse = problem.get_problem_data("CLARABEL")
         program = ConicProgram.of(data, float(inverse[-1][cp.settings.OFFSET]))
         units = units_of(program)
-        scaled = program.scaled(units)
+        scaled = units.scaled(program)
         options = dict(PRECISE_OPTIONS["CLARABEL"])
         answer = chain.solver.solve_via_data(scaled.data, False, False, options)
     except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError, KeyError):
@@ -156,16 +159,17 @@ def _proof(problem: cp.Problem) -> Proof:
         return NOTHING
     x = np.asarray(answer.x)
     z = np.asarray(answer.z)
-    return units.proof(proof(scaled, x, z, units.box(box_of(program))))
+    return proof(scaled, x, z, units.box(box_of(program))).times(units.objective)
 
 
 def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -> float:
     """A lower bound of a conic program in the form that Clarabel takes, from a proposed dual point.
 
-    What it rests on is in :mod:`structsvm.masters.conic`.
+    What it rests on is in :mod:`structsvm.masters.conic_proof`.
     """
     program = ConicProgram.of(data, offset)
     units = units_of(program)
     z_of_units = z * units.rows / units.objective
     box = units.box(box_of(program))
-    return units.proof(proof(program.scaled(units), y / units.columns, z_of_units, box)).bound
+    found = proof(units.scaled(program), y / units.columns, z_of_units, box)
+    return found.times(units.objective).bound

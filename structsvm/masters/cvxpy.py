@@ -20,7 +20,8 @@ from structsvm.masters.base import (
     WorkingSet,
     checked,
 )
-from structsvm.masters.conic import ConicProgram, units_of
+from structsvm.masters.conic import ConicProgram
+from structsvm.masters.conic_units import units_of
 from structsvm.problem import Regularized
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, factors_of
@@ -220,7 +221,7 @@ def solve_in_units(problem: cp.Problem) -> bool:
         return False
     program = ConicProgram.of(data, 0.0)
     units = units_of(program)
-    given = program.scaled(units).data
+    given = units.scaled(program).data
     raw = chain.solver.solve_via_data(given, False, False, dict(PRECISE_OPTIONS["CLARABEL"]))
     if str(raw.status) != "Solved":
         return False

@@ -5,10 +5,11 @@ Importing this registers ``cvxpy.Problem.solve(method="cutting-plane")``.
 
 import cvxpy as cp
 
-from structsvm.modeling.atoms import OracleMax, Plane
+from structsvm.modeling.atoms import OracleMax
 from structsvm.modeling.certified import Certified
 from structsvm.modeling.hinge import StructuredHinge, segmentation_hinge
 from structsvm.modeling.method import solve
+from structsvm.modeling.pool import Plane
 
 __all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
 

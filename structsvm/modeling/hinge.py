@@ -15,7 +15,9 @@ from structsvm.data.missing import has_gaps
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.structured import StructuredSVM, risk_of
 from structsvm.learner.training_set import TrainingSet
-from structsvm.modeling.atoms import ConvexAtom, OracleAtom, Part, Pool, Question, as_expressions
+from structsvm.modeling.atoms import ConvexAtom, OracleAtom, as_expressions
+from structsvm.modeling.oracle_parts import Part, Question
+from structsvm.modeling.pool import Pool
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
 from structsvm.partitions.learning import MetricObjective, second_moment

@@ -13,7 +13,7 @@ from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import SettingsError, warn
-from structsvm.masters.conic import PROVED
+from structsvm.masters.conic_proof import PROVED
 from structsvm.modeling.certified import Certified
 from structsvm.modeling.restricted import InfeasibleError
 from structsvm.modeling.rewriting import atoms_of
@@ -178,7 +178,7 @@ def _given(
 
 def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certified]:
     """The same of a problem without a point."""
-    conflict = run.conflicts(problem)
+    conflict = run.conflicts(problem.constraints)
     duals = [dual for c in problem.constraints for dual in c.dual_variables]
     for leaf in (*problem.variables(), *duals):
         leaf.save_value(None)

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from structsvm.errors import without_warnings
 from structsvm.masters.base import Cut
 from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by
-from structsvm.modeling.atoms import OracleAtom, Plane
+from structsvm.modeling.atoms import OracleAtom
+from structsvm.modeling.pool import Plane
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 

@@ -10,15 +10,19 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.constraints import PSD, Equality, Inequality
 
-from structsvm.errors import MasterError, OracleError, OracleWarning, warn, without_warnings
+from structsvm.errors import OracleWarning, warn, without_warnings
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.masters.cvxpy import PRECISE_OPTIONS
-from structsvm.modeling.atoms import SLIPS, Plane, Touch, ask
+from structsvm.modeling.by_clarabel import Box
+from structsvm.modeling.conflicts import conflicts
+from structsvm.modeling.oracle_parts import ask
 from structsvm.modeling.points import Point, Points
-from structsvm.modeling.restricted import SCALES, Box, Restricted, Restriction, levels, solver_of
+from structsvm.modeling.pool import Plane, Touch
+from structsvm.modeling.restricted import Restricted
+from structsvm.modeling.restriction import levels
 from structsvm.modeling.rewriting import Held, Rewritten
+from structsvm.modeling.solver_choice import solver_of
+from structsvm.modeling.witnesses import ROUNDING, Witnesses
 from structsvm.parallel import SerialSession
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
 from structsvm.solvers.planes import Planes, weakest
@@ -32,17 +36,8 @@ ROOM = 2**26
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
 
-ROUNDING = 1e-12
-"""Of the size of the terms that an intercept was computed from."""
-
 EXACT = 1e-9
 """Relative distance of an upper bound to its value that is only rounding."""
-
-WITNESSES = 20
-"""Points at which later planes are compared with what the oracles said before."""
-
-SEEN = 1e-9
-"""A slack below which a constraint is kept, in units that may be far larger than its terms."""
 
 
 class ProgramRun(CutRun):
@@ -103,8 +98,7 @@ class ProgramRun(CutRun):
         """Planes of earlier runs, which the pools hold."""
         self._touches: list[Touch] = []
         """The answers of each atom at the best point."""
-        self._witnesses: list[tuple[Floats, Floats]] = []
-        """Points, and upper bounds of the groups there."""
+        self._witnesses = Witnesses(self.held)
         self._heights = np.zeros(rewritten.n_groups)
         self._largest = np.zeros(rewritten.n_groups)
         """The size of the terms of each group where the oracles were asked last, and the largest
@@ -170,6 +164,11 @@ class ProgramRun(CutRun):
             return True
         atom.pool.clear()
         return False
+
+    def conflicts(self, constraints: list[cp.Constraint]) -> tuple[str, ...]:
+        """Those that contradict each other, in words."""
+        assert self.solver is not None
+        return conflicts(self.rewritten, self.solver.w_units, self._cuts, constraints)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints, solved."""
@@ -264,7 +263,7 @@ class ProgramRun(CutRun):
         planes = self._lifted(w, answers)
         values = planes.values + planes.slacks
         if known is not None:
-            self._check_values(planes, known)
+            self._witnesses.check(planes, known, self._guessed, self._heights, self._largest)
             values = np.maximum(values, known)
         point = self.points.at(w, values, self._heights)
         mended = None if point.broken <= ADMISSIBLE else self.rewritten.mended()
@@ -351,34 +350,6 @@ class ProgramRun(CutRun):
             labellings=[cut.labellings for cut in cuts],
         )
 
-    def _check_values(self, planes: Planes, known: Floats) -> None:
-        """Refuse answers that cannot be those of a maximum of planes."""
-        uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
-        self._compare(known, uppers, self._heights, "the oracle returned", "an earlier")
-        for w, before in self._witnesses:
-            heights = planes.intercepts + planes.slopes @ w
-            sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
-            self._compare(heights, before, sizes, "at an earlier point it returned", "its new")
-        self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
-
-    def _compare(
-        self, lowers: Floats, uppers: Floats, sizes: Floats, returned: str, which: str
-    ) -> None:
-        """Refuse a lower bound of a group above an upper one at the same point."""
-        room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING * self._largest
-        wrong = np.flatnonzero(lowers > uppers + room)
-        if not wrong.size:
-            return
-        g = int(wrong[0])
-        held = max((held for held in self.held if held.first <= g), key=lambda held: held.first)
-        term = "" if held.heights.size == 1 else f", term {g - held.first}"
-        raise OracleError(
-            f"{held.atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that "
-            f"it is {lowers[g]:.9g} at least: it does not find a maximum of planes, or has changed "
-            "since; give upper bounds if it is inexact, and name the cvxpy.Parameter it depends on "
-            "in parameters="
-        )
-
     def _marks(self, held: Held) -> bytes:
         """What the planes of an atom depend on."""
         sizes = [arg.size for arg in held.arguments]
@@ -423,44 +394,3 @@ class ProgramRun(CutRun):
                     found[a].append(self.held[a].plane(cut, share * multiplier))
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
-
-    def conflicts(self, problem: cp.Problem) -> tuple[str, ...]:
-        """The constraints of the user that have to give way, in words, by an elastic program.
-
-        MasterError where none has to: a solver was wrong.
-        """
-        assert self.solver is not None
-        restriction = Restriction.in_sizes(self.rewritten, self.solver.w_units, self._cuts)
-        slacks: dict[int, cp.Variable] = {}
-        kept: list[cp.Constraint] = list(restriction.links)
-        for k, constraint in enumerate(restriction.constraints):
-            args = constraint.args
-            if k < len(problem.constraints) and isinstance(constraint, Inequality | Equality | PSD):
-                slacks[k] = slack = cp.Variable(nonneg=True)
-                if isinstance(constraint, PSD):
-                    constraint = args[0] + slack * np.eye(args[0].shape[0]) >> 0
-                elif isinstance(constraint, Inequality):
-                    constraint = args[0] <= args[1] + slack
-                else:
-                    constraint = cp.abs(args[0] - args[1]) <= slack
-            kept.append(constraint)
-        if self._cuts:
-            kept.append(restriction.rows(self._cuts))
-        relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
-        try:
-            with without_warnings(Warning):
-                if relaxed.is_mixed_integer():
-                    relaxed.solve()
-                else:
-                    relaxed.solve(solver="CLARABEL", **PRECISE_OPTIONS["CLARABEL"])
-        except cp.error.SolverError:
-            return ()
-        found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
-        if relaxed.status == cp.OPTIMAL and all(value <= SEEN for value in found.values()):
-            raise MasterError(f"no point of the restricted problem was found: {SCALES}")
-        units = [float(np.max(unit)) for unit in restriction.constraint_units]
-        return tuple(
-            f"constraint {k}, {problem.constraints[k]} (by {value * units[k]:.3g})"
-            for k, value in found.items()
-            if value > SEEN
-        )

@@ -1,0 +1,289 @@
+"""The lower bound of a conic program that a dual point proves.
+
+For every ``z`` in the dual cone and every ``y``
+
+    f(x) >= -y'Py/2 - b'z + <r, x> + (x - y)'P(x - y)/2    with    r = Py + q + A'z
+
+at every feasible ``x``. A solver leaves a small ``r``, and ``x`` may be anywhere: a bound needs
+``<r, x>`` from below by what the program says of ``x``. ``docs/theory.md`` has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from structsvm.masters.conic import EPS, ConicProgram
+from structsvm.masters.dual_cones import freedom, into_dual_cone
+from structsvm.support.arrays import Bools, Floats
+
+EXACT = 2.0**-43
+"""A residual below so much of the terms of its column is that of rounding."""
+
+ASSUMED = 2.0**20
+"""Units of the data within which a minimiser is looked for in columns of which the program says
+nothing, if their residual is that of rounding."""
+
+PROVED = "to the accuracy of the conic solver"
+
+CONDITIONAL = f"{PROVED}, for points within 2^20 of the units of the data"
+
+LARGEST = 1e50
+"""Entries of a dual point, in units, beyond which it proves nothing."""
+
+CLOSE = 1e-10
+"""Of the size of the terms, how near to the value of the point a bound is good enough."""
+
+STEPS = 4
+"""Corrections of a dual point at most; each takes away most of what is left."""
+
+RIDGE = 1e-13
+"""Of its diagonal, added to the matrix of a least-squares problem that may be singular."""
+
+FEW_COLUMNS, MOST_COLUMNS = 300, 1500
+"""Columns whose least-squares problem is solved by orthogonal factors, and by a dense matrix."""
+
+
+class Proof(NamedTuple):
+    """A lower bound, and whether it holds for minimisers within ``ASSUMED`` units only."""
+
+    bound: float
+    is_conditional: bool = False
+    weight: float = 0.0
+    """``sum |b_i z_i|``: what the right sides of constraints are worth."""
+
+    def times(self, unit: float) -> Proof:
+        """What is proved of the program whose objective is so many times as large."""
+        return Proof(unit * self.bound, self.is_conditional, unit * self.weight)
+
+    @property
+    def basis(self) -> str:
+        """What the bound rests on, in words."""
+        return CONDITIONAL if self.is_conditional else PROVED
+
+
+NOTHING = Proof(-np.inf)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def proof(
+    program: ConicProgram,
+    y: Floats,
+    z: Floats,
+    box: tuple[Floats, Floats],
+    close: float = CLOSE,
+) -> Proof:
+    """The best lower bound that a proposed dual point proves of a program in units of its data.
+
+    Tried as it is, then corrected without the multipliers of rows that have room at ``y``, and with
+    them: what is proved holds whatever they are. The first is taken that is ``close`` to the value
+    at ``y``, relative to the size of its terms.
+    """
+    if not max(np.abs(y).max(initial=0.0), np.abs(z).max(initial=0.0)) < LARGEST:
+        return NOTHING
+    slacks = program.b - program.A @ y
+    held = z.copy()
+    unequal = slice(int(program.dims.zero), program.n_plain)
+    held[unequal] = np.where(slacks[unequal] > z[unequal], 0.0, z[unequal])
+    terms = np.concatenate([[program.offset], program.q * y, 0.5 * y * (program.P @ y)])
+    enough = float(terms.sum()) - close * float(np.abs(terms).sum())
+    found = _Dual(program, box, y, z).proof()
+    for start in (held, z):
+        if not found.bound >= enough:
+            found = max(found, _Dual(program, box, y, start).best(enough), key=_bound_of)
+    return found
+
+
+def _bound_of(found: Proof) -> float:
+    return found.bound
+
+
+class _Dual:
+    """A dual point, corrected until its residual is that of rounding."""
+
+    def __init__(
+        self, program: ConicProgram, box: tuple[Floats, Floats], y: Floats, z: Floats
+    ) -> None:
+        self.program, self.box, self.y = program, box, y
+        self.z = into_dual_cone(z, program.dims)
+        counts = np.bincount(program.A.indices, minlength=y.size) + np.diff(program.P.indptr)
+        self._slips = (counts + 8) * EPS
+        self._look()
+
+    def _look(self) -> None:
+        program = self.program
+        Py = program.P @ self.y
+        Az = program.A.T @ self.z
+        self.r = Py + program.q + Az
+        A, P = program.magnitudes
+        self.terms = P @ np.abs(self.y) + np.abs(program.q) + A.T @ np.abs(self.z)
+        self.slips = self._slips * self.terms
+
+    def best(self, enough: float) -> Proof:
+        """The best bound of all corrections, or the first that is enough."""
+        found = NOTHING
+        for _ in range(STEPS):
+            found = max(found, self.proof(), key=_bound_of)
+            if found.bound >= enough:
+                break
+            wanted = (self.program.curvature == 0) & (np.abs(self.r) > self.slips)
+            if not (wanted.any() and np.isfinite(self.terms).all()):
+                break
+            if not self._correct():
+                break
+            self._look()
+        else:
+            found = max(found, self.proof(), key=_bound_of)
+        return found
+
+    # ---- the bound
+
+    def proof(self) -> Proof:
+        """What ``<r, x>`` costs at most, column by column, and the bound that is left."""
+        low, high = self.box
+        bends = self.program.curvature > 0
+        boxed = np.isfinite(low) & np.isfinite(high) & ~bends
+        r = self.r
+        slips = self.slips
+        held = ((r >= slips) & np.isfinite(low)) | ((r <= -slips) & np.isfinite(high))
+        held &= ~(bends | boxed)
+        while True:
+            loose = ~(bends | boxed | held)
+            error, extra, left = self._moved(np.where(loose, np.abs(r), 0.0) + slips, loose)
+            unsure = held & (np.abs(r) < error)
+            if not unsure.any():
+                break
+            held &= ~unsure
+        rounding = np.maximum(EXACT * self.terms, 2.0 * slips)
+        rounding = np.maximum(rounding, 8 * EPS * float(self.terms.max(initial=0.0)))
+        if (left & (np.abs(r) > rounding)).any():
+            return NOTHING
+        extra += ASSUMED * float(error[left].sum())
+        k = self.program.curvature[bends]
+        at = self.y[bends]
+        extra += float(((np.abs(r[bends]) + error[bends]) ** 2 / (2.0 * k)).sum())
+        extra += float((error[bends] * np.abs(at)).sum())
+        extra += float((error[boxed] * np.maximum(np.abs(low), np.abs(high))[boxed]).sum())
+        end = np.where(r > 0, low, high)[held]
+        extra += float((error[held] * np.abs(end)).sum())
+        ends = np.minimum(r[boxed] * low[boxed], r[boxed] * high[boxed])
+        linear = np.concatenate([r[bends] * at, ends, r[held] * end])
+        return self._bound(linear, extra, bool(left.any()))
+
+    def _bound(self, linear: Floats, cost: float, is_conditional: bool) -> Proof:
+        program = self.program
+        bent = -0.5 * self.y * (program.P @ self.y)
+        bent_size = 0.5 * float(np.abs(self.y) @ (program.magnitudes[1] @ np.abs(self.y)))
+        terms = np.concatenate([[program.offset], bent, -program.b * self.z, linear])
+        if not np.isfinite(terms).all() or not math.isfinite(cost):
+            return NOTHING
+        widest = int(np.diff(program.P.indptr).max(initial=0)) + 4
+        size = math.fsum(np.abs(terms).tolist())
+        rounding = 4 * EPS * size + widest * EPS * bent_size
+        bound = math.fsum(terms.tolist()) - cost * (1.0 + 2.0**-30) - rounding
+        weight = float(np.abs(program.b) @ np.abs(self.z))
+        return Proof(bound, is_conditional, weight) if math.isfinite(bound) else NOTHING
+
+    def _moved(self, error: Floats, loose: Bools) -> tuple[Floats, float, Bools]:
+        """Errors of loose columns moved into others, what that costs, and the columns that stay.
+
+        An equality, or an inequality whose multiplier is larger, takes the error of a column by a
+        change of its multiplier, at the price of its right side and of the other columns.
+        """
+        program = self.program
+        z = self.z
+        n = program.n_plain
+        rows = np.arange(n)
+        able = (rows < int(program.dims.zero)) | (z[:n] > 0)
+        row, column, value = program.entries
+        kept = (row < n) & loose[column]
+        kept[kept] = able[row[kept]]
+        row = row[kept]
+        column = column[kept]
+        size = np.abs(value[kept])
+        room = np.where(rows < int(program.dims.zero), np.inf, z[:n])
+        weight = np.minimum(room[row], 1.0) * size
+        is_open = loose.copy()
+        layers = []
+        while True:
+            single = np.bincount(row, is_open[column], minlength=n) == 1
+            usable = np.flatnonzero(
+                single[row] & is_open[column] & (weight >= 1e-6 * self.terms[column])
+            )
+            if not usable.size:
+                break
+            usable = usable[np.argsort(weight[usable], kind="stable")]
+            chosen = np.full(is_open.size, -1)
+            chosen[column[usable]] = usable
+            chosen = chosen[chosen >= 0]
+            layers.append(chosen)
+            is_open[column[chosen]] = False
+        error = error.copy()
+        cost = 0.0
+        magnitude = program.magnitudes[0]
+        for chosen in reversed(layers):
+            i = row[chosen]
+            j = column[chosen]
+            change = error[j] / size[chosen]
+            tight = change > 0.5 * room[i]
+            is_open[j[tight]] = True
+            i = i[~tight]
+            j = j[~tight]
+            change = change[~tight]
+            error += magnitude[i].T @ change
+            error[j] = 0.0
+            cost += float(change @ np.abs(program.b[i]))
+        return error * (1.0 + 2.0**-30), cost, is_open
+
+    # ---- the correction
+
+    def _correct(self) -> bool:
+        """Undo the residual by the least change, relative to what may change; whether it can."""
+        program = self.program
+        y = self.y.copy()
+        r = self.r.copy()
+        for members in program.bends:
+            part = program.P[members][:, members].toarray()
+            part += RIDGE * np.trace(part) * np.eye(members.size)
+            step = -np.linalg.solve(part, r[members])
+            y[members] += step
+        r += program.P @ (y - self.y)
+        wanted = np.flatnonzero((np.maximum(program.P.diagonal(), 0.0) == 0) | self._crossed)
+        W = freedom(self.z, program)
+        B = sp.csr_array(W.T @ program.A)[:, wanted]
+        if not np.isfinite(B.data).all():
+            return False
+        change = W @ _least_change(B, r[wanted])
+        self.z = into_dual_cone(self.z - change, program.dims)
+        self.y = y
+        return True
+
+    @property
+    def _crossed(self) -> Bools:
+        found = np.zeros(self.r.size, dtype=bool)
+        for members in self.program.bends:
+            found[members] = True
+        return found
+
+
+def _least_change(B: Any, r: Floats) -> Floats:
+    """The least ``d`` with ``B'd = r``, as far as there is one."""
+    gram = sp.csc_array(B.T @ B)
+    scale = np.sqrt(gram.diagonal())
+    scale[scale == 0] = 1.0
+    n = scale.size
+    right = r / scale
+    if n > MOST_COLUMNS:
+        d = sp.diags_array(1.0 / scale)
+        regular = sp.csc_array(d @ gram @ d + RIDGE * sp.eye_array(n))
+        return np.asarray(B @ (splu(regular).solve(right) / scale))
+    if n > FEW_COLUMNS:
+        dense = gram.toarray() / np.outer(scale, scale) + RIDGE * np.eye(n)
+        return np.asarray(B @ (np.linalg.solve(dense, right) / scale))
+    # Normal equations would lose half of the digits of multipliers that are small beside others.
+    Q, R = np.linalg.qr(np.vstack([B.toarray() / scale, RIDGE * np.eye(n)]))
+    return np.asarray(Q[: B.shape[0]] @ np.linalg.solve(R.T, right))

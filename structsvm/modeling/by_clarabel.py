@@ -1,0 +1,385 @@
+"""Restricted problems solved by Clarabel, in units of the data, with bounds that are proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from structsvm.errors import MasterError, SettingsError, without_warnings
+from structsvm.masters.base import MasterSolution, WorkingSet
+from structsvm.masters.conic import ConicProgram
+from structsvm.masters.conic_boxes import box_of
+from structsvm.masters.conic_proof import CLOSE, Proof, proof
+from structsvm.masters.conic_squares import turned, turned_back
+from structsvm.masters.conic_units import Units, columns_of, power_of_two, units_for
+from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
+from structsvm.modeling.points import LEAST
+from structsvm.modeling.restricted import (
+    OUTGROWN,
+    SCALES,
+    InfeasibleError,
+    Restricted,
+    UnboundedError,
+)
+from structsvm.modeling.restriction import Restriction
+from structsvm.modeling.rewriting import Rewritten
+from structsvm.support.arrays import Floats
+
+SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
+
+DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
+
+USABLE = (*SOLVED, "MaxIterations", "MaxTime", "NumericalError")
+"""Where Clarabel ends at a point: as good as any to ask oracles at, and the bound is checked."""
+
+FIRST_BOX, LARGEST_BOX = 1e1, 1e9
+"""Where a restricted problem without a minimum is solved: the first box, in units of the start."""
+
+SHIFTS = (-20, 20)
+"""Powers of two by which units are also tried: what a solver finds depends on them, a proof does
+not."""
+
+Scale = tuple[float, int]
+"""The share of the way, in powers, from the units of the data to the widths of the box that the
+constraints leave, and a power of two."""
+
+SCALES_TRIED: tuple[Scale, ...] = ((0, 0), (0.5, 0), (1, 0), *((0, k) for k in (*SHIFTS, -8, 8)))
+"""Those that are tried until one closes the gap."""
+
+ROOMS = (2.0**-8, 2.0**-16, 2.0**-24)
+"""Of the units of rows, by how much constraints are tightened to find a point inside."""
+
+CLOSED = 10.0
+"""Times the accuracy that was asked for: a gap that no other units are tried to close."""
+
+NEARLY = 0.1
+"""Times the accuracy that was asked for: how near to the value a bound is good enough."""
+
+PATIENCE = 10
+"""Rounds after which a box grows, whatever was found in it."""
+
+
+class Box:
+    """Around the start, larger when nothing was found in the last one, or after many rounds."""
+
+    def __init__(self, start: Floats) -> None:
+        self.start = start
+        self.width = 0.0
+        self.rounds = 0
+        self.n_cuts = -1
+
+    def grown(self, n_cuts: int, units: Floats) -> tuple[Floats, Floats]:
+        """Corners of the box for another round, by the units of the variables."""
+        if self.width == 0.0:
+            self.width = FIRST_BOX
+        elif n_cuts == self.n_cuts or self.rounds == PATIENCE:
+            self.width = 10.0 * self.width
+            self.rounds = 0
+        self.rounds = self.rounds + 1
+        self.n_cuts = n_cuts
+        if self.width > LARGEST_BOX:
+            raise UnboundedError(
+                "the problem is unbounded by the planes found so far: add bounds of its "
+                "variables, such as cp.norm_inf(x) <= 1000"
+            )
+        reach = self.width * np.maximum(units, np.abs(self.start))
+        return self.start - reach, self.start + reach
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A point of a conic program and its multipliers, in the units of the user."""
+
+    x: Floats
+    z: Floats
+    value: float
+    proof: Proof
+    size: float
+    """Of the terms of the objective."""
+    broken: float
+    """What the inequalities that the point breaks are worth by their multipliers."""
+    raw: Any
+
+    @property
+    def gap(self) -> float:
+        """Of value and proof, in either direction, and what the point owes to what it breaks."""
+        return abs(self.value - self.proof.bound) + self.broken
+
+
+class Conic(Restricted):
+    """Clarabel, with one canonical form, cuts appended as rows, and checked bounds.
+
+    ``min f(x)`` over cones is the standard form, in which ``R x <= r`` are the rows that change.
+    """
+
+    def __init__(self, rewritten: Rewritten, box: Box, options: Mapping[str, Any]) -> None:
+        self.restriction = restriction = Restriction.as_given(rewritten)
+        self.rewritten, self.options = rewritten, options
+        self._box = box
+        with without_warnings(Warning):
+            data, self._chain, self._inverse = restriction.problem.get_problem_data(
+                "CLARABEL", solver_opts={}
+            )
+        given = ConicProgram.of(data, float(self._inverse[-1][cp.settings.OFFSET]))
+        self._program, self._turns = turned(given)
+        self._ends = box_of(self._program)
+        first = data[cp.settings.PARAM_PROB].var_id_to_col
+        places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
+        self._columns, self._heights = np.split(places, [rewritten.dim])
+        self._units: Floats = np.zeros(self._program.q.size)
+        self._tallest = 0.0
+        """The largest intercept when columns were measured."""
+        self._largest = 0.0
+        """The size of the objective by the data."""
+        self._scale = SCALES_TRIED[0]
+        """The one that closed the last gap."""
+        self._has_points = False
+        """Whether that is known, where the restricted problem has no minimum."""
+        self._raw: Any = None
+        """The last answer, without the rows, as cvxpy takes it to be its own."""
+
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Measure the columns by the constraints and the planes; only larger planes do so again."""
+        tallest = float(np.abs(cuts.intercepts).max(initial=0.0))
+        if self._tallest > 0 and tallest <= OUTGROWN * self._tallest:
+            return
+        self._tallest = tallest
+        program = self._with(cuts)
+        n = len(cuts)
+        at = self._program.n_plain
+        groups = program.groups.copy()
+        b = program.b.copy()
+        groups[at : at + n] = program.b.size + cuts.groups
+        b[at : at + n][np.abs(cuts.intercepts) <= noise[cuts.groups]] = 0.0
+        found = columns_of(program, groups, b)
+        if (found > OUTGROWN * self._units).any():
+            self._units = np.maximum(found, self._units)
+            self.w_units = self._units[self._columns]
+            self._largest = units_for(self._program, self._units).objective
+
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        """Solve with these cuts, within a box if there is no minimum."""
+        program = self._with(cuts)
+        before = self._raw
+        label = "clarabel"
+        bound = None
+        is_minimum = True
+        try:
+            found = self._solved(program, tol)
+            bound = found.proof.bound, found.proof.basis
+        except UnboundedError:
+            self._refuse_empty()
+            label, is_minimum = "clarabel in a box", False
+            found = self._in_a_box(program, len(cuts))
+            self._raw = before
+        at = self._program.n_plain
+        alpha = np.maximum(found.z[at : at + len(cuts)], 0.0)
+        return MasterSolution(self._w(found.x), alpha, label, bound, is_minimum)
+
+    def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
+        """Minimisers of the same problem in units of 2^20 and 2^-20 of those of its data."""
+        found = []
+        for shift in SHIFTS:
+            try:
+                found.append(self._w(self._attempt(self._with(cuts), (0, shift), 0.0).x))
+            except MasterError:
+                continue
+        return found
+
+    def inside(self, cuts: WorkingSet) -> Floats | None:
+        """A minimiser under constraints that are a little tighter, in units of the data."""
+        program = self._with(cuts)
+        units = units_for(program, self._units)
+        scaled = units.scaled(program)
+        for room in ROOMS:
+            raw = self._raw_answer(scaled.with_room(room), {})
+            x = np.asarray(raw.x, dtype=np.float64)
+            if str(raw.status) in SOLVED and np.isfinite(x).all():
+                return self._w(x * units.columns)
+        return None
+
+    def _in_a_box(self, program: ConicProgram, n_cuts: int) -> Answer:
+        """The answer within the first box that holds a point."""
+        d = self._columns.size
+        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), (d, program.q.size))
+        sides = sp.vstack([sides, -sides])
+        empty: InfeasibleError | None = None
+        while True:
+            try:
+                lower, upper = self._box.grown(n_cuts, self.w_units)
+            except UnboundedError:
+                if empty is None:
+                    raise
+                raise empty from None
+            try:
+                boxed = program.with_rows(sides, np.concatenate([upper, -lower]))
+                return self._solved(boxed, 1e-7, is_boxed=True)
+            except InfeasibleError as error:
+                empty = error
+
+    def duals(self) -> list[list[Any]]:
+        if self._raw is not None:
+            with without_warnings(Warning):
+                self.restriction.problem.unpack_results(self._raw, self._chain, self._inverse)
+        return super().duals()
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """Return None where the objective has curvature: a share of the way is as good there."""
+        if self._program.P.nnz > 0:
+            return None
+        q = self._program.q
+        low = sp.csr_array(q.reshape(1, -1))
+        program = self._with(cuts).with_rows(low, np.array([level - self._program.offset]))
+        units = units_for(program, self._units)
+        scaled = units.scaled(program)
+        ones = np.zeros(q.size)
+        target = np.zeros(q.size)
+        ones[self._columns] = 1.0
+        target[self._columns] = -(center / self.w_units)
+        scaled = replace(scaled, P=sp.csr_array(sp.diags_array(ones)), q=target)
+        raw = self._raw_answer(scaled, {})
+        x = np.asarray(raw.x, dtype=np.float64)
+        if str(raw.status) not in SOLVED or not np.isfinite(x).all():
+            return None
+        return self._w(x * units.columns)
+
+    def _w(self, x: Floats) -> Floats:
+        """The user's variables from those of the standard form."""
+        return self.rewritten.tidy(np.clip(x, *self._ends)[self._columns])
+
+    def _with(self, cuts: WorkingSet) -> ConicProgram:
+        """The program with ``intercept + <slope, w> - t <= 0`` for every cut."""
+        n = len(cuts)
+        rows, places = np.nonzero(cuts.slopes)
+        starts = np.arange(n + 1) + np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+        entries = np.full(starts[-1], -1.0)  # the height is behind the slope
+        columns = np.repeat(self._heights[cuts.groups], np.diff(starts))
+        at = rows + np.arange(rows.size)
+        entries[at] = cuts.slopes[rows, places]
+        columns[at] = self._columns[places]
+        shape = n, self._program.q.size
+        return self._program.with_rows(
+            sp.csr_array((entries, columns, starts), shape), -cuts.intercepts
+        )
+
+    def _solved(self, program: ConicProgram, tol: float, is_boxed: bool = False) -> Answer:
+        """In the units of the data, or larger and smaller ones where these do not close the gap."""
+        best: Answer | None = None
+        failed: MasterError | None = None
+        others = [scale for scale in SCALES_TRIED if scale != self._scale]
+        for scale in (self._scale, *others):
+            try:
+                found = self._attempt(program, scale, tol)
+            except MasterError as error:
+                is_endless = isinstance(error, UnboundedError) and best is None and not is_boxed
+                is_proved = isinstance(error, InfeasibleError) and error.is_proved
+                if is_endless or is_proved:
+                    raise
+                if failed is None or isinstance(error, InfeasibleError):
+                    failed = error
+                continue
+            known = found if best is None else best
+            proved = max(known.proof, found.proof, key=lambda proof: proof.bound)
+            if best is None or found.gap < best.gap:
+                best = found
+                self._scale = scale
+            best = replace(best, proof=proved)
+            if found.gap <= CLOSED * max(tol, PRECISE) * max(found.size, LEAST * self._largest):
+                break
+        if best is None:
+            assert failed is not None
+            raise failed
+        start = self._program.n_plain
+        end = self._program.n_plain + program.b.size - self._program.b.size
+        self._raw = SimpleNamespace(
+            x=best.x,
+            z=turned_back(np.concatenate([best.z[:start], best.z[end:]]), self._turns),
+            status="Solved",
+            obj_val=best.value,
+            solve_time=best.raw.solve_time,
+            iterations=best.raw.iterations,
+        )
+        return best
+
+    def _refuse_empty(self) -> None:
+        """InfeasibleError where the constraints have no point, whatever the objective."""
+        if self._has_points:
+            return
+        nothing = replace(self._program, P=0.0 * self._program.P, q=0.0 * self._program.q)
+        try:
+            self._attempt(nothing, SCALES_TRIED[0], 1.0)
+        except InfeasibleError:
+            raise
+        except MasterError:  # nothing is known, and a box will tell
+            return
+        self._has_points = True
+
+    def _is_empty(self, scaled: ConicProgram, z: Floats, units: Units) -> bool:
+        """Whether a ray proves that the constraints have no point: nothing is at least 1 there."""
+        size = float(np.abs(z).max(initial=0.0))
+        if not size > 0:
+            return False
+        nothing = replace(scaled, P=sp.csr_array(scaled.P.shape), q=0.0 * scaled.q, offset=0.0)
+        return proof(nothing, np.zeros(scaled.q.size), z / size, units.box(self._ends)).bound > 0
+
+    def _columns_between(self, share: float) -> Floats:
+        """Units of the columns, some of the way to the widths of the box of the constraints."""
+        widths = np.maximum(np.abs(self._ends[0]), np.abs(self._ends[1]))
+        is_wide = (widths > 0) & np.isfinite(widths)
+        wide = np.where(is_wide, widths, self._units)
+        return power_of_two(self._units ** (1.0 - share) * wide**share)
+
+    def _raw_answer(self, scaled: ConicProgram, options: Mapping[str, Any]) -> Any:
+        """What Clarabel returns."""
+        options = {**options, **self.options}
+        try:
+            return self._chain.solver.solve_via_data(scaled.data, False, False, options)
+        except TypeError as error:  # a setting that there is none of, or of another type
+            raise SettingsError(f"Clarabel does not take its options: {error}") from error
+
+    def _attempt(self, program: ConicProgram, scale: Scale, tol: float) -> Answer:
+        """Solve in units of a scale."""
+        share, shift = scale
+        units = units_for(program, self._columns_between(share) * 2.0**shift)
+        scaled = units.scaled(program)
+        for attempt in [PRECISE_OPTIONS["CLARABEL"], {}] if tol < PRECISE else [{}]:
+            raw = self._raw_answer(scaled, attempt)
+            status = str(raw.status)
+            if status in DECIDED:
+                break
+        if status == "PrimalInfeasible":
+            is_proved = self._is_empty(scaled, np.asarray(raw.z, dtype=np.float64), units)
+            raise InfeasibleError("the restricted problem is infeasible", is_proved)
+        if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
+            raise UnboundedError(f"the restricted problem is unbounded, even in a box: {SCALES}")
+        x = np.asarray(raw.x, dtype=np.float64)
+        z = np.asarray(raw.z, dtype=np.float64)
+        if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
+            raise MasterError(
+                f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
+            )
+        close = max(CLOSE, NEARLY * tol)
+        found = proof(scaled, x, z, units.box(self._ends), close)
+        bent = float(x @ (scaled.P @ x))
+        value = 0.5 * bent + float(scaled.q @ x) + scaled.offset
+        size = abs(scaled.offset) + float(np.abs(scaled.q) @ np.abs(x)) + abs(bent)
+        unequal = slice(int(scaled.dims.zero), scaled.n_plain)
+        excess = np.maximum((scaled.A @ x - scaled.b)[unequal], 0.0)
+        broken = float(excess @ np.abs(z[unequal]))
+        unit = units.objective
+        z_of_user = z * unit / units.rows
+        return Answer(
+            x * units.columns,
+            z_of_user,
+            unit * value,
+            found.times(unit),
+            unit * size,
+            unit * broken,
+            raw,
+        )

@@ -1,0 +1,113 @@
+"""Restricted problems solved by any solver that cvxpy has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from structsvm.errors import MasterError, SettingsError, without_warnings
+from structsvm.masters.base import MasterSolution, WorkingSet
+from structsvm.masters.cvxpy import PRECISE, solve_by
+from structsvm.modeling.by_clarabel import SHIFTS, Box, Conic
+from structsvm.modeling.restricted import OUTGROWN, InfeasibleError, Restricted, UnboundedError
+from structsvm.modeling.restriction import Restriction, levels
+from structsvm.modeling.rewriting import Rewritten, column
+from structsvm.support.arrays import Floats
+
+MIP_GAP = 1e-6
+"""What mixed-integer solvers are told to prove, relative to the optimal value."""
+
+
+class ByName(Restricted):
+    """Any solver that cvxpy has; its bound is believed."""
+
+    def __init__(
+        self, rewritten: Rewritten, solver: str | None, options: Mapping[str, Any]
+    ) -> None:
+        self.rewritten = rewritten
+        self.solver = solver
+        self.options = dict(options)
+        self._measure = (
+            None
+            if rewritten.is_mixed_integer
+            else Conic(rewritten, Box(np.zeros(rewritten.dim)), {})
+        )
+        self.w_units = np.ones(rewritten.dim)
+        self._levels = np.zeros(rewritten.n_groups)
+        if self.rewritten.is_mixed_integer:  # the gap to prove, where it is known how to ask
+            gap: dict[str, Any] = {"mip_rel_gap": 0.1 * MIP_GAP}
+            asked = {"HIGHS": gap, "SCIPY": {"scipy_options": gap}}
+            self.options = {**asked.get(solver or "", {}), **options}
+
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Measure as Clarabel would; integers are in their own unit."""
+        if self._measure is not None:
+            self._measure.fit(cuts, noise)
+            self.w_units = self._measure.w_units
+        found = levels(cuts, self.w_units)
+        if (found > OUTGROWN * self._levels).any():
+            self._levels = np.maximum(found, self._levels)
+            self.restriction = Restriction.in_sizes(self.rewritten, self.w_units, cuts)
+
+    def elsewhere(self, cuts: WorkingSet) -> list[Floats]:
+        """The same, unless there are integers, whose unit is their own."""
+        if self.rewritten.is_mixed_integer:
+            return []
+        found = []
+        usual = self.restriction
+        for shift in SHIFTS:
+            units = self.w_units * 2.0**shift
+            self.restriction = Restriction.in_sizes(self.rewritten, units, cuts)
+            try:
+                found.append(self.solve(cuts, PRECISE).w)
+            except MasterError:
+                continue
+            finally:
+                self.restriction = usual
+        return found
+
+    def inside(self, cuts: WorkingSet) -> Floats | None:
+        """As Clarabel finds it; points between integers are none."""
+        return None if self._measure is None else self._measure.inside(cuts)
+
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        """Solve with these cuts."""
+        master = self.restriction.problem
+        stack = self.restriction.rows(cuts)
+        problem = cp.Problem(master.objective, [*master.constraints, stack])
+        is_mixed = self.rewritten.is_mixed_integer
+        try:
+            with without_warnings(Warning):
+                solve_by(problem, self.solver, self.options)
+        except cp.error.SolverError as error:
+            way_out = (
+                "; with boolean or integer variables write cp.norm1 or cp.norm_inf in place of "
+                "squares and norms, or name a solver that takes both"
+            )
+            kind = MasterError if "failed" in str(error) else SettingsError
+            raise kind(f"solver={self.solver!r}: {error}{way_out if is_mixed else ''}") from error
+        name = problem.solver_stats.solver_name
+        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            raise InfeasibleError("the restricted problem is infeasible")
+        if problem.status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE, "infeasible_or_unbounded"):
+            raise UnboundedError(
+                f"the restricted problem is unbounded, says {name}: state bounds of its variables, "
+                "such as cp.norm_inf(x) <= 1000"
+            )
+        if problem.value is None or not np.isfinite(problem.value):
+            raise MasterError(f"{name} could not solve the restricted problem: {problem.status}")
+        dual = stack.dual_value
+        value = float(problem.value)
+        alpha = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
+        gap = MIP_GAP if is_mixed else 0.0
+        least = float(self.restriction.objective_unit) * (value - gap * max(1.0, abs(value)))
+        found = np.concatenate([column(v.value) for v in self.restriction.variables])
+        return MasterSolution(
+            self.rewritten.tidy(self.restriction.w_units * found),
+            self.restriction.multipliers(cuts, alpha),
+            name.lower(),
+            (least, f"as claimed by {name}"),
+        )

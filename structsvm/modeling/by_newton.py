@@ -1,0 +1,168 @@
+"""Restricted problems of the form of a risk, solved by the masters of the learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from structsvm.masters.base import MasterSolution, Request, WorkingSet
+from structsvm.masters.bounds import lower_bound
+from structsvm.masters.cvxpy import PRECISE, solved
+from structsvm.masters.newton import NewtonMaster
+from structsvm.modeling.by_clarabel import CLOSED, Box, Conic
+from structsvm.modeling.hinge import basis_of
+from structsvm.modeling.restricted import Restricted
+from structsvm.modeling.rewriting import Rewritten, column
+from structsvm.problem import Regularized
+from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
+from structsvm.support.arrays import Floats
+from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
+
+EQUAL = 1e-12
+"""By how much of their size two numbers may differ that are taken for the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form(Regularized):
+    """``constant + Omega(v) + sum of shares * heights`` over a cone, ``w = basis @ v``."""
+
+    constraints = None
+    regularizer: Regularizer
+    space: WeightSpace
+    constant: float
+    shares: Floats
+    """Weight of the height of each group in the objective, (n_groups,), positive."""
+    basis: Any
+    """Sparse, (dim of w, dim of v), with orthonormal columns."""
+
+
+class FastMaster(Restricted):
+    """Newton's method; Clarabel where it is less exact. No constraints, and so no duals."""
+
+    def __init__(self, rewritten: Rewritten, form: Form, box: Box) -> None:
+        self.rewritten, self.form, self._box = rewritten, form, box
+        self.w_units = np.zeros(rewritten.dim)
+        self._noise = np.zeros(rewritten.n_groups)
+
+    def fit(self, cuts: WorkingSet, noise: Floats) -> None:
+        """Newton's method needs no units."""
+        self._noise = noise
+
+    @cached_property
+    def _conic(self) -> Conic:
+        return Conic(self.rewritten, self._box, {})
+
+    def duals(self) -> list[list[Any]]:
+        """None: there are no constraints."""
+        return []
+
+    def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        form = self.form
+        scale = form.shares[cuts.groups]
+        mapped = WorkingSet(cuts.n_groups, form.space.dim)
+        mapped.restore(
+            {
+                **cuts.state(),
+                "slopes": np.asarray(cuts.slopes @ form.basis) * scale[:, None],
+                "intercepts": cuts.intercepts * scale,
+                "multipliers": cuts.multipliers / scale,
+            }
+        )
+        answer = solved(NewtonMaster(), form, mapped, Request(tol))
+        # The minimum of this restricted problem is bounded, and its own value is above that.
+        upper = form.penalty(answer.w) + float(mapped.group_values(answer.w).sum())
+        exact = np.zeros(form.space.dim)
+        bound, basis = lower_bound(form, mapped, answer.multipliers, upper, exact)
+        rounded = bound + form.constant - 1e-15 * abs(form.constant)
+        w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
+        found = MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
+        if upper - bound <= CLOSED * max(tol, PRECISE) * abs(upper):
+            return found
+        self._conic.fit(cuts, self._noise)
+        other = self._conic.solve(cuts, tol)
+        return other if other.bound is not None and other.bound[0] > rounded else found
+
+
+def form_of(rewritten: Rewritten) -> Form | None:
+    """The form of a problem, if it is such a one."""
+    spaces = [space for v in rewritten.variables if (space := _space(v)) is not None]
+    if (
+        rewritten.constraints
+        or len(spaces) < len(rewritten.variables)
+        or any(not held.atom.is_nonneg() for held in rewritten.held)
+        or not rewritten.objective.is_quadratic()
+    ):
+        return None
+    zero = np.zeros(rewritten.size)
+    rewritten.put(zero)
+    found = {v.id: gradient for v, gradient in rewritten.objective.grad.items()}
+    slopes = [column(found.get(v.id, np.zeros(v.size))) for v in rewritten.leaves]
+    linear = np.concatenate(slopes)
+    bends = _bends(rewritten, linear)
+    shares = linear[rewritten.dim :]
+    if bends is None or any(bends[len(spaces) :]) or not (shares > 0).all():
+        return None
+    parts = [_regularizer(*each) for each in zip(slopes, bends, spaces, strict=False)]
+    known = tuple(part for part in parts if part is not None)
+    if len(known) < len(parts):
+        return None
+    space = Product(tuple(spaces))
+    regularizer = Separable(known)
+    rewritten.put(zero)
+    constant = rewritten.value - regularizer.value(np.zeros(space.dim), space)
+    return Form(regularizer, space, constant, shares, basis_of(space))
+
+
+def _space(variable: cp.Variable) -> WeightSpace | None:
+    """The cone that a variable is in by its attributes; None for others."""
+    given = {name for name, value in variable.attributes.items() if value is not None and value}
+    if given == {"PSD"}:
+        return PSD(variable.shape[0])
+    if given == {"nonneg"}:
+        return Nonnegative(variable.size)
+    return None if given else Free(variable.size)
+
+
+def _bends(rewritten: Rewritten, linear: Floats) -> list[float] | None:
+    """The curvature of a quadratic by each variable and height; None where entries differ.
+
+    ``linear`` is its gradient at zero. Read off values at random points, where no other quadratic
+    looks like one: cvxpy 1.6 gives gradients of squares of matrices row by row.
+    """
+
+    def value(at: Floats) -> float:
+        rewritten.put(at)
+        return rewritten.value
+
+    rng = np.random.default_rng(0)
+    constant = value(np.zeros(linear.size))
+    everywhere = rng.normal(size=linear.size)
+    bends = []
+    squares = 0.0
+    for entries in rewritten.split(np.arange(linear.size, dtype=np.float64)):
+        at = entries.astype(np.int64)
+        alone = np.zeros(linear.size)
+        alone[at] = rng.normal(size=at.size)
+        bent = value(alone) - constant - float(linear @ alone)
+        room = EQUAL * (abs(constant) + float(np.abs(linear) @ np.abs(alone)))
+        bends.append(2.0 * bent / float(alone @ alone) if abs(bent) > room else 0.0)
+        squares += 0.5 * bends[-1] * float(everywhere[at] @ everywhere[at])
+    size = abs(constant) + float(np.abs(linear) @ np.abs(everywhere)) + abs(squares)
+    away = value(everywhere) - constant - float(linear @ everywhere) - squares
+    return bends if abs(away) <= EQUAL * size else None
+
+
+def _regularizer(slope: Floats, bend: float, space: WeightSpace) -> Regularizer | None:
+    """``slope @ w + bend / 2 |w|^2`` of one variable, up to a constant; None if it is none."""
+    slope = basis_of(space).T @ slope
+    if bend > 0:
+        return SquaredNorm(bend, space.to_metric(-slope / bend))
+    weight = float(slope[0])
+    away = np.abs(slope - weight * space.identity()).max()
+    return (
+        None if isinstance(space, Free) or weight <= 0 or away > EQUAL * weight else Trace(weight)
+    )

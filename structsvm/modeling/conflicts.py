@@ -1,0 +1,61 @@
+"""Which constraints of a program without a point contradict each other."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.constraints import PSD, Equality, Inequality
+
+from structsvm.errors import MasterError, without_warnings
+from structsvm.masters.base import WorkingSet
+from structsvm.masters.cvxpy import PRECISE_OPTIONS
+from structsvm.modeling.restricted import SCALES
+from structsvm.modeling.restriction import Restriction
+from structsvm.modeling.rewriting import Rewritten
+from structsvm.support.arrays import Floats
+
+SEEN = 1e-9
+"""A slack below which a constraint is kept, in units that may be far larger than its terms."""
+
+
+def conflicts(
+    rewritten: Rewritten, w_units: Floats, cuts: WorkingSet, constraints: list[cp.Constraint]
+) -> tuple[str, ...]:
+    """The constraints of the user that have to give way, in words, by an elastic program.
+
+    MasterError where none has to: a solver was wrong.
+    """
+    restriction = Restriction.in_sizes(rewritten, w_units, cuts)
+    slacks: dict[int, cp.Variable] = {}
+    kept: list[cp.Constraint] = list(restriction.links)
+    for k, constraint in enumerate(restriction.constraints):
+        args = constraint.args
+        if k < len(constraints) and isinstance(constraint, Inequality | Equality | PSD):
+            slacks[k] = slack = cp.Variable(nonneg=True)
+            if isinstance(constraint, PSD):
+                constraint = args[0] + slack * np.eye(args[0].shape[0]) >> 0
+            elif isinstance(constraint, Inequality):
+                constraint = args[0] <= args[1] + slack
+            else:
+                constraint = cp.abs(args[0] - args[1]) <= slack
+        kept.append(constraint)
+    if cuts:
+        kept.append(restriction.rows(cuts))
+    relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
+    try:
+        with without_warnings(Warning):
+            if relaxed.is_mixed_integer():
+                relaxed.solve()
+            else:
+                relaxed.solve(solver="CLARABEL", **PRECISE_OPTIONS["CLARABEL"])
+    except cp.error.SolverError:
+        return ()
+    found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
+    if relaxed.status == cp.OPTIMAL and all(value <= SEEN for value in found.values()):
+        raise MasterError(f"no point of the restricted problem was found: {SCALES}")
+    units = [float(np.max(unit)) for unit in restriction.constraint_units]
+    return tuple(
+        f"constraint {k}, {constraints[k]} (by {value * units[k]:.3g})"
+        for k, value in found.items()
+        if value > SEEN
+    )

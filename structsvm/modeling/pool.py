@@ -1,0 +1,95 @@
+"""Planes that are known of an atom, and what its oracles said where they last touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from structsvm.masters.base import Cut
+from structsvm.solvers.planes import Planes
+from structsvm.status import Quality
+from structsvm.support.arrays import Floats
+
+SLIPS = 1e-7
+"""By how much of the size of its terms a value may be below an earlier plane, by rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """``intercept + <slope, x>``, a lower bound of a convex function.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from structsvm.modeling import OracleMax
+    >>> x = cp.Variable(2)
+    >>> largest = OracleMax(x, lambda at: (at.max(), np.eye(2)[at.argmax()]))
+    >>> problem = cp.Problem(cp.Minimize(largest + cp.sum_squares(x)))
+    >>> value = problem.solve(method="cutting-plane")
+    >>> type(largest.planes[0]).__name__, [round(p.multiplier, 3) for p in largest.planes]
+    ('Plane', [0.5, 0.5])
+    """
+
+    term: int
+    """Which of the functions of the atom it is below; -1 for their sum."""
+    intercept: float
+    slope: Any
+    """In the shape of the argument; a tuple of several for several arguments."""
+    multiplier: float
+    """How much the objective would grow for each unit by which the plane rose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """What an oracle said at one argument: asked again, it says the same unless it has changed."""
+
+    argument: Floats
+    lowers: Floats
+    """Of each group, (n,)."""
+    uppers: Floats
+    slopes: Floats
+    """(n, d)."""
+    sizes: Floats
+    """Of the terms of each value, which rounding is relative to."""
+
+    @classmethod
+    def of(cls, planes: Planes) -> Touch:
+        """By planes in the space of the argument."""
+        is_guess = planes.quality is Quality.HEURISTIC
+        uppers = planes.values + (np.inf if is_guess else planes.slacks)
+        sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
+        return cls(planes.w, planes.values, uppers, planes.slopes, sizes)
+
+    def differs(self, now: Touch) -> int | None:
+        """A group whose values then and now exclude each other; None where there is none."""
+        room = SLIPS * np.maximum(self.sizes, now.sizes)
+        apart = np.maximum(self.lowers - now.uppers, now.lowers - self.uppers) - room
+        return int(apart.argmax()) if (apart > 0).any() else None
+
+    def has_other_slopes(self, now: Touch) -> bool:
+        room = SLIPS * np.abs(self.slopes).max(initial=0.0)
+        return bool((np.abs(self.slopes - now.slopes) > room).any())
+
+
+@dataclass
+class Pool:
+    """The planes found below one atom, whatever problem it was in: where the next run begins."""
+
+    marks: bytes = b""
+    """The slack, and the values of the parameters of the oracle, for which they hold."""
+    cuts: list[Cut] = field(default_factory=list)
+    """In the space of the argument."""
+    quality: Quality = Quality.EXACT
+    """The weakest of the answers that they are of."""
+    largest: float = 0.0
+    """The size of the terms that their intercepts were computed from, at most."""
+    touch: Touch | None = None
+    """The answer at the last solution."""
+
+    def clear(self) -> None:
+        self.cuts = []
+        self.quality = Quality.EXACT
+        self.touch = None
