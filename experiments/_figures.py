@@ -3,16 +3,18 @@
     .venv/bin/python -m experiments._figures            # write all tables again, after a merge
     .venv/bin/python -m experiments._figures --check    # as `make check` does
 
-A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. On CHECKED
+A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``; the page of
+measurements, which nobody writes by hand, shows all files that no other page shows. On CHECKED
 pages every decimal number of a paragraph, or of a table written by hand, is in a table of its own
-section or of a section that the paragraph or table links to, so that a reader finds its source
-where the check does. Beside a link to another site stand the numbers of that site. Settings and
-versions are code: `lam=0.3`.
+section, of a section that the paragraph or table links to, or of measurements that this one links
+to, so that a reader finds its source where the check does. Beside a link to another site stand the
+numbers of that site. Settings and versions are code: `lam=0.3`.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +25,11 @@ from experiments._origin import DOCS, ROOT, USUAL, Origin, is_of_a_commit
 from structsvm.support.archive import write_atomically
 
 PAPER = DOCS / "paper"
+MEASUREMENTS = "measurements.md"
 KEYS = {"command", "commits", "date", "machine"}
+
+FOLDER = ROOT / "experiments"
+BENCHMARKS = ROOT / "benchmarks"
 
 Row = Mapping[str, Any]
 
@@ -91,6 +97,47 @@ def _made(origin: Origin) -> str:
     return f"*`{origin['command']}`, commit {', '.join(origin['commits'])}; {origin['date']}.*"
 
 
+def measurements(docs: Path = DOCS) -> str:
+    """The page of the files that no other page shows, with what their studies say of them."""
+    others = [page for page in pages(docs) if page.name != MEASUREMENTS]
+    shown = {found[1] for page in others for found in BLOCK.finditer(_content(page))}
+    folder = docs / "paper"
+    studies: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("*.json")):
+        content = json.loads(path.read_text())
+        if path.stem not in shown and "rows" in content:  # others are parts that tables are made of
+            study = content["origin"]["command"].partition(" ")[0]
+            studies.setdefault(study, []).append(path.stem)
+    parts = [
+        "# Measurements",
+        "All tables that no other page shows, by the study that made them. This page is made of "
+        "the files `docs/paper/*.json` and of what each study says of itself; [the "
+        "results](results.md) say what follows.",
+    ]
+    for study, of_study in sorted(studies.items()):
+        for number, name in enumerate(of_study):
+            parts += [f"## {name}", *([] if number else _about(study)), _framed(name, folder)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(study: str) -> list[str]:
+    """What a study says of itself; nothing of one that is settled and in the history only."""
+    found = sorted([*FOLDER.rglob(study), *BENCHMARKS.glob(study)])
+    about = ast.get_docstring(ast.parse(_content(found[0]))) if found else None
+    return [about] if about else []
+
+
+def _content(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def write_pages(docs: Path = DOCS) -> None:
+    """Write every table of every page from its file, and the page of the others."""
+    for page in pages(docs):
+        write_again(page, docs / "paper")
+    write_atomically(docs / MEASUREMENTS, measurements(docs).encode())
+
+
 def write_again(page: Path, folder: Path = PAPER) -> None:
     """Write every table of a page from its file; those without one stay as they are."""
 
@@ -116,6 +163,8 @@ def faults(page: Path, folder: Path = PAPER) -> Iterator[str]:
             yield f"{page.name}: there is no docs/paper/{found[1]}.json"
         elif found[0] != _framed(found[1], folder):
             yield f"{page.name}: the table {found[1]} is not that of docs/paper/{found[1]}.json"
+    if page.name == MEASUREMENTS and content != measurements(page.parent):
+        yield f"{page.name} is not what the files and the studies say: write it again"
     if page.name in CHECKED:
         yield from (f"{page.name}: {fault}" for fault in _without_source(page, content))
 
@@ -136,16 +185,19 @@ def _without_source(page: Path, content: str) -> Iterator[str]:
 
 
 def _numbers_of_link(page: Path, link: str) -> set[float]:
-    """The numbers of the tables of the section that a link names."""
+    """The numbers of the tables of the section that a link names, and of measurements it names."""
     file, _, anchor = link.partition("#")
     target = page.parent / file if file else page
     if target.suffix != ".md" or not anchor:
         return set()
     sections = SECTION.split(target.read_text(encoding="utf-8"))
     sections += [part for section in sections for part in re.split(r"\n(?=### )", section)]
-    return set().union(
-        *(_numbers_of_tables([section]) for section in sections if _anchor(section) == anchor)
-    )
+    named = [section for section in sections if _anchor(section) == anchor]
+    known = _numbers_of_tables(named)
+    if target.name != MEASUREMENTS:
+        tables = [one for one in LINK.findall("\n".join(named)) if one.startswith(MEASUREMENTS)]
+        known = known.union(*(_numbers_of_link(target, one) for one in tables))
+    return known
 
 
 def _anchor(section: str) -> str:
@@ -188,5 +240,4 @@ if __name__ == "__main__":
     parser.add_argument("--check", action="store_true", help="write nothing, and fail at a fault")
     if parser.parse_args().check:
         raise SystemExit("\n".join(all_faults()) or 0)
-    for page in pages():
-        write_again(page)
+    write_pages()

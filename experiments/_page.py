@@ -11,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from experiments._figures import PAPER, Row, pages, store, stored, write_again
+from experiments._figures import PAPER, Row, store, stored, write_pages
 from experiments._origin import DOCS, USUAL, origin
 from experiments.paper.run import PARTS
 
@@ -49,5 +49,4 @@ def times(book: Path) -> None:
 
 if __name__ == "__main__":
     times(Path(sys.argv[1] if len(sys.argv) > 1 else "no book"))
-    for page in pages():
-        write_again(page)
+    write_pages()

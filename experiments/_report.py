@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments._figures import PAPER, Row, pages, store, stored, text, write_again
+from experiments._figures import PAPER, Row, store, stored, text, write_pages
 from experiments._origin import DOCS, ROOT, USUAL, origin
 
 __all__ = ["PAPER", "ROOT", "SHARED", "Row", "publish", "stored"]
@@ -19,7 +19,7 @@ SHARED = Path(os.environ.get("STRUCTSVM_DATA") or ROOT.parent / "shared" / "data
 
 
 def publish(name: str, rows: Sequence[Row], earlier: Iterable[str] = ()) -> None:
-    """Print ``rows``, write docs/paper/<name>.json and the block <name> of the page that has it.
+    """Print ``rows``, write docs/paper/<name>.json and the page that shows it.
 
     ``earlier`` names the commits of rows that were measured before and are only passed on. A quick
     run writes nothing into docs/: its figures are those of a small version.
@@ -33,9 +33,4 @@ def publish(name: str, rows: Sequence[Row], earlier: Iterable[str] = ()) -> None
     if "--quick" in sys.argv and DOCS == USUAL:
         return
     store(name, origin(earlier), rows)
-    begin = f"<!-- begin {name} -->"
-    shown = [page for page in pages() if begin in page.read_text(encoding="utf-8")]
-    if not shown and DOCS == USUAL:
-        raise SystemExit(f"no page has a place for {name}: add {begin} and <!-- end {name} -->")
-    for page in shown:
-        write_again(page)
+    write_pages()
