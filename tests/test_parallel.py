@@ -4,7 +4,6 @@ import operator
 import os
 import subprocess
 import sys
-import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -73,87 +72,99 @@ def test_overlapping_calls_share_one_limit() -> None:
 STUCK = 600
 """Seconds after which a process is taken to wait for ever."""
 
-FIT = """
-    import multiprocessing, os, signal, sys, time, warnings
-    import numpy as np
-    from structsvm import MetricLearner
-    from structsvm.parallel import Processes
+PROGRAM = """
+import multiprocessing, os, signal, warnings
+import numpy as np
+from structsvm import MetricLearner
+from structsvm.parallel import Processes
 
-    def fit(backend="processes"):
-        rng = np.random.default_rng(0)
-        y = np.repeat([0, 1], 20)
-        Xs = [rng.normal(size=(40, 2)) + 2 * y[:, None] for _ in range(4)]
-        return MetricLearner(n_jobs=2, backend=backend).fit(Xs, [y] * 4).solution_.w
+def fit(backend="processes"):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    Xs = [rng.normal(size=(40, 2)) + 2 * y[:, None] for _ in range(4)]
+    learner = MetricLearner(n_jobs=2, backend=backend)
+    return learner.fit(Xs, [y] * 4, baselines="quick").solution_.w
 
-    def len_of(part, argument):
-        return len(part)
+def len_of(part, argument):
+    return len(part)
 
-    def pid_of(part, argument):
-        return os.getpid()
+def pid_of(part, argument):
+    return os.getpid()
 
-    def child(answers):
-        with Processes(2).open([b"two", b"parts"]) as session:
-            is_alone = set(session.map(pid_of, None)) == {os.getpid()}
-        answers.put((fit(), is_alone))  # with workers of its own it would wait for their end
+def child(answers):
+    with Processes(2).open([b"two", b"parts"]) as session:
+        is_alone = set(session.map(pid_of, None)) == {os.getpid()}
+    answers.put((fit(), is_alone))  # with workers of its own it would wait for their end
 
-    def told_by_child(method):
-        context = multiprocessing.get_context(method)
-        answers = context.Queue()
-        process = context.Process(target=child, args=(answers,))
-        process.start()
-        w, is_alone = answers.get(timeout=300)
-        process.join(300)
-        assert process.exitcode == 0
-        assert is_alone
-        return w
+def told_by_child(method):
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    process = context.Process(target=child, args=(answers,))
+    process.start()
+    w, is_alone = answers.get(timeout=300)
+    process.join(300)
+    assert process.exitcode == 0
+    assert is_alone
+    return w
 
-    if __name__ == "__main__":
-        expected = fit("serial")
+def children_exit(expected):
+    for method in ("fork", "fork", "spawn"):  # before there are workers, and after
+        assert np.array_equal(told_by_child(method), expected)
+        assert np.array_equal(fit(), expected)
+
+def children_without_children_agree(expected):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert np.array_equal(pool.apply_async(fit).get(300), expected)
+        pool.apply_async(warnings.simplefilter, ["error"]).get(300)
+        for backend in ("threads", "auto", "processes"):
+            assert np.array_equal(pool.apply_async(fit, [backend]).get(300), expected)
+
+if __name__ == "__main__":
+    expected = fit("serial")
+    for part in (children_exit, children_without_children_agree):
+        part(expected)
+        print(part.__name__, flush=True)
+    with Processes(2).open([b"private", b"data"]) as session:
+        assert session.map(len_of, None) == [7, 4]
+        print(*session.map(pid_of, None), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
 """
+"""All that is asked of children and workers of one process, which kills itself in the end."""
 
 
-def script(tmp_path, text):
-    path = tmp_path / "run.py"
-    path.write_text(textwrap.dedent(FIT) + textwrap.indent(textwrap.dedent(text), " " * 4))
-    return [sys.executable, str(path)]
-
-
-def test_a_child_exits_and_waits_for_no_workers(tmp_path):
-    """Forked before there are workers and after, or spawned."""
-    text = """
-        for method in ("fork", "fork", "spawn"):
-            assert np.array_equal(told_by_child(method), expected)
-            assert np.array_equal(fit(), expected)
-    """
-    subprocess.run(script(tmp_path, text), check=True, timeout=STUCK)
-
-
-def test_a_child_that_may_have_no_children_has_the_same_answers(tmp_path):
-    text = """
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            assert np.array_equal(pool.apply_async(fit).get(300), expected)
-            pool.apply_async(warnings.simplefilter, ["error"]).get(300)
-            for backend in ("threads", "auto", "processes"):
-                assert np.array_equal(pool.apply_async(fit, [backend]).get(300), expected)
-    """
-    subprocess.run(script(tmp_path, text), check=True, timeout=STUCK)
-
-
-def test_workers_end_with_a_process_that_is_killed_and_leave_no_files(tmp_path):
-    text = """
-        with Processes(2).open([b"private", b"data"]) as session:
-            assert session.map(len_of, None) == [7, 4]
-            print(*session.map(pid_of, None), flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-    """
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    found = subprocess.run(
-        script(tmp_path, text), stdout=subprocess.PIPE, timeout=STUCK, check=False, env=environment
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """Lines that the program has printed until it was killed, and the folder of its files."""
+    folder = tmp_path_factory.mktemp("killed")
+    path = folder / "run.py"
+    path.write_text(PROGRAM)
+    (folder / "files").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        env=os.environ | {"TMPDIR": str(folder / "files")},
+        stdout=subprocess.PIPE,
+        timeout=STUCK,
+        check=False,
+        text=True,
     )
-    pids = [int(pid) for pid in found.stdout.split()]
+    return done.stdout.splitlines(), folder / "files"
+
+
+def test_a_child_exits_and_waits_for_no_workers(killed):
+    """Forked before there are workers and after, or spawned."""
+    assert "children_exit" in killed[0]
+
+
+def test_a_child_that_may_have_no_children_has_the_same_answers(killed):
+    assert "children_without_children_agree" in killed[0]
+
+
+def test_workers_end_with_a_process_that_is_killed_and_leave_no_files(killed):
+    lines, folder = killed
+    pids = [int(pid) for pid in lines[-1].split()]
     assert len(pids) == 2
     for _ in range(3000):  # five minutes, after which they are stuck
-        if not any(is_running(pid) for pid in pids) and not list(tmp_path.glob("structsvm-*")):
+        if not any(is_running(pid) for pid in pids) and not list(folder.glob("structsvm-*")):
             return
         time.sleep(0.1)
     pytest.fail("workers are there, or their files, minutes after the process was killed")

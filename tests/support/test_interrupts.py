@@ -2,14 +2,13 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 from cases import cases
+from programs import begun, python
 
 from structsvm import MetricLearner, MetricLearnerCV, Region, load, save
 from structsvm.oracles import SequentialOracle
@@ -202,46 +201,19 @@ def folder(tmp_path_factory):
     return folder
 
 
-BEGUN = """
-import sys
+LOADING = """
+import signal, sys
 
-class Begun:
+class Loading:
     def find_spec(self, name, *_):
-        if name == "structsvm.cli.app":
-            print("begun", flush=True)
+        if name == "structsvm.learner.form":
+            signal.raise_signal(signal.SIGINT)
 
-sys.meta_path.insert(0, Begun())
+sys.meta_path.insert(0, Loading())
 from structsvm.cli import main
 sys.exit(main())
 """
-"""The command, which says when code of ours begins: before, Python itself answers a signal."""
-
-
-def command(folder, words):
-    """A command in a process of its own, as soon as it has begun."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", BEGUN, *words.split()],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout.readline() == b"begun\n"
-    return process
-
-
-@pytest.fixture(scope="module")
-def seconds(folder):
-    """How long each command takes, about: only which moments are tried depends on it."""
-    taken = {}
-    for name, words in COMMANDS.items():
-        process = command(folder, words.format(out="warm-" + name))
-        started = time.perf_counter()
-        process.communicate()
-        taken[name] = time.perf_counter() - started
-    return taken
-
+"""The command, which is interrupted while it loads what it needs."""
 
 COMMANDS = {
     "fit": "fit change-point train --lam .01 --set solver.tol=1e-5 --set solver.max_iter=8 "
@@ -252,27 +224,34 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_signal_at_any_moment_ends_a_command_in_order(folder, seconds, name):
+def test_a_signal_at_any_moment_ends_a_command_in_order(folder, name):
+    started = time.perf_counter()
+    assert begun(COMMANDS[name].format(out="warm-" + name), folder).ended()[0] == 0
+    seconds = time.perf_counter() - started  # only which moments are tried depends on it
     for k in range(MOMENTS):
         out = folder / f"{name}-{k}"
-        process = command(folder, COMMANDS[name].format(out=out.name))
-        moment = seconds[name] * (k + 0.5) / MOMENTS
-        try:
-            process.wait(moment)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=600)  # it is stuck
-        err = err.decode()
-        assert process.returncode in (0, 130), err
+        command = begun(COMMANDS[name].format(out=out.name), folder)
+        command.process.join(seconds * (k + 0.5) / MOMENTS)
+        if command.process.is_alive():
+            os.kill(command.process.pid, signal.SIGINT)
+        status, err = command.ended()
+        assert status in (0, 130), err
         assert "Error" not in err, err
         assert "Traceback" not in err, err
         if name == "fit":
             assert out.exists() == ("saved in" in err), err
             if out.exists():
                 assert load(out).solution_.lower <= load(out).solution_.upper
-        elif process.returncode == 130:
+        elif status == 130:
             assert err.splitlines()[-1] == "interrupted", err
             assert not out.exists() or len(list(out.iterdir())) == N
+
+
+def test_a_signal_while_a_command_loads_what_it_needs(folder):
+    done = python("-c", LOADING, *COMMANDS["fit"].format(out="never").split(), cwd=folder)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.splitlines()[-1] == "interrupted", done.stderr
+    assert not (folder / "never").exists()
 
 
 def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
