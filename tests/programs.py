@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+CONTEXT = get_context("forkserver")
 
 STUCK = 600
 """Seconds after which a process is taken to wait for ever."""
@@ -31,13 +33,19 @@ def python(*arguments, cwd=None, **environment):
     )
 
 
-@dataclass(frozen=True)
 class Command:
-    """A command that runs in a process of its own."""
+    """A command line of structsvm in a process of its own, as soon as code of ours runs.
 
-    process: BaseProcess
-    told: Path
-    """What it has said on stderr."""
+    The process is forked from one that has loaded the library, which is done once.
+    """
+
+    def __init__(self, words, folder, out=os.devnull, encoding="utf-8"):
+        """Begin it in a folder; it prints into a file, or has no stdout (None)."""
+        self.told = Path(folder) / f"{len(list(Path(folder).glob('*.told')))}.told"
+        begins = CONTEXT.Event()
+        call = partial(_command, words.split(), begins)
+        self.process = _forked(call, folder, out, self.told, encoding=encoding)
+        assert begins.wait(STUCK)
 
     def ended(self) -> tuple[int, str]:
         """Its status, and what it has said, once it has ended."""
@@ -45,29 +53,47 @@ class Command:
         return self.process.exitcode, self.told.read_text(encoding="utf-8")
 
 
-def begun(words, folder) -> Command:
-    """A command line of structsvm in a folder, as soon as code of ours runs.
-
-    The process is forked from one that has loaded the library, which is done once.
-    """
-    context = get_context("forkserver")
-    context.set_forkserver_preload(list(LOADED))
-    number = len(list(Path(folder).glob("*.told")))
-    told = Path(folder) / f"{number}.told"
-    begins = context.Event()
-    process = context.Process(target=_run, args=(words.split(), folder, told, begins))
-    process.start()
-    assert begins.wait(STUCK)
-    return Command(process, told)
-
-
-def _run(words, folder, told, begins):
-    os.chdir(folder)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT), 2)
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-    begins.set()
+def _command(words, begins):
     from structsvm.cli import main
 
+    begins.set()
     sys.exit(main(words))
+
+
+def loaded(code, *arguments, cwd=None, **environment):
+    """Run code as :func:`python` does, in a process that has loaded the library before."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        err = Path(folder) / "err"
+        call = partial(_program, code, list(map(str, arguments)))
+        process = _forked(call, cwd or os.getcwd(), out, err, environment)
+        process.join(STUCK)
+        said = [path.read_text(encoding="utf-8") for path in (out, err)]
+        return subprocess.CompletedProcess(code, process.exitcode, *said)
+
+
+def _program(code, arguments):
+    sys.argv = ["-c", *arguments]
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+
+
+def _forked(call, folder, out, err, environment=None, encoding="utf-8"):
+    CONTEXT.set_forkserver_preload(list(LOADED))
+    arguments = (call, folder, out, err, environment or {}, encoding)
+    process = CONTEXT.Process(target=_called, args=arguments)
+    process.start()
+    return process
+
+
+def _called(call, folder, out, err, environment, encoding):
+    os.chdir(folder)
+    os.environ.update(environment)
+    os.dup2(os.open(err, os.O_WRONLY | os.O_CREAT), 2)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    if out is None:
+        os.close(1)
+        sys.stdout = None
+    else:
+        os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT), 1)
+        sys.stdout = os.fdopen(1, "w", encoding=encoding, closefd=False)
+    call()

@@ -10,7 +10,7 @@ import pytest
 from cases import cases
 from cli_kit import TEST, TRAIN, table
 from PIL import Image
-from programs import python
+from programs import loaded
 
 import structsvm
 from structsvm import MetricLearner, NormalizedCut
@@ -226,7 +226,7 @@ def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(fol
         "main(sys.argv[1:])\n"
     )
     line = ["fit", "change-point", "train", "--metric", "diagonal", "-o", str(tmp_path / "m")]
-    done = python("-c", code, *line, cwd=folder, OMP_NUM_THREADS="1")
+    done = loaded(code, *line, cwd=folder)
     assert done.returncode == -signal.SIGKILL
     learner = load(tmp_path / "m")
     assert learner.baselines_.keys() == {"untrained"}

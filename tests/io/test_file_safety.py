@@ -14,7 +14,7 @@ import pytest
 from enumerated import listed_risk
 from numpy.lib import format as npy
 from PIL import Image
-from programs import python
+from programs import loaded
 
 from structsvm import MetricLearner, load, save
 from structsvm.errors import (
@@ -52,7 +52,7 @@ def peak():
 
 def printed(code, *arguments):
     """What a program prints that has ``peak``."""
-    done = python("-c", PEAK + textwrap.dedent(code), *arguments, OMP_NUM_THREADS="1")
+    done = loaded(PEAK + textwrap.dedent(code), *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -13,7 +13,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from cases import cases
-from programs import python
+from programs import loaded
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -315,7 +315,7 @@ class TestWriting:
             save(learner, {str(model)!r})
             """
         )
-        done = python("-c", code)
+        done = loaded(code)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert model.read_bytes() == before
         assert load(model).metric_.price != 1.0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cases import cases
 from enumerated import Listed, Once, column, listed_risk
-from programs import python
+from programs import loaded
 from recording_cases import recordings_of_four_segments as recordings
 
 from structsvm import MetricLearner
@@ -135,7 +135,7 @@ def test_kill_9_at_any_moment_changes_nothing(name, tmp_path):
         name=name,
         dooms=[*KILLS, ("never", 0, 0.0)],
     )
-    done = python("-c", code)
+    done = loaded(code)
     assert done.returncode == 0, done.stderr
     *killed, answer, bounds, last = map(str.split, done.stdout.splitlines())
     assert killed == [[str(-signal.SIGKILL)]] * len(KILLS), done.stderr

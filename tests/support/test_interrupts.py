@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from cases import cases
-from programs import begun, python
+from programs import Command, python
 
 from structsvm import MetricLearner, MetricLearnerCV, Region, load, save
 from structsvm.oracles import SequentialOracle
@@ -226,11 +226,11 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_signal_at_any_moment_ends_a_command_in_order(folder, name):
     started = time.perf_counter()
-    assert begun(COMMANDS[name].format(out="warm-" + name), folder).ended()[0] == 0
+    assert Command(COMMANDS[name].format(out="warm-" + name), folder).ended()[0] == 0
     seconds = time.perf_counter() - started  # only which moments are tried depends on it
     for k in range(MOMENTS):
         out = folder / f"{name}-{k}"
-        command = begun(COMMANDS[name].format(out=out.name), folder)
+        command = Command(COMMANDS[name].format(out=out.name), folder)
         command.process.join(seconds * (k + 0.5) / MOMENTS)
         if command.process.is_alive():
             os.kill(command.process.pid, signal.SIGINT)
