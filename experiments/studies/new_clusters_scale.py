@@ -1,6 +1,6 @@
 """In which scale new clusters are found: that of their own table, of training, or the wider.
 
-Small tables, as people bring them, of eight digits, seven letters and fifteen movements of hands:
+Small tables, as people bring them, of eight digits, seven letters and seven movements of hands:
 half of the classes are labelled, rounded up, and the others are clustered, their number being
 given. `chosen` is what MetricLearnerCV(Clustering(), split="clusters") takes of all its candidates.
 The wider scale was chosen with draws of digits, letters and movements of seeds 100 to 109; the
@@ -27,7 +27,7 @@ from structsvm.partitions.equivalence import partition_loss
 
 Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 
-SIZES = {"digits": (8, 20), "letter": (7, 60), "movement_libras": (15, 24)}
+SIZES = {"digits": (8, 20), "letter": (7, 60), "movement_libras": (7, 24)}
 """Classes of a draw, and rows of each."""
 SEEDS = tuple(range(200, 210))
 SCALES = {"own": "recording", "of training": "training", "wider": "wider"}

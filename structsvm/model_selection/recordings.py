@@ -58,10 +58,13 @@ SCORED: tuple[tuple[str, set[str], tuple[type[RecordingTransformer], ...]], ...]
         (StateScores, BoundaryScores),
     ),
     ("scores", {"frame-boosting"}, (StateScores,)),
-    ("boundaries", {"boundary-boosting"}, (BoundaryScores,)),
 )
-"""Names of the candidates that see what classifiers say, beside lags: the classifiers that have to
-apply, and the features."""
+"""Names of the candidates that see what classifiers say of states, beside lags: the classifiers
+that have to apply, and the features."""
+
+OF_BOUNDARIES = ("boundary-boosting", "boundary-logistic")
+"""Classifiers whose boundaries metrics see. The second, and moving statistics, lowered the loss on
+people held out from 2.09 to 1.98, and from five recordings from 2.64 to 2.55."""
 
 STRONG = (1.0, 0.2)
 """Strengths of the regularizer of full metrics of lags, which have many parameters: smaller ones
@@ -159,7 +162,9 @@ class Recordings(Menu):
         others = [m for m in fitted if m.name != STATES]
         if self._has_context:
             few = len(self.data) < FEWEST_SCORED
-            scored = [] if by_name or few else self._with_scores(known)
+            scored = []
+            if not by_name and not few:
+                scored = [*self._with_scores(known), *self._with_boundaries(known)]
             if self.question is None or not scored:
                 scored += self._with_context([method.name for method in learned])
             learned = [*scored, *self._closed_forms()]
@@ -170,7 +175,7 @@ class Recordings(Menu):
         return [m for m, stage in zip(found, stages, strict=True) if not stage or stage.takes_gaps]
 
     def _with_scores(self, classifiers: dict[str, Method]) -> list[Method]:
-        """Learned metrics of what classifiers say beside lags."""
+        """Learned metrics of what classifiers say of states beside lags."""
         found = []
         for name, needs, kinds in SCORED:
             if needs <= set(classifiers):
@@ -179,6 +184,21 @@ class Recordings(Menu):
                 given: dict[str, Any] = {"features": sees, "lams": STRONGEST}
                 found.append(self.of_metric(f"{name}-diagonal", "diagonal", cost, **given))
         return found
+
+    def _with_boundaries(self, classifiers: dict[str, Method]) -> list[Method]:
+        """A learned metric, and OLDA, of what classifiers say of boundaries beside context."""
+        if not set(OF_BOUNDARIES) <= set(classifiers):
+            return []
+        stages = [Lags(), BoundaryScores(), BoundaryScores("logistic")]
+        if self.data.n_features <= MANY:
+            stages.append(MovingStatistics())
+        sees = self.scaled(Union(*stages))
+        cost = sum(classifiers[name].cost for name in OF_BOUNDARIES)
+        learned: dict[str, Any] = {"features": sees, "lams": STRONGEST}
+        return [
+            self.of_metric("boundaries-diagonal", "diagonal", cost, **learned),
+            self.of_metric("boundaries-olda", "olda", cost, features=sees),
+        ]
 
     def _with_context(self, kinds: list[str]) -> list[Method]:
         """Learned metrics of lags, of columns alone, and of moments."""

@@ -19,7 +19,8 @@ from structsvm.problems import ChangePoint
 
 TUNED = ("untrained", "rca", "olda")
 LEARNED = ("diagonal", "full")
-SCORED = ("scores-boundaries-diagonal", "scores-diagonal", "boundaries-diagonal")
+BOUNDARIES = ("boundaries-diagonal", "boundaries-olda")
+SCORED = ("scores-boundaries-diagonal", "scores-diagonal", *BOUNDARIES)
 CONTEXT = ("lags-diagonal", "lags-full")
 MOMENTS = "moments-diagonal"
 STATES = ("states", "states-quick", "states-training")
@@ -53,7 +54,7 @@ def test_the_default_of_names_of_states_is_a_segmenter_of_states():
 
 def test_the_default_of_change_points_is_a_metric_of_context_and_boundaries():
     found = names_of([[8, 18, 30]] * 4)
-    learned = ["boundaries-diagonal", *CONTEXT, *LEARNED, MOMENTS, *OLDA]
+    learned = [*BOUNDARIES, *CONTEXT, *LEARNED, MOMENTS, *OLDA]
     assert found == [*learned, "equal-segments", "boundary-logistic", "boundary-boosting", *TUNED]
 
 
