@@ -11,60 +11,45 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
-from structsvm.cli.evaluate import (
-    ENOUGH,
+from structsvm.cli.answer import Answer
+from structsvm.cli.inputs import InputData, Request, read_layers, takes_images, typed_problem
+from structsvm.cli.outputs import Guard, places
+from structsvm.cli.parts import (
     Part,
     about_parts,
-    called,
+    about_time,
     divided,
-    readable,
+    images_in_time,
+    n_items,
     split_of,
+    thinned,
     warn_of_copies,
 )
-from structsvm.cli.inputs import InputData, Request, read_layers, typed_problem
-from structsvm.cli.outputs import Guard, places, write_folder
-from structsvm.cli.predict import answers_of, tell_names
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import METHODS
 from structsvm.errors import (
+    CheckpointError,
     DataError,
     DataWarning,
-    LearningError,
     SettingsError,
-    StructSVMError,
     VerdictWarning,
-    printable,
     without_warnings,
 )
-from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.evaluate import classifiers_in
-from structsvm.evaluation.sentences import NOTES, baseline_in_words
-from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
-from structsvm.learner.menu import Menu
-from structsvm.learner.methods import fit_methods, menu_of
-from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
-from structsvm.plotting.report import HeldOut, page_of
 from structsvm.plotting.words import training_in_words
-from structsvm.support.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import OutOfTimeError, share, until
 
@@ -72,8 +57,8 @@ LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
 ALL = "all.structsvm"  # the model that is learned from all that was read
-CHEAP, FEW_VALUES = 1.0, 100_000
-"""What baselines of the first answer cost at most, and values up to which there are any."""
+FEW_VALUES = 100_000
+"""Values up to which the first answer is compared with baselines."""
 JUDGING, MORE = 5.0, 2.0
 """Seconds that judging takes, if no answer was judged before; and how much more in the end, when
 there are more methods."""
@@ -170,6 +155,8 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
     problem = inputs.problem
     model = wanted.output / MODEL
     is_chosen = wanted.is_chosen
+    if takes_images(problem):
+        inputs = images_in_time(inputs, end - time.monotonic())
     inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
         about = (inputs.Xs, inputs.ys, inputs.features)
@@ -199,39 +186,37 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
 def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
     started = time.monotonic()
-    (train, test) = divided(whole, split)
+    parts = divided(whole, split)
     terminal = whole.inputs.terminal
     output = wanted.output
     resume = wanted.resume
-    wanted.check_files(places(whole.inputs.problem, output / PREDICTED, test.inputs.names))
-    terminal.note(about_parts(whole, train, test, split))
+    wanted.check_files(places(whole.inputs.problem, output / PREDICTED, parts[1].inputs.names))
+    terminal.note(about_parts(whole, *parts, split))
     if split in (ROWS, CLUSTERS):
-        warn_of_copies(train, test)
+        warn_of_copies(*parts)
     if not resume:
         (output / TRIED).unlink(missing_ok=True)
     is_answered = resume and (output / MODEL).is_file()
-    judging = MORE * JUDGING
-    spare = SPARE * max(end - started, 0.0)
+    search = Search(parts, split, wanted)
+    judging = JUDGING
     answer: Answer | None = None
     try:
         if not is_answered:
+            search.look_at(0.0)
             with terminal.working("first answer", end):
-                with share("learning", 0.0, LEARNED_BY):
-                    learner = _learned_quickly(train, split)
-                    learned = time.monotonic()
-                with share("comparing on what was held out", LEARNED_BY, 1.0):
-                    answer = Answer.of(train, test, output, learner)
-                    is_answered = True
-                judging = MORE * (time.monotonic() - learned)
+                answer = search.answer(0.0, LEARNED_BY)
+                is_answered = True
+            judging = search.judging
             terminal.note(answer.in_short(time.monotonic() - started))
-        left = end - time.monotonic() - judging
+        left = end - time.monotonic() - MORE * judging
         if left > 0 or resume:
-            chosen = max(left, 0.0) / (max(left, 0.0) + judging)
+            left = max(left, 0.0)
+            search.look_at(left)
+            spare = SPARE * max(end - started, 0.0)
             with terminal.working("trying", end, slice(0, 3, 2)):
-                with share("choosing", 0.0, chosen), until(end - judging + spare):
-                    search = _chosen(train, split, wanted, left)
-                with share("comparing on what was held out", chosen, 1.0):
-                    answer = Answer.of(train, test, output, search.best_estimator_, search)
+                learned_by = left / (left + MORE * judging)
+                late = end - MORE * judging + spare
+                answer = search.answer(left, learned_by, late, end + spare)
     except KeyboardInterrupt as interrupt:
         if not is_answered:
             raise
@@ -241,192 +226,76 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None
     except OutOfTimeError:
         terminal.note(f"there was no time to choose: {output} holds the answer so far")
     if answer is None:
-        answer = Answer.of(train, test, output, load_learner(output / MODEL), is_written=True)
+        answer = search.answer_so_far()
     answer.tell(terminal, output)
     if not wanted.refit:
         terminal.note("add --refit to learn what was chosen from all, the part held out as well\n")
     terminal.note(answer.advice)
 
 
-def _chosen(train: Part, split: str | None, wanted: Wanted, seconds: float) -> MetricLearnerCV:
-    data = train.data
-    rows = sum(sample.n_samples for sample in data.samples)
-    is_long = len(data) >= LONG_SAMPLES or rows * data.n_features >= LONG_VALUES
-    search = MetricLearnerCV(
-        data.problem,
-        split=split,
-        cv=3 if is_long or (data.asks and rows >= LONG_ROWS) else None,
-        n_jobs=wanted.jobs,
-        max_seconds=max(seconds, 0.0),
-        random_state=0,
-    )
-    # The verdict is that on what is held out, not the one of choosing.
-    with without_warnings(VerdictWarning), train.inputs.named():
-        search.fit(data, baselines="all", resume=wanted.output / TRIED)
-    return search
+class Search:
+    """What was tried on the part to learn from, and judged by the rest."""
 
+    def __init__(self, parts: tuple[Part, Part], split: str | None, wanted: Wanted) -> None:
+        self.parts = parts
+        self.train, self.test = parts
+        self.terminal = self.train.inputs.terminal
+        self.output = wanted.output
+        problem = self.train.data.problem
+        self.search = MetricLearnerCV(problem, split=split, n_jobs=wanted.jobs, random_state=0)
+        self.judging = JUDGING
+        """Seconds that judging took."""
 
-def _learned_quickly(train: Part, split: str | None) -> Learner:
-    """What answers first, or the next simpler method that can learn from the labels."""
-    data = replace(train.data, question=split or WHOLE)
-    menu: Menu = menu_of(data, MetricLearner(data.problem, random_state=0))
-    closed = reversed(data.problem.traits.baselines)  # the better one first
-    methods = [menu.first, *(menu.of_metric(name, name) for name in closed)]
-    cheap = [one for one in menu.baselines if one.is_metric or one.cost <= CHEAP]
-    size = sum(sample.n_samples for sample in data.samples) * data.n_features
-    failures: list[StructSVMError] = []
-    with without_warnings(DataWarning, ConvergenceWarning), train.inputs.named():
-        for method in methods:
-            learner: Learner = copy(method.learner)
-            try:
-                learner.fit(data)
-            except (DataError, LearningError) as error:
-                failures.append(error)
-                continue
-            if size <= FEW_VALUES:
-                learner._compare_with(fit_methods(cheap, data.counted(), named=False))
-            return learner
-    raise failures[0]
+    def look_at(self, seconds: float) -> None:
+        """Learn from as much as there is time for, and judge by as much less."""
+        before = self.train
+        self.train, self.test = found = thinned(self.parts, seconds)
+        if any(part.is_thinned for part in found) and n_items(self.train) != n_items(before):
+            self.terminal.note(about_time(self.parts, found))
 
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What was found, and what to do with it."""
-
-    held_out: HeldOut
-    search: MetricLearnerCV | None
-    """None for the first answer."""
-    verdict: Verdict
-    advice: str
-    """What to do, and the command that does it."""
-
-    @classmethod
-    def of(
-        cls,
-        train: Part,
-        test: Part,
-        output: Path,
-        learner: Learner,
-        search: MetricLearnerCV | None = None,
-        is_written: bool = False,
+    def answer(
+        self, seconds: float, learned_by: float, late: float = math.inf, over: float = math.inf
     ) -> Answer:
-        """Judge by what was held out, and write what was found: all the files or none."""
-        inputs = test.inputs
-        samples = inputs.scored(test.data.samples)
-        model = output / MODEL
-        with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
-        predict = f"structsvm predict {model} NEW"
-        if with_counts:  # for as many clusters as there were, or else their price decides
-            numbers = set(learner.training_data_.n_clusters)
-            predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
-        about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
-        about["tolerance"] = 5 * inputs.window
-        about["unseen_states"] = "count"  # the split is ours: a rare state may be held out only
-        with inputs.named():
-            learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
-            held_out = HeldOut.of(
-                learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
+        """Choose in about so many seconds, and judge; too late if it is ``late``, or ``over``."""
+        with share("learning", 0.0, learned_by), until(late):
+            self._choose(seconds)
+        start = time.monotonic()
+        with share("comparing on what was held out", learned_by, 1.0), until(over):
+            answer = Answer.of(
+                self.train, self.test, self.output, self.search.best_estimator_, self.search
             )
-            asked = inputs.request
-            paths = " ".join(map(shlex.quote, asked.paths))
-            way = f"structsvm fit {asked.problem} {paths} --method"
-            judged = held_out.evaluation.verdict
-            verdict = _verdict(search, judged, way, test.question)
-            verdict = replace(verdict, ranking=verdict.ranking.among(METHODS))
-            page = page_of(held_out, f"{called(inputs.request.paths)}: what was learned", verdict)
-            guesses = held_out.evaluation.guesses[LEARNED]
-            answers = answers_of(
-                learner,
-                inputs,
-                samples,
-                n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
-                prepared=list(held_out.evaluation.prepared),
-            )
-        if not is_written:
-            with Interrupts():
-                train.inputs.save(learner, model)
-                write_atomically(output / "report.html", printable(page).encode())
-                write_folder(output / PREDICTED, inputs, answers)
-        advice = f"{verdict.answer} {verdict.advice}"
-        if verdict.code == "blind":
-            advice += f"\n  structsvm diagnose {model} LABELLED"
-        elif verdict.use:
-            advice += f" {NOTES['learn']}\n  {way} {verdict.use}"
-        else:
-            advice += f" {NOTES['predict']}\n  {predict}"
-        return cls(held_out, search, verdict, advice)
+        self.judging = time.monotonic() - start
+        return answer
 
-    def in_short(self, seconds: float) -> str:
-        scores = self.held_out.evaluation.scores
-        learner = self.held_out.learner
-        losses = ", ".join(
-            f"{learner.called if name == LEARNED else baseline_in_words(name)} {loss:.3f}"
-            for name in (LEARNED, "untrained", *classifiers_in(learner.baselines_))
-            if (loss := scores[name]["loss"]) is not None
-        )
-        return f"first answer after {seconds:.0f} s; losses: {losses}"
+    def _choose(self, seconds: float) -> None:
+        data = self.train.data
+        rows = n_items(self.train)
+        size = rows * data.n_features
+        is_long = len(data) >= LONG_SAMPLES or size >= LONG_VALUES
+        self.search.cv = 3 if is_long or (data.asks and rows >= LONG_ROWS) else None
+        self.search.max_seconds = seconds
+        baselines = "all" if seconds else "quick"
+        given: dict[str, Any] = {"baselines": baselines if seconds or size <= FEW_VALUES else None}
+        path = self.output / TRIED
+        # The verdict is that on what is held out, not the one of choosing.
+        with without_warnings(VerdictWarning), self.train.inputs.named():
+            try:
+                self.search.fit(data, resume=path, **given)
+            except CheckpointError:
+                if self.train is self.parts[0]:
+                    raise
+                path.unlink()  # of more or fewer of these samples
+                self.search.fit(data, resume=path, **given)
 
-    def tell(self, terminal: Terminal, output: Path) -> None:
-        """Print scores and verdict, where the files are, and what was not tried."""
-        evaluation = self.held_out.evaluation
-        search = self.search
-        chosen = self.held_out.learner.called
-        untried = dict[str, float]()
-        if search is not None:
-            chosen = search.best_candidate_
-            untried = search.untried_
-            chosen += "" if search.best_lam_ is None else f", lam {search.best_lam_:g}"
-            terminal.note(f"chosen by cross-validation: {chosen}")
-        tell_names(self.held_out.learner, terminal)
-        is_crossed = self.verdict.evidence.cross_validated
-        written = {
-            "model": str(output / MODEL),
-            "report": str(output / "report.html"),
-            "predictions": str(output / PREDICTED),
-        }
-        plain = {
-            **evaluation.to_dict(),
-            "chosen": chosen,
-            "best": None if search is None else search.best_candidate_,
-            "untried": untried,
-            "verdict": self.verdict.to_dict(),
-            "verdict_from": "cross-validation" if is_crossed else "held out",
-            "findings": self.held_out.diagnosis.to_dict()["findings"],
-            "predicted_with": LEARNED,
-            **written,
-        }
-        *scores, _ = readable(evaluation)
-        terminal.report(plain, *scores, str(self.verdict))
-        terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
-        if kinds := ", ".join(self.held_out.diagnosis.kinds):
-            terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
-        if search is None:
-            terminal.note("nothing was compared with it: give more --minutes, or --resume\n")
-        elif untried:
-            names = ", ".join(untried)
-            minutes = math.ceil(sum(untried.values()) / 60)
-            terminal.note(
-                f"there was no time for {names}: --resume --minutes {minutes} tries them, too\n"
-            )
-
-
-def _verdict(search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str) -> Verdict:
-    """The verdict by what was held out, or by cross-validation if that alone supports one."""
-    held_out = held_out.remarking(question=question or held_out.remarks.question, way=way)
-    if search is None:
-        return held_out
-    held_out = held_out.advised_by(search.verdict_.ranking)
-    held_out = replace(held_out, best=search.verdict_.best)
-    whole = search.split not in (ROWS, CLUSTERS)
-    if held_out.is_supported or question or not search.verdict_.is_supported:
-        notes = [] if held_out.is_supported or not whole else ["wanted"]
-        return held_out.with_notes(notes, enough=ENOUGH)
-    verdict = search.verdict_.remarking(way=way)
-    gain = held_out.untrained
-    notes = ["cross-validated" if whole else "of parts"]
-    if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
-        notes.append("other way")
-    return verdict.with_notes(notes, contrast=gain.told)
+    def answer_so_far(self) -> Answer:
+        """That which an earlier run has written."""
+        learner = load_learner(self.output / MODEL)
+        self.train, self.test = thinned(self.parts, 0.0)
+        self.search.max_seconds = 0.0
+        with without_warnings(VerdictWarning):
+            self.search.choose(self.train.data, resume=self.output / TRIED)
+        about = self.output, learner, self.search
+        return Answer.of(self.train, self.test, *about, is_written=True)
 
 
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:

@@ -59,8 +59,11 @@ class Remarks:
     """What is answered, and what is not; "" where that goes without saying."""
     notes: tuple[str, ...] = ()
     """What follows the figures."""
-    way: str = ""
-    """The command that learns a method, but for its name at the end; "" in Python."""
+    way: str | None = ""
+    """The command that learns a method, but for its name at the end; "" in Python, None if it is
+    told elsewhere."""
+    more: str = ""
+    """What would tell more, where that is not to label more."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,7 @@ class Verdict:
 
     def _way(self) -> str:
         """How to use the method that is advised."""
-        if self.use is None or self.best in (None, self.use):
+        if self.use is None or self.best in (None, self.use) or self.remarks.way is None:
             return ""
         way = f"baselines_[{self.use!r}].predict(...)"
         if self.remarks.way:
@@ -264,6 +267,11 @@ class Verdict:
     def _advises(self) -> bool:
         return bool(self.ranking.order) and not self.evidence.seen
 
+    @property
+    def _is_untrained(self) -> bool:
+        """Whether nothing was learned that could be compared with the untrained metric."""
+        return self.evidence.method == baseline_in_words("untrained")
+
     def _decision(self) -> Decision:
         """The first code that applies to the figures, and the baseline that it is about."""
         untrained = self.untrained
@@ -288,6 +296,8 @@ class Verdict:
             return "blind-metric" if self.ranking.beats_blind else "blind", blind.baseline
         if untrained.high < 0:
             return "harms", None
+        if self._is_untrained:
+            return "untrained", None
         if untrained.low <= 0:
             mostly = untrained.won > untrained.lost and untrained.chance < SIGNIFICANT
             return "mostly" if mostly else "chance", None
@@ -302,11 +312,15 @@ class Verdict:
             return ""
         level = [c for c in self.tuned if not c.is_beaten]
         best = [c.baseline for c in (*self.tuned[:1], *level[:1])]
-        names = filter(None, dict.fromkeys(["untrained", self.named, *best, self.use]))
-        *others, last = [str(self.contrasts[name]) for name in names if name in self.contrasts]
-        against = f"{', '.join(others)}, and {last}" if others else last
+        names = dict.fromkeys(filter(None, ["untrained", self.named, *best, self.use]))
+        if self._is_untrained:  # which is not compared with itself
+            names.pop("untrained")
+        told = [str(self.contrasts[name]) for name in names if name in self.contrasts]
         loss = f"the {self.evidence.measure} of {self.evidence.method} is {self.loss:.2g}"
-        return f"On {self._samples_in_words()}, {loss}: {against}."
+        if told:
+            *others, last = told
+            loss += ": " + (f"{', '.join(others)}, and {last}" if others else last)
+        return f"On {self._samples_in_words()}, {loss}."
 
     def _samples_in_words(self) -> str:
         """The number of samples in words, and how they were held out."""
@@ -333,5 +347,7 @@ class Verdict:
             notes.append(NOTES["few"].format(these=these))
         if evidence.seen or self.pays or self.code in ("solved", "harms"):
             return notes
+        if self.remarks.more:
+            return [*notes, self.remarks.more]
         more = f"{evidence.words.whole}s of more groups" if evidence.grouped else f"more {whole}s"
         return [*notes, NOTES["label"].format(more=more)]

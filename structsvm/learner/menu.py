@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -81,16 +82,25 @@ class Menu:
     @property
     @hook
     def first(self) -> Method:
-        """What answers first: of the candidates that take some seconds, the best.
+        """What answers first: the best of what takes some seconds, a candidate or not.
 
         That is a metric in closed form, or one that is learned in a few seconds.
         """
         for name in FIRST:
             if name in self.problem.traits.baselines:
                 return self.of_metric(name, name)
-        convex = self.problem.traits.convex
-        solver = solver_from("auto", Stopping(max_seconds=FIRST_SECONDS), convex=convex)
-        return self.of_metric("diagonal", "diagonal", solver=solver)
+        traits = self.problem.traits
+        solver = solver_from("auto", Stopping(max_seconds=FIRST_SECONDS), convex=traits.convex)
+        lam = traits.lams[len(traits.lams) // 2]
+        return self.of_metric("diagonal-quick", "diagonal", solver=solver, lams=(lam,))
+
+    def to_choose_from(self, in_time: bool) -> list[Method]:
+        """The candidates, with what answers first among them, or behind the default ``in_time``."""
+        first = self.first
+        found = [replace(one, is_first=one.name == first.name) for one in self.candidates]
+        if in_time and not any(one.is_first for one in found):
+            found.insert(1, replace(first, is_first=True))
+        return found
 
     # ---- metrics
 

@@ -47,6 +47,9 @@ class Method:
     """Strengths to choose from in place of those of the search, for a metric without one."""
     lam: float | None = None
     """The one of several strengths that this candidate has."""
+    is_first: bool = False
+    """Whether it answers first: it is tried whatever time that takes, and kept for the default if
+    its mean loss is less."""
 
     @property
     def quick(self) -> bool:

@@ -189,7 +189,8 @@ class MetricLearner(Learner):
         """What sentences call the metric."""
         if self.is_learned:
             return "the learned metric"
-        return self.metric.upper() if self.metric in ACRONYMS else f"the {self.metric} metric"
+        name = self.metric.upper() if self.metric in ACRONYMS else f"the {self.metric} metric"
+        return name if self.features is None else f"{name} with context"
 
     def _check(self, how: How) -> None:
         settings = Settings.of(self.get_params(deep=False))

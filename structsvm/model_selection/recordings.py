@@ -108,7 +108,7 @@ class Recordings(Menu):
     def first(self) -> Method:
         """Classifiers of windows under the decoder of states; OLDA where states have no names."""
         samples = self.data.samples
-        if are_names(samples, self.labels):
+        if are_names(samples, self.labels) and self.question is None:
             return self._quick_states()
         if self._has_context and self.data.n_features <= MANY:
             return self._closed_forms()[0]

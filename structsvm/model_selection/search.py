@@ -246,12 +246,14 @@ class MetricLearnerCV(ProblemParameters):
         return self
 
     @learning_once()
-    def choose(self, X: Any, y: Any = None, **given: Any) -> Learner:
+    def choose(
+        self, X: Any, y: Any = None, *, resume: str | PathLike[str] | None = None, **given: Any
+    ) -> Learner:
         """Choose and evaluate only, and return the chosen learner, which is not fitted yet.
 
         Parameters (but for ``baselines``) and errors are those of :meth:`fit`.
         """
-        best = self._choose(self._training_set(X, y, **given), self._clock(), None)
+        best = self._choose(self._training_set(X, y, **given), self._clock(), resume)
         learner: Learner = copy(best.learner)
         return learner
 
@@ -261,15 +263,19 @@ class MetricLearnerCV(ProblemParameters):
         Settings.of(self._base(data.problem).get_params(deep=False))
         menu: Menu = menu_of(data, self._base(data.problem))
         candidates = self._methods(menu)
-        first = menu.first.name if self.candidates is None else ""
         # Bad settings are refused before any work.
         settings = {c: self._settings(c) for c in candidates if c.is_metric}
         split = split_samples(self.split, data, self.cv, self.random_state)
-        saved = None
+        saved = SavedTrials()
         if resume is not None:
             about = (problem_name(data.problem), data.item_labels, split.fold)
-            saved = SavedTrials(resume, fingerprint((*about, [x.data for x in data.samples])))
-        found = HeldOut.of(split, candidates, settings, clock, saved, first)
+            identity = fingerprint((*about, [x.data for x in data.samples]))
+            saved = SavedTrials(resume, identity)
+            before = self.__dict__.get("_saved", saved)
+            if before.identity == identity:
+                saved.models |= before.models
+        self._saved = saved
+        found = HeldOut.of(split, candidates, settings, clock, saved)
         best = found.best
         trials = [(c.name, trial) for c, of_each in found.tried.items() for trial in of_each]
         usable = {
@@ -295,7 +301,6 @@ class MetricLearnerCV(ProblemParameters):
         self.losses_ = found.losses
         self.criterion_ = found.criterion
         self.cv_results_ = found.table()
-        self._models = found.models
         self.__dict__.pop("best_estimator_", None)  # of another choice
         return best
 
@@ -339,7 +344,7 @@ class MetricLearnerCV(ProblemParameters):
 
     def _methods(self, menu: Menu) -> list[Method]:
         """The candidates in the order of preference, learned metrics once for each strength."""
-        known = list(menu.candidates)
+        known = menu.to_choose_from(in_time=self.max_seconds is not None)
         if self.lams is not None:
             known = [replace(method, lams=()) for method in known]
         lams = menu.problem.traits.lams if self.lams is None else self.lams
@@ -375,7 +380,7 @@ class MetricLearnerCV(ProblemParameters):
         others = {c.name: c for c in self.candidates_ if not c.is_metric}
         rivals = {m.name: m for m in asked.values() if not m.is_metric} | others
         rivals.pop(best.name, None)
-        models = {name: model for name, model in self._models.items() if name in rivals}
+        models = {name: model for name, model in self._saved.models.items() if name in rivals}
         learned = 0.5 if rivals.keys() - models else 1.0
         fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole samples
         fewest = REUSED_FROM if best.is_metric else FEWEST_INNER + 1
@@ -386,8 +391,8 @@ class MetricLearnerCV(ProblemParameters):
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            if best.name in self._models:  # from all samples, while it was tried
-                learner = self._models[best.name]
+            if best.name in self._saved.models:  # from all samples, while it was tried
+                learner = self._saved.models[best.name]
                 with share("the untrained metric", 1.0, 1.0):
                     learner._introduce(data.counted())
                 keep(learner)
@@ -434,10 +439,6 @@ class HeldOut:
     """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
     untried: Mapping[Method, float]
     """Candidates for which there was no time, and the seconds that each would take."""
-    models: Mapping[str, Any]
-    """Estimators that were learned from all samples meanwhile, by the name of the candidate."""
-    first: str
-    """The candidate that answers first."""
 
     @classmethod
     def of(
@@ -446,8 +447,7 @@ class HeldOut:
         candidates: Sequence[Method],
         settings: Mapping[Method, Settings],
         clock: Clock,
-        saved: SavedTrials | None,
-        first: str,
+        saved: SavedTrials,
     ) -> HeldOut:
         """Try every candidate on every fold, as long as there is time."""
         folds = []
@@ -457,9 +457,8 @@ class HeldOut:
             if split.shares is None and others.size == len(data):
                 folded = in_folds(train, split.fold[others[data.weights > 0]], FEWEST_INNER)
             folds.append(Fold(k, train, split.test_set(k), folded))
-        needed = first_of(candidates, first)
-        tasks = tasks_of(settings, candidates, split.whole, needed)
-        found, untried, models = trials_of(tasks, folds, clock, saved, needed)
+        tasks = tasks_of(settings, candidates, split.whole)
+        found, untried = trials_of(tasks, folds, clock, saved)
         tried = {c: found[c] for c in candidates if c in found}
         N = len(split.held_out)
         traits = split.held_out.problem.traits
@@ -477,8 +476,7 @@ class HeldOut:
                 (trial,) = try_method(method, fold)
                 of_blind[method.name][test] = trial.losses[:, judged]
         criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
-        about = accuracy, of_blind, untried, models, first
-        return cls(split, tried, both[..., judged], criterion, *about)
+        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
 
     def _chosen(self, losses: Floats, which: Ints) -> int:
         """The candidate to take, by the losses of some recordings."""
@@ -486,7 +484,8 @@ class HeldOut:
         names = [c.name for c in self.tried]
         weights = self.split.held_out.weights[which]
         draws = self.split.draws_among(which)
-        return chosen(losses[which], units, names, weights, draws, self.first)
+        first = next((c.name for c in self.tried if c.is_first), "")
+        return chosen(losses[which], units, names, weights, draws, first)
 
     @property
     def best(self) -> Method:
@@ -511,6 +510,8 @@ class HeldOut:
         for k in range(len(split)):
             held_out = split.test(k)
             j = self._chosen(self.criterion, split.train(k))
+            if best.name == "untrained":  # which is what it is, whatever other folds choose
+                j = [c.name for c in self.tried].index(best.name)
             honest[held_out] = self.losses[held_out, j]
             named[held_out] = self.accuracy[held_out, j]
         others = [
@@ -604,13 +605,6 @@ def _means(losses: Floats, weights: Floats) -> list[float]:
 
 
 # ---- the candidates to choose from, in the order of preference
-
-
-def first_of(candidates: Sequence[Method], first: str) -> str:
-    """What answers first if it is a candidate, or else the first learned metric, or candidate."""
-    names = [c.name for c in candidates]
-    learned = [c.name for c in candidates if c.has_path]
-    return first if first in names else (learned or names)[0]
 
 
 def candidates_among(

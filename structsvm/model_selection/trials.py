@@ -236,6 +236,14 @@ class Task:
     def is_learned_again(self) -> bool:
         return not (self.candidates[0].is_metric or self.at_once)
 
+    @property
+    def is_untrained(self) -> bool:
+        return any(c.name == "untrained" for c in self.candidates)
+
+    @property
+    def is_first(self) -> bool:
+        return any(c.is_first for c in self.candidates)
+
     def tried_in(self, folds: Sequence[Fold], end: float) -> tuple[Tried | None, float]:
         """What was found in these folds, None if it did not end in time, and seconds."""
         start = time.perf_counter()
@@ -250,12 +258,9 @@ class Task:
 
 
 def tasks_of(
-    asked: Mapping[Method, Settings],
-    candidates: Sequence[Method],
-    whole: Whole | None,
-    first: str = "",
+    asked: Mapping[Method, Settings], candidates: Sequence[Method], whole: Whole | None
 ) -> list[Task]:
-    """The tasks in order: what others have to beat, what answers ``first``, then by preference.
+    """The tasks in order: what others have to beat, what answers first, then by preference.
 
     ``asked`` are the settings of all metrics.
     """
@@ -277,8 +282,7 @@ def tasks_of(
     place = {c: number for number, c in enumerate(candidates)}
 
     def order(task: Task) -> tuple[bool, bool, int]:
-        names = {c.name for c in task.candidates}
-        return "untrained" not in names, first not in names, min(place[c] for c in task.candidates)
+        return not task.is_untrained, not task.is_first, min(place[c] for c in task.candidates)
 
     return sorted(tasks, key=order)
 
@@ -346,28 +350,30 @@ def trials_of(
     folds: Sequence[Fold],
     clock: Clock,
     saved: SavedTrials | None = None,
-    first: str = "",
-) -> tuple[dict[Method, list[Trial]], dict[Method, float], dict[str, Any]]:
-    """Trials in each fold of what there is time for, what others would take, and models of all.
+) -> tuple[dict[Method, list[Trial]], dict[Method, float]]:
+    """Trials in each fold of what there is time for, and what others would take.
 
-    What others have to beat and what answers ``first`` are tried whatever time they take.
+    What others have to beat and what answers first are tried whatever time they take, and if these
+    fail, what is preferred of the others.
     """
-    found: dict[tuple[Task, int], list[Trial]] = {}
-    models: dict[str, Any] = {}
-    if saved is not None:
-        pairs = [(task, fold.number) for task in tasks for fold in folds]
-        found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
+    saved = SavedTrials() if saved is None else saved
+    pairs = [(task, fold.number) for task in tasks for fold in folds]
+    found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
     n = len(folds)
     for (task, _), trials in found.items():
         clock.seconds[task] = sum(trial.seconds for trial in trials)
     parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
     asked = [(task, part) for task, part in parts if (task, part[0].number) not in found]
-    needed = {*tasks[:1], *(t for t in tasks if first in [c.name for c in t.candidates])}
+    first = [task for task in tasks if task.is_first]
+    learned = [task for task in tasks if task.candidates[0].has_path]
+    needed = {*(task for task in tasks if task.is_untrained), *(first or learned[:1])}
     begun: list[tuple[Task, Sequence[Fold]]] = []
     late: set[Task] = set()
 
     def jobs() -> Iterator[Any]:
         for number, (task, part) in enumerate(asked):
+            if not _is_answered(found):
+                needed.add(task)
             if task not in needed and not clock.allows(task, n - part[0].number):
                 late.add(task)
             if task not in late:
@@ -386,12 +392,20 @@ def trials_of(
             clock.seconds[task] = seconds
             of_folds, model = tried
             if model is not None:
-                models[task.candidates[0].name] = model
+                saved.models[task.candidates[0].name] = model
             for fold, trials in zip(part, of_folds, strict=True):
                 found[task, fold.number] = trials
-                if saved is not None:
-                    saved.keep(task, fold.number, trials)
-    return *_tried_and_untried(tasks, found, clock, n), models
+                saved.keep(task, fold.number, trials)
+    return _tried_and_untried(tasks, found, clock, n)
+
+
+def _is_answered(found: Mapping[tuple[Task, int], list[Trial]]) -> bool:
+    """Whether there is more to choose from than what others have to beat."""
+    for (task, _), trials in found.items():
+        for candidate, trial in zip(task.candidates, trials, strict=True):
+            if candidate.name != "untrained" and not trial.failure:
+                return True
+    return False
 
 
 def _tried_and_untried(
@@ -410,13 +424,15 @@ def _tried_and_untried(
 
 
 class SavedTrials:
-    """A file of trials, with which the same search goes on later."""
+    """Trials with which the same search goes on later, in memory and in a file if one is named."""
 
-    def __init__(self, path: str | PathLike[str], identity: str) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | PathLike[str] | None = None, identity: str = "") -> None:
+        self.path = None if path is None else Path(path)
         self.identity = identity
         self.trials: dict[str, list[dict[str, Any]]] = {}
-        if self.path.exists():
+        self.models: dict[str, Any] = {}
+        """Learners of all samples that were learned meanwhile, by the name of the candidate."""
+        if self.path is not None and self.path.exists():
             header, _ = TRIALS.read(self.path)
             if header.get("identity") != identity:
                 raise CheckpointError(
@@ -431,7 +447,9 @@ class SavedTrials:
 
     def keep(self, task: Task, fold: int, trials: Sequence[Trial]) -> None:
         self.trials[self._key(task, fold)] = [trial.to_plain() for trial in trials]
-        TRIALS.write(self.path, {"identity": self.identity, "trials": self.trials}, {})
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            TRIALS.write(self.path, {"identity": self.identity, "trials": self.trials}, {})
 
     def _key(self, task: Task, fold: int) -> str:
         asked = [(c.name, c.lam, c.learner) for c in task.candidates]

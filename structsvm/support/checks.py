@@ -96,7 +96,9 @@ FORMULA = ("=", "+", "-", "@")
 
 def cell(value: Any) -> Any:
     """A value as a table has it: a name that a program for sheets would compute is quoted."""
-    is_formula = isinstance(value, str) and value.lstrip().startswith(FORMULA)
+    if not isinstance(value, str) or value[:1].isalnum():  # as nearly all are
+        return value
+    is_formula = value.lstrip().startswith(FORMULA)
     return f"'{value}" if is_formula and not is_number_text(value) else value
 
 

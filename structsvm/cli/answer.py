@@ -1,0 +1,175 @@
+"""What ``structsvm try`` answers: what was found, judged, written and told."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from structsvm.cli.evaluate import called, readable
+from structsvm.cli.outputs import write_folder
+from structsvm.cli.parts import ENOUGH, Part
+from structsvm.cli.predict import answers_of, tell_names
+from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import METHODS
+from structsvm.errors import printable
+from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.evaluate import classifiers_in
+from structsvm.evaluation.sentences import NOTES, baseline_in_words
+from structsvm.evaluation.verdict import Verdict
+from structsvm.io.files import MODEL, PREDICTED
+from structsvm.learner.learner import Learner
+from structsvm.learner.training_set import CLUSTERS, ROWS
+from structsvm.model_selection import MetricLearnerCV
+from structsvm.plotting.report import HeldOut, page_of
+from structsvm.support.archive import write_atomically
+from structsvm.support.interrupts import Interrupts
+
+MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found, and what to do with it."""
+
+    held_out: HeldOut
+    search: MetricLearnerCV | None
+    """None for the first answer."""
+    verdict: Verdict
+    advice: str
+    """What to do, and the command that does it."""
+
+    @classmethod
+    def of(
+        cls,
+        train: Part,
+        test: Part,
+        output: Path,
+        learner: Learner,
+        search: MetricLearnerCV | None = None,
+        is_written: bool = False,
+    ) -> Answer:
+        """Judge by what was held out, and write what was found: all the files or none."""
+        inputs = test.inputs
+        samples = inputs.scored(test.data.samples)
+        model = output / MODEL
+        with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
+        predict = f"structsvm predict {model} NEW"
+        if with_counts:  # for as many clusters as there were, or else their price decides
+            numbers = set(learner.training_data_.n_clusters)
+            predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
+        about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
+        about["tolerance"] = 5 * inputs.window
+        about["unseen_states"] = "count"  # the split is ours: a rare state may be held out only
+        with inputs.named():
+            learner.training_data_.warn_if_among([x.data for x in samples], inputs.words)
+            held_out = HeldOut.of(
+                learner, inputs.Xs, inputs.ys, names=inputs.names, measured=samples, **about
+            )
+            asked = inputs.request
+            paths = " ".join(map(shlex.quote, asked.paths))
+            way = f"structsvm fit {asked.problem} {paths} --method"
+            judged = held_out.evaluation.verdict
+            verdict = verdict_of(search, judged, way, test.question)
+            verdict = replace(verdict, ranking=verdict.ranking.among(METHODS))
+            if test.is_thinned or train.is_thinned:
+                verdict = verdict.remarking(more=MORE_MINUTES)
+            page = page_of(held_out, f"{called(inputs.request.paths)}: what was learned", verdict)
+            guesses = held_out.evaluation.guesses[LEARNED]
+            answers = answers_of(
+                learner,
+                inputs,
+                samples,
+                n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
+                prepared=list(held_out.evaluation.prepared),
+            )
+        if not is_written:
+            with Interrupts():
+                train.inputs.save(learner, model)
+                write_atomically(output / "report.html", printable(page).encode())
+                write_folder(output / PREDICTED, inputs, answers)
+        advice = f"{verdict.answer} {verdict.advice}"
+        if verdict.code == "blind":
+            advice += f"\n  structsvm diagnose {model} LABELLED"
+        elif verdict.use not in (None, verdict.best):
+            advice += f" {NOTES['learn']}\n  {way} {verdict.use}"
+        else:
+            advice += f" {NOTES['predict']}\n  {predict}"
+        return cls(held_out, search, verdict.remarking(way=None), advice)
+
+    def in_short(self, seconds: float) -> str:
+        scores = self.held_out.evaluation.scores
+        learner = self.held_out.learner
+        losses = ", ".join(
+            f"{learner.called if name == LEARNED else baseline_in_words(name)} {loss:.3f}"
+            for name in (LEARNED, "untrained", *classifiers_in(learner.baselines_))
+            if (loss := scores[name]["loss"]) is not None
+            and (name == LEARNED or baseline_in_words(name) != learner.called)
+        )
+        return f"first answer after {seconds:.0f} s; losses: {losses}"
+
+    def tell(self, terminal: Terminal, output: Path) -> None:
+        """Print scores and verdict, where the files are, and what was not tried."""
+        evaluation = self.held_out.evaluation
+        search = self.search
+        chosen = self.held_out.learner.called
+        untried = dict[str, float]()
+        if search is not None:
+            chosen = search.best_candidate_
+            untried = search.untried_
+            chosen += "" if search.best_lam_ is None else f", lam {search.best_lam_:g}"
+            terminal.note(f"chosen by cross-validation: {chosen}")
+        tell_names(self.held_out.learner, terminal)
+        is_crossed = self.verdict.evidence.cross_validated
+        written = {
+            "model": str(output / MODEL),
+            "report": str(output / "report.html"),
+            "predictions": str(output / PREDICTED),
+        }
+        plain = {
+            **evaluation.to_dict(),
+            "chosen": chosen,
+            "best": None if search is None else search.best_candidate_,
+            "untried": untried,
+            "verdict": self.verdict.to_dict(),
+            "verdict_from": "cross-validation" if is_crossed else "held out",
+            "findings": self.held_out.diagnosis.to_dict()["findings"],
+            "predicted_with": LEARNED,
+            **written,
+        }
+        *scores, _ = readable(evaluation)
+        terminal.report(plain, *scores, str(self.verdict))
+        terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
+        if kinds := ", ".join(self.held_out.diagnosis.kinds):
+            terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
+        if search is None:
+            terminal.note("nothing was compared with it: give more --minutes, or --resume\n")
+        elif untried:
+            names = ", ".join(untried)
+            minutes = math.ceil(sum(untried.values()) / 60)
+            terminal.note(
+                f"there was no time for {names}: --resume --minutes {minutes} tries them, too\n"
+            )
+
+
+def verdict_of(
+    search: MetricLearnerCV | None, held_out: Verdict, way: str, question: str
+) -> Verdict:
+    """The verdict by what was held out, or by cross-validation if that alone supports one."""
+    held_out = held_out.remarking(question=question or held_out.remarks.question, way=way)
+    if search is None:
+        return held_out
+    held_out = held_out.advised_by(search.verdict_.ranking)
+    held_out = replace(held_out, best=search.verdict_.best)
+    whole = search.split not in (ROWS, CLUSTERS)
+    if held_out.is_supported or question or not search.verdict_.is_supported:
+        notes = [] if held_out.is_supported or not whole else ["wanted"]
+        return held_out.with_notes(notes, enough=ENOUGH)
+    verdict = search.verdict_.remarking(way=way)
+    gain = held_out.untrained
+    notes = ["cross-validated" if whole else "of parts"]
+    if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
+        notes.append("other way")
+    return verdict.with_notes(notes, contrast=gain.told)

@@ -1,0 +1,337 @@
+"""What ``structsvm try`` learns from, and what it holds out of what was read."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from structsvm.cli.inputs import InputData, refuse_if, takes_images
+from structsvm.data.copies import contents, joined
+from structsvm.errors import DataError
+from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation.splits import fewest_rows
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.messages import parameter
+from structsvm.support.checks import counted, some_of
+
+PIECES, CHANGES = 6, 2
+"""Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
+NO_GROUPS = "--groups is for several files: a single table has one name"
+ALIKE = "All that was learned from is of one {0}, and what was held out {1}: others may differ."
+
+SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
+AT_ONCE, IN_A_MINUTE, A_SECOND, USUAL_SECONDS = 15_000, 40_000, 500, 60.0
+"""Samples that the first answer is learned from at most, what else there is time for in a minute,
+and more for each second beyond it."""
+PIXELS_AT_ONCE, PIXELS_A_SECOND = 3_000_000, 100_000
+"""Pixels of images that are divided into regions, where that is asked for."""
+USUAL_COLUMNS = 30
+"""Columns up to which there is time for so many."""
+JUDGED_BY, FEWEST_JUDGED = 0.5, MIN_UNITS
+"""What is judged by at most, in units of what is learned from, and recordings at least."""
+
+COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
+FEWEST = 4  # independent samples of which any can be held out
+ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
+"""Independent samples of which enough are left to judge by cross-validation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What was read, or a part of it, and the same as it was checked."""
+
+    inputs: InputData
+    data: TrainingSet
+    question: str = ""
+    """A sentence if figures on it say little about other recordings or groups."""
+    is_thinned: bool = False
+    """Whether some of it was left out to answer in time."""
+
+    def at(self, which: NDArray[np.bool_]) -> Part:
+        """Some of the samples, (N,)."""
+        indices = np.flatnonzero(which).tolist()
+        items = [self.inputs.items[i] for i in indices]
+        inputs = replace(self.inputs, items=items, labels=None)
+        return replace(self, inputs=inputs, data=self.data.at(indices))
+
+    def cut(self, pieces: Sequence[tuple[int, NDArray[np.int64]]], **changes: Any) -> Part:
+        """Parts of recordings or of the table: the number of each, and its items; with changes."""
+        items = [replace(self.inputs.items[i].at(rows), **changes) for i, rows in pieces]
+        data = replace(self.data.cut(pieces), called=[item.name for item in items])
+        return Part(replace(self.inputs, items=items, labels=None), data)
+
+    @property
+    def in_pieces(self) -> Part:
+        """Recordings, if they are few, in pieces that have their recording for group."""
+        part = self
+        data = self.data
+        names = self.data.groups or self.inputs.names
+        if data.problem.traits.contiguous and data.scorable.sum() < FEWEST:
+            pieces = [piece for i in range(len(data)) for piece in _pieces(data, i)]
+            part = self.cut(pieces)
+            data = replace(part.data, groups=[names[i] for i, _ in pieces])
+        return replace(part, data=data.told_apart)
+
+
+def thinned(parts: tuple[Part, Part], seconds: float) -> tuple[Part, Part]:
+    """What there is time to learn from in so many seconds, and to judge by.
+
+    Of every recording a stretch is left that has changes, and whole recordings where that is not
+    enough; nothing is averaged, so that changes stay where they are.
+    """
+    (train, test) = parts
+    most = AT_ONCE
+    if seconds > 0:
+        most = IN_A_MINUTE + round(A_SECOND * max(seconds - USUAL_SECONDS, 0.0))
+    most = math.ceil(most * min(1.0, USUAL_COLUMNS / train.data.n_features))
+    times = math.ceil(n_items(train) / most)
+    if times > 1 and train.data.problem.traits.contiguous:
+        train = _stretches(train, times)
+    return _some(train, most, FEWEST), _some(test, math.ceil(JUDGED_BY * most), FEWEST_JUDGED)
+
+
+def images_in_time(inputs: InputData, seconds: float) -> InputData:
+    """As many images as there is time for: each is divided into regions before anything else."""
+    most = PIXELS_AT_ONCE + PIXELS_A_SECOND * max(seconds, 0.0)
+    order = np.random.default_rng(0).permutation(len(inputs)).tolist()
+    sizes = np.cumsum([inputs.items[i].X.shape[0] * inputs.items[i].X.shape[1] for i in order])
+    n = max(2 * ENOUGH, int(np.searchsorted(sizes, most, side="right")))
+    if n >= len(order):
+        return inputs
+    inputs.terminal.note(
+        f"to answer in time, {n} of {inputs.words.wholes(len(order))} are looked at: more "
+        "--minutes take more of them"
+    )
+    return replace(inputs, items=[inputs.items[i] for i in sorted(order[:n])], labels=None)
+
+
+def n_items(part: Part) -> int:
+    """The number of samples, or of rows, nodes, in all."""
+    return sum(sample.n_samples for sample in part.data.samples)
+
+
+def _stretches(part: Part, times: int) -> Part:
+    """Of each recording one stretch of so many, as far as it has so many changes."""
+    data = part.data
+    rng = np.random.default_rng(0)
+    kept = []
+    for i in range(len(data)):
+        pieces = _pieces(data, i, times)
+        kept.append(pieces[rng.integers(len(pieces))])
+    found = part.cut(kept)
+    return replace(found, data=replace(found.data, groups=data.groups), is_thinned=True)
+
+
+def _some(part: Part, most: int, fewest: int) -> Part:
+    """Samples that have so many items at most: first those with changes and names of their own."""
+    known = part.data.labels
+    order = np.random.default_rng(0).permutation(len(known)).tolist()
+    seen: set[Any] = set()
+    new = []
+    for i in order:
+        names = set(np.ravel(part.inputs.ys[i]).tolist())
+        new.append(bool(names - seen))
+        seen |= names
+    ranks = [(not fresh, known[i].n_changes == 0) for i, fresh in zip(order, new, strict=True)]
+    order = [order[k] for k in sorted(range(len(order)), key=ranks.__getitem__)]
+    sizes = np.cumsum([part.data.samples[i].n_samples for i in order])
+    n = max(fewest, int(np.searchsorted(sizes, most, side="right")))
+    if n >= len(order):
+        return part
+    return replace(part.at(np.isin(np.arange(len(order)), order[:n])), is_thinned=True)
+
+
+def about_time(parts: tuple[Part, Part], left: tuple[Part, Part]) -> str:
+    """What is learned from, and judged by, where that is not all."""
+    words = parts[0].inputs.words
+    said = []
+    for part, some in zip(parts, left, strict=True):
+        which = f"{n_items(some):,} of {words.items(n_items(part))}"
+        if len(some.data) < len(part.data):
+            which += f" in {len(some.data)} of {words.wholes(len(part.data))}"
+        said.append(which)
+    return (
+        f"to answer in time, {said[0]} are learned from, and {said[1]} are judged by: more "
+        "--minutes take more of them"
+    )
+
+
+def split_of(inputs: InputData, split: str | None) -> str | None:
+    """What the verdict is about, if not about further samples: rows of the only table, say."""
+    request = inputs.request
+    contiguous = inputs.problem.traits.contiguous
+    tables = not contiguous and not takes_images(inputs.problem)
+    given = f"--split {split} is for"
+    if split == STATES:
+        refuse_if(not contiguous, f"{given} recordings, not for {request.problem}: leave it out")
+    elif split is not None:
+        refuse_if(
+            not tables,
+            f"{given} tables, whose rows have no order, not for {request.problem}: leave it "
+            f"out{', or ask about new states, --split states' if contiguous else ''}",
+        )
+        many = f"of {inputs.words.wholes(len(inputs))} whole ones are held out"
+        refuse_if(len(inputs) != 1, f"{given} a single table: {many}")
+    if len(inputs) == 1 and tables:
+        refuse_if(request.groups, NO_GROUPS)
+        return split or ROWS
+    return split
+
+
+def divided(whole: Part, split: str | None) -> tuple[Part, Part]:
+    """What is learned from, and what is held out."""
+    if split not in (ROWS, CLUSTERS):
+        return _wholes_divided(whole)
+    (table,) = whole.inputs.items
+    if not whole.data.complete.all():
+        raise DataError(
+            f"{table.where} has rows without a label: leave them out, or use structsvm fit, which "
+            "learns from them, too"
+        )
+    away = _rows_away(table.where, np.asarray(table.y), split)
+    train, test = (
+        whole.cut([(0, np.flatnonzero(rows))], name=name, time=None, source=None)
+        for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away))
+    )
+    return train, test
+
+
+def _wholes_divided(whole: Part) -> tuple[Part, Part]:
+    """Hold samples out that can be scored; copies go with what they are copies of."""
+    data = whole.data
+    full = whole.data.scorable
+    names = np.arange(len(data)) if data.groups is None else np.array(data.groups)
+    copies = contents([sample.data for sample in data.samples])
+    n_given = np.unique(names[full]).size
+    names = joined(np.unique(names, return_inverse=True)[1], copies)
+    units = np.unique(names[full])
+    few = data.problem.traits.contiguous
+    if few and full.sum() == 1 and len(_pieces(data, int(full.argmax()))) > 2:
+        return _end_held_out(whole, int(full.argmax()))
+    if units.size >= (2 if few else FEWEST):
+        away = np.isin(names, _units_away(data, names, units))
+        train = whole.at(~away).in_pieces
+        test = whole.at(away & full)
+        one = "group" if data.groups is not None else whole.inputs.words.whole
+        question = ALIKE.format(one, "of another one") if units.size == 2 else ""
+        if train.data.scorable.sum() > 1:
+            return train, replace(test, question=question)
+    words = whole.inputs.words
+    if not full.any():
+        raise DataError(
+            f"no {words.whole} has labels of single {words.item}s, on which partitions could be "
+            "scored: label some, or say what the others are, "
+            + parameter("outside", "rest")
+            + ", or use structsvm fit"
+        )
+    what = words.wholes(units.size) if data.groups is None else counted(units.size, "group")
+    what += "" if full.all() else f" whose {words.item}s have labels"
+    if units.size < n_given:
+        what += f", of which {n_given - units.size} more hold copies"
+    apart = "" if data.groups is None else "give --groups '.+' if each file is independent, "
+    raise DataError(
+        f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
+        f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
+    )
+
+
+def _units_away(data: TrainingSet, names: NDArray[np.int64], units: NDArray[np.int64]) -> Any:
+    """The units that are held out, of which some have changes, as some that are learned from do."""
+    changes = dict.fromkeys(units.tolist(), 0)
+    for unit, known in zip(names.tolist(), data.labels, strict=True):
+        if known.scored is not None:
+            changes[unit] += known.scored.n_clusters - 1
+    kinds = np.array([n > 0 for n in changes.values()])
+    n_away = math.ceil(SHARE * units.size)
+    least = min(kinds.sum(), (~kinds).sum())
+    can_be = least >= 2 and n_away >= 2 and units.size - n_away >= 2
+    by = kinds if can_be else None
+    return train_test_split(units, test_size=SHARE, random_state=0, stratify=by)[1]
+
+
+def _pieces(data: TrainingSet, i: int, most: int = PIECES) -> list[tuple[int, NDArray[np.int64]]]:
+    """A recording from the middle of a segment to that of a later one, with like many changes."""
+    known = data.labels[i]
+    changes = np.array([0] if known.truth is None else known.truth.breakpoints[:-1])
+    n = min(most, changes.size // CHANGES)
+    first = [changes.size * k // n for k in range(1, n)]  # changes that are the first of a piece
+    cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
+    return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
+
+
+def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
+    """The first pieces of the only recording labelled in full, with others; its last pieces."""
+    data = whole.data
+    own = _pieces(whole.data, i)
+    n = len(own) - math.ceil(SHARE * len(own))
+    end = np.concatenate([rows for _, rows in own[n:]])
+    test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
+    others = [piece for j in range(len(data)) if j != i for piece in _pieces(data, j)]
+    train = whole.cut([*own[:n], *others])
+    return train, replace(test, question=ALIKE.format("recording", "is its end"))
+
+
+def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
+    """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
+    clusters, sizes = np.unique(y, return_counts=True)
+    if sizes.min() < 2:
+        single = [repr(name) for name in clusters[sizes < 2].tolist()]
+        raise DataError(
+            f"{where} has clusters of a single row, of which none can be held out: "
+            f"{some_of(single)}. Label more rows of them, correct the label if it is written "
+            "wrongly, leave these rows out, or use structsvm fit"
+        )
+    if len(y) - math.ceil(SHARE * len(y)) < fewest_rows(y):
+        raise DataError(
+            f"{where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
+            "which too few can be held out: label more, or use structsvm fit"
+        )
+    if split == ROWS:
+        rows = np.arange(len(y))
+        held_out = train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1]
+        return np.isin(rows, held_out)
+    return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
+
+
+def about_parts(whole: Part, train: Part, test: Part, split: str | None) -> str:
+    if split in (ROWS, CLUSTERS):
+        n_learned, n = (part.data.samples[0].n_samples for part in (train, test))
+        what = "rows of the same clusters" if split == ROWS else "clusters of their own"
+        return f"learning from {n_learned} rows; held out: {n} {what}"
+    learned = [*dict.fromkeys(train.inputs.names)]
+    words = whole.inputs.words
+    pieces = f", cut into {len(train.inputs)} pieces" if len(train.inputs) > len(learned) else ""
+    item = test.inputs.items[0]
+    is_end = test.inputs.names[0] not in whole.inputs.names
+    held_out = f"{len(test.inputs)}{'' if whole.data.groups is None else ', of other groups'}"
+    if is_end:
+        held_out = f"its end, {item.place(0, len(item.X))}"
+    lines = [f"learning from {words.wholes(len(learned))}{pieces}; held out: {held_out}"]
+    names = whole.inputs.names
+    known = whole.data.labels
+    in_part = [names[i] for i, one in enumerate(known) if one.truth is None and one.rows.size]
+    if in_part:
+        lines.append(f"labelled in part, and scored on what is labelled: {some_of(in_part, 4)}")
+    if others := [names[i] for i, one in enumerate(known) if one.scored is None]:
+        lines.append(f"with labels of other kinds, and so never held out: {some_of(others, 4)}")
+    if whole.data.groups is None and not is_end:
+        lines.append(train.inputs.independent)
+    return "\n".join(lines)
+
+
+def warn_of_copies(train: Part, test: Part) -> None:
+    learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
+    known = set(learned)
+    n = sum(row in known for row in held_out)
+    if n > COPIES * len(held_out):
+        train.inputs.terminal.warn(
+            f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "
+            "than on other rows; leave out duplicates"
+        )
