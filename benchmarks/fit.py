@@ -27,7 +27,7 @@ from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import encode, prepare
-from structsvm.oracles._segments.searches import segment
+from structsvm.oracles._segments.one_call import segment
 from structsvm.oracles._segments.table import NO_TRUTH
 from structsvm.partitions import Examples
 from structsvm.partitions.equivalence import partition_loss

@@ -4,10 +4,10 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle as ExhaustiveOracle
 from structsvm.oracles.exhaustive import all_partitions as all_partitions
 from structsvm.oracles.exhaustive import all_segmentations as all_segmentations
 from structsvm.oracles.semi_markov import StateMargins as StateMargins
-from structsvm.oracles.semi_markov import StateScore as StateScore
 from structsvm.oracles.semi_markov import best_states as best_states
 from structsvm.oracles.semi_markov import best_together as best_together
 from structsvm.oracles.semi_markov import state_margins as state_margins
 from structsvm.oracles.semidefinite import SemidefiniteOracle as SemidefiniteOracle
 from structsvm.oracles.sequential import SequentialOracle as SequentialOracle
 from structsvm.oracles.spectral import SpectralOracle as SpectralOracle
+from structsvm.oracles.state_score import StateScore as StateScore

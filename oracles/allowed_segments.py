@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import OracleError, PluginError
-from structsvm.oracles.sequential import Allowed, Boundaries, best_path, rounding_of
+from structsvm.oracles._segments.best_path import best_path, rounding_of
+from structsvm.oracles._segments.boundaries import Allowed, Boundaries
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
 from structsvm.status import Quality

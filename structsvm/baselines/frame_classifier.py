@@ -20,7 +20,8 @@ from structsvm.learner.frame_learner import (
     losses_of,
     read_named,
 )
-from structsvm.oracles.semi_markov import StateScore, best_states
+from structsvm.oracles.semi_markov import best_states
+from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints

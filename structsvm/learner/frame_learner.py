@@ -26,8 +26,9 @@ from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.stages import FrameScores
 from structsvm.learner.steps import prepared
 from structsvm.learner.training_set import TrainingSet
-from structsvm.oracles._segments.searches import path_losses
-from structsvm.oracles.semi_markov import StateScore, best_states, state_margins
+from structsvm.oracles._segments.every_price import path_losses
+from structsvm.oracles.semi_markov import best_states, state_margins
+from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import Constraint

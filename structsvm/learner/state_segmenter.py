@@ -27,7 +27,7 @@ from structsvm.learner.frame_learner import (
 )
 from structsvm.learner.learner import How
 from structsvm.messages import nth
-from structsvm.oracles.semi_markov import StateScore, segments_of
+from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import RegularizedRisk

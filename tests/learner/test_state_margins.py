@@ -12,7 +12,7 @@ from structsvm.baselines import FrameClassifier
 from structsvm.errors import OracleError
 from structsvm.interop import prepare
 from structsvm.oracles import StateScore, best_states, best_together, state_margins
-from structsvm.oracles.semi_markov import segments_of
+from structsvm.oracles.state_score import segments_of
 from structsvm.partitions import Constraint, EquivalenceMatrix, Region
 from structsvm.partitions.oracle import UNCONSTRAINED as FREE
 

@@ -16,7 +16,8 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
 from structsvm.learner import TrainingSet
 from structsvm.learner.state_segmenter import Allowed, StateCounts, block_starts, in_blocks
-from structsvm.oracles.semi_markov import StateScore, best_states, segments_of
+from structsvm.oracles.semi_markov import best_states
+from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions import UNCONSTRAINED
 from structsvm.problems import StateSequence
 from structsvm.status import Status

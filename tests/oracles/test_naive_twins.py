@@ -8,8 +8,9 @@ import pytest
 from sequential_cases import random_samples, random_truth
 
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
+from structsvm.oracles._segments.best_path import SegmentSearch
+from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles.allowed_segments import Lengths
-from structsvm.oracles.sequential import Boundaries, SegmentSearch
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
 from structsvm.partitions.oracle import UNCONSTRAINED
 

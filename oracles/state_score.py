@@ -1,0 +1,219 @@
+"""What a labelling of a recording by states earns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.missing import LARGEST
+from structsvm.errors import OracleError
+from structsvm.oracles.state_score import segments_of
+from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
+from structsvm.partitions.oracle import faults_of_truth
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_number, is_whole, shown
+from structsvm.support.compiled import compiled, inner
+
+
+@dataclass(frozen=True, eq=False)
+class StateScore:
+    """What a recording of T samples earns by segments that have one of C states each.
+
+    The score is the sum of ``samples[t, c]`` over the samples in state c, of ``lengths[c, n]`` over
+    the segments of n samples in state c, of ``changes[a, b]`` over neighbouring segments in states
+    a and b, and of ``first[c]`` and ``last[c]`` for the first and the last segment. What is
+    forbidden earns minus infinity. With a ``truth``, ``truth_weight`` times the partition loss
+    ``|M - truth|_F^2`` is added.
+
+    Parameters
+    ----------
+    samples : array of shape (T, C)
+    lengths : array of shape (C, L + 1), L at least 1
+        The last column stands for all longer segments too; that of length 0 is not read.
+    changes : array of shape (C, C)
+        The diagonal is not read, because neighbours have different states.
+    first, last : array of shape (C,)
+    truth : EquivalenceMatrix, optional
+        Of segments.
+    truth_weight : float
+        0 or more.
+
+    Raises
+    ------
+    OracleError
+        When shapes do not agree, or a score is neither a number nor minus infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore
+    >>> samples = np.array([[1.0, 0.0], [1.0, 0.0], [0.4, 0.5], [1.0, 0.0]])
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> score.value(np.array([0, 0, 1, 0]))
+    1.5
+    """
+
+    samples: Floats
+    lengths: Floats
+    changes: Floats
+    first: Floats
+    last: Floats
+    truth: EquivalenceMatrix | None = None
+    truth_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Copy the arrays into the one form that is compiled, and check all that it relies on."""
+        given = self.samples, self.lengths, self.changes, self.first, self.last
+        arrays = [_as_scores(name, one) for name, one in zip(ARRAYS, given, strict=True)]
+        vars(self).update(zip(ARRAYS, arrays, strict=True))
+        samples, lengths, changes, first, last = arrays
+        if samples.ndim != 2 or samples.size == 0:
+            raise OracleError(f"samples must have shape (T, C), got {samples.shape}")
+        C = samples.shape[1]
+        if lengths.ndim != 2 or lengths.shape[0] != C or lengths.shape[1] < 2:
+            raise OracleError(
+                f"lengths must have shape ({C}, L + 1) with L >= 1, got {lengths.shape}"
+            )
+        if changes.shape != (C, C):
+            raise OracleError(f"changes must have shape {(C, C)}, got {changes.shape}")
+        if first.shape != (C,) or last.shape != (C,):
+            raise OracleError(
+                f"first and last must have shape {(C,)}, got {first.shape} and {last.shape}"
+            )
+        fault = _first_fault(samples, lengths, changes, first, last, LARGEST)
+        if fault >= 0:
+            raise OracleError(
+                f"{ARRAYS[fault]} must hold numbers up to {LARGEST:g}, or minus infinity for what "
+                "is forbidden: look for NaN and inf"
+            )
+        if self.truth is not None:
+            self._check_truth(self.truth)
+
+    def _check_truth(self, truth: EquivalenceMatrix) -> None:
+        fault = next(faults_of_truth(truth, len(self.samples)), None)
+        if fault is None and not truth.is_contiguous:
+            fault = "the truth must be made of segments of consecutive samples"
+        if fault is None and not (
+            is_number(self.truth_weight) and 0 <= self.truth_weight < LARGEST
+        ):
+            fault = f"truth_weight must be a number >= 0, got {self.truth_weight!r}"
+        if fault is not None:
+            raise OracleError(fault)
+
+    def value(self, states: Ints) -> float:
+        """The score of a state for each sample, (T,).
+
+        Raises
+        ------
+        OracleError
+            When a sample has no state, or one that is none of 0, ..., C - 1.
+        """
+        states = self._checked(states, least=0)
+        starts, ends, of = segments_of(states)
+        found = self.samples[np.arange(states.size), states].sum()
+        n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
+        found += self.lengths[of, n].sum() + self.changes[of[:-1], of[1:]].sum()
+        found += self.first[of[0]] + self.last[of[-1]]
+        if self.truth is not None:
+            guess = EquivalenceMatrix.from_breakpoints(ends)
+            found += self.truth_weight * partition_loss(self.truth, guess)
+        return float(found)
+
+    def knowing(self, states: Ints) -> StateScore:
+        """The same where samples have known states, (T,), and -1 stands for what is not known.
+
+        Raises
+        ------
+        OracleError
+            When they are not integers from -1 to C - 1, one for each sample.
+        """
+        states = self._checked(states, least=-1)
+        others = (states >= 0)[:, None] & (np.arange(self.samples.shape[1]) != states[:, None])
+        return replace(self, samples=np.where(others, -np.inf, self.samples))
+
+    def lasting(self, shortest: int = 1, longest: int | None = None) -> StateScore:
+        """The same where no segment has fewer or more samples than these.
+
+        A recording that is shorter may be one segment.
+
+        Raises
+        ------
+        OracleError
+            When they are not integers of 1 or more, the first at most the second.
+        """
+        fits = is_whole(shortest) and shortest >= 1
+        if not (fits and (longest is None or (is_whole(longest) and longest >= shortest))):
+            raise OracleError(f"segments cannot last {shortest!r} samples to {longest!r}")
+        T = len(self.samples)
+        least = min(shortest, T)
+        most = T if longest is None else min(longest, T)
+        more = max(0, most + 2 - self.lengths.shape[1])
+        lengths = np.pad(self.lengths, ((0, 0), (0, more)), mode="edge")
+        lengths[:, :least] = -np.inf
+        if most < T:
+            lengths[:, most + 1 :] = -np.inf
+        return replace(self, lengths=lengths)
+
+    def _checked(self, states: Any, least: int) -> Ints:
+        T, C = self.samples.shape
+        return checked_states(states, T, C, least)
+
+
+ARRAYS = ("samples", "lengths", "changes", "first", "last")
+
+
+def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -> Ints:
+    """Numbers of states, from ``least`` on, one for each sample; an OracleError for others."""
+    found = np.asarray(states)
+    if found.shape != (n_samples,) or found.dtype.kind not in "iu":
+        raise OracleError(f"give an integer for each of {n_samples} samples, not {shown(states)}")
+    if found.min() < least or found.max() >= n_states:
+        raise OracleError(
+            f"states are {least}..{n_states - 1}, and there are {found.min()}..{found.max()}"
+        )
+    return found.astype(np.int64, copy=False)
+
+
+def _as_scores(name: str, given: Any) -> Floats:
+    try:
+        found = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise OracleError(f"{name} must be an array of numbers, got {shown(given)}") from error
+    found.setflags(write=False)
+    return found
+
+
+@compiled()
+def _first_fault(
+    samples: Floats, lengths: Floats, changes: Floats, first: Floats, last: Floats, most: float
+) -> int:
+    """Which of these holds what is no score: the number of the array; -1 if none does."""
+    T, C = samples.shape
+    for c in range(C):
+        for t in range(T):
+            if not _is_score(samples[t, c], most):
+                return 0
+        for n in range(1, lengths.shape[1]):
+            if not _is_score(lengths[c, n], most):
+                return 1
+        for a in range(C):
+            if a != c and not _is_score(changes[a, c], most):
+                return 2
+        if not _is_score(first[c], most):
+            return 3
+        if not _is_score(last[c], most):
+            return 4
+    return -1
+
+
+@inner()
+def _is_score(x: float, most: float) -> bool:
+    return x == -np.inf or -most <= x <= most
+
+
+def segments_of(states: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where the segments of a state for each sample begin, where they end, and their states."""
+    bounds = runs_of(states).boundaries
+    return bounds[:-1], bounds[1:], states[bounds[:-1]]
