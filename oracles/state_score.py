@@ -9,7 +9,6 @@ import numpy as np
 
 from structsvm.data.missing import LARGEST
 from structsvm.errors import OracleError
-from structsvm.oracles.state_score import segments_of
 from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
 from structsvm.partitions.oracle import faults_of_truth
 from structsvm.support.arrays import Floats, Ints

@@ -27,8 +27,8 @@ from structsvm.data.reading import labels_that_came
 from structsvm.data.sample import Sample
 from structsvm.data.words import GRAPHS, IMAGES, RECORDINGS, Words
 from structsvm.errors import DataError, about, refuse
-from structsvm.graphs.graph import NodeLabels
-from structsvm.graphs.images import is_picture, label_map_of, levelled
+from structsvm.graphs.label_maps import is_picture, label_map_of, levelled
+from structsvm.graphs.node_labels import NodeLabels
 from structsvm.messages import join, parameter
 from structsvm.partitions.equivalence import (
     EquivalenceMatrix,

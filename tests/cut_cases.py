@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image
 
 from structsvm.graphs import FeatureGraph
-from structsvm.graphs.images import from_adjacency
+from structsvm.graphs.readers import from_adjacency
 
 
 def random_graph(rng, T=30, P=4, sparse=False):

@@ -21,7 +21,7 @@ from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.cli import terminal
 from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning, VerdictWarning, without_warnings
-from structsvm.graphs.images import from_adjacency
+from structsvm.graphs.readers import from_adjacency
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching
 

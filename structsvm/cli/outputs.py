@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from structsvm.cli.inputs import InputData, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
-from structsvm.graphs.images import KINDS as IMAGE_KINDS
-from structsvm.graphs.images import MASK_KINDS
+from structsvm.graphs.label_maps import KINDS as IMAGE_KINDS
+from structsvm.graphs.label_maps import MASK_KINDS
 from structsvm.io.files import KINDS, PREDICTED, TRIED, predictions_among
 from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from structsvm.data.labels import full_labels, of_one_kind
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, SettingsError, about, printable, warn
-from structsvm.graphs.images import KINDS as PICTURES
+from structsvm.graphs.label_maps import KINDS as PICTURES
 from structsvm.io.changes import JOIN
 from structsvm.io.cleaning import cleaned, completed, in_windows, read_labels_as, without_gaps
 from structsvm.io.convert import OTHERS, advice_on, line_for

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable, warn
-from structsvm.graphs.images import KINDS, MASK_KINDS, pixels_of, read_label_map
+from structsvm.graphs.label_maps import KINDS, MASK_KINDS, pixels_of, read_label_map
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")

@@ -26,7 +26,7 @@ from structsvm.data.sample import is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError, refuse
-from structsvm.graphs.images import is_one
+from structsvm.graphs.readers import is_one
 from structsvm.partial_labels import PartialLabels, is_single
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import some_of

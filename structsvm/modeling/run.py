@@ -24,9 +24,9 @@ from structsvm.modeling.rewriting import Held, Rewritten
 from structsvm.modeling.solver_choice import solver_of
 from structsvm.modeling.witnesses import ROUNDING, Witnesses
 from structsvm.parallel import SerialSession
+from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
 from structsvm.solvers.planes import Planes, weakest
-from structsvm.solvers.run import CutRun
 from structsvm.status import Quality, Solution, Status
 from structsvm.support.arrays import Floats, Ints
 

@@ -29,8 +29,9 @@ from structsvm.evaluation.scores import SCORES, Evaluation, meanings_in_words, s
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features.frames import read_names
-from structsvm.graphs.graph import NodeLabels
-from structsvm.graphs.images import as_list, is_picture, pixels_of
+from structsvm.graphs.label_maps import is_picture, pixels_of
+from structsvm.graphs.node_labels import NodeLabels
+from structsvm.graphs.readers import as_list
 from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import Learner

@@ -20,7 +20,8 @@ from structsvm.data.words import IMAGES
 from structsvm.errors import DataError, DataWarning, SettingsError, without_warnings
 from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.features.frames import read_names
-from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
+from structsvm.graphs.images import in_unit_range
+from structsvm.graphs.label_maps import is_picture, label_map_of, pixels_of
 from structsvm.learner.columns import column_names, partition_of, words_of
 from structsvm.learner.learner import Learner
 from structsvm.learner.steps import as_measured, encode, names_in, partition_all

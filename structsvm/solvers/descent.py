@@ -13,7 +13,7 @@ from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.run import Descent
+from structsvm.solvers.descent_run import Descent
 from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unless

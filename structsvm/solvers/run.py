@@ -1,24 +1,22 @@
-"""One minimisation under way: bounds, budgets and oracle calls, whatever the solver."""
+"""The minimisation of a convex risk under way."""
 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm.errors import OracleWarning, PluginError, warn
+from structsvm.errors import OracleWarning, warn
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import broken_by, price, solve_with, solved
-from structsvm.parallel import SerialSession, Session
-from structsvm.problem import CompositeRisk, RegularizedRisk
-from structsvm.regularizers import Quadratic
+from structsvm.parallel import SerialSession
+from structsvm.problem import RegularizedRisk
+from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import (
     ADMISSIBLE,
     BudgetSpentError,
@@ -28,135 +26,18 @@ from structsvm.solvers.certificate import (
     of_relaxed,
 )
 from structsvm.solvers.checkpoint import SAME, Checkpoint
-from structsvm.solvers.planes import Memory, PlaneCache, Planes
+from structsvm.solvers.planes import Memory, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
-from structsvm.status import Quality, Solution, Status, SupportLabelling
+from structsvm.solvers.support import support_of
+from structsvm.status import Quality, Solution, Status
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import read_only, shown
-from structsvm.support.contract import hook
-from structsvm.weights import WeightSpace
-
-__all__ = ["AnyRun", "CutRun", "Descent", "Run"]
+from structsvm.support.checks import read_only
 
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
+
 BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
-LEAST_SECONDS = 1e-9
-INSIDE = 1e-8
-"""By how much of its norm a weight may be outside of its cone, through rounding."""
-
-
-class AnyRun:
-    """Base of runs: members that the loop of all solvers uses, whatever is minimised."""
-
-    certificate: Certificate
-    stopping: Stopping
-    n_samples: int
-    """Number of functions that oracles know."""
-    parts: Sequence[Any]
-    """Parts of the data, which the workers of a backend hold."""
-    session: Session
-    oracle_calls: int = 0
-    solver_name: str = "the solver"
-    """What messages call it."""
-
-    @hook
-    def resume_from(self, checkpoint: Checkpoint) -> bool:
-        """Restore what a file holds, if there is one; whether that run had stalled."""
-        return False
-
-    @hook
-    def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
-        """The arrays from which a run goes on after a step."""
-        return step.state()
-
-    @hook
-    def remember(self, step: Step) -> None:
-        """Hand the state of the solver on to the next run, if it can use it."""
-
-    @hook
-    def solution(self, status: Status) -> Solution:
-        """The best weight with its certificate."""
-        return self.certificate.solution(status, self.oracle_calls)
-
-    def seconds_left(self, calls: int) -> float:
-        """The seconds left for so many more oracle calls, of which the first N are always made."""
-        stopping = self.stopping
-        seconds = self.certificate.seconds
-        if self.oracle_calls < self.n_samples:
-            return np.inf
-        if seconds > stopping.max_seconds:
-            raise BudgetSpentError(Status.MAX_SECONDS)
-        if stopping.max_calls is not None and self.oracle_calls + calls > stopping.max_calls:
-            raise BudgetSpentError(Status.MAX_CALLS)
-        return stopping.max_seconds - seconds
-
-    def refuse_outside(self, w: Any, space: WeightSpace) -> None:
-        """Refuse a weight outside of the cone, where the objective may be below its minimum."""
-        if np.shape(w) != (space.dim,):
-            wrong = f"{shown(w)}: give an array of shape ({space.dim},)"
-        elif not np.isfinite(w).all():
-            wrong = "a weight that is not finite: look for a division by zero or a step too long"
-        else:
-            away = float(np.linalg.norm(w - space.project(w)))
-            if away <= INSIDE * float(np.linalg.norm(w)):
-                return
-            wrong = f"a weight outside of its cone {space}, by {away:.3g}: project it, w = "
-            wrong += "run.risk.space.project(w)"
-        raise PluginError(f"{self.solver_name} asks run.evaluate about {wrong}")
-
-
-class CutRun(AnyRun, ABC):
-    """Base of runs for the cutting-plane method: of a risk, or of a program of cvxpy."""
-
-    dim: int
-    form: Quadratic | None = None
-    """Omega, where masters other than conic ones apply."""
-    floor: Floats | None = None
-    """What the functions of each group are never below; 0 if it is not given."""
-    saved: Mapping[str, NDArray[Any]] | None = None
-    """State of an interrupted run, to go on from; None to begin."""
-    cache: PlaneCache | None = None
-    """Planes of single samples, where a solver keeps some: those found go there."""
-    state: Mapping[str, NDArray[Any]] | None = None
-    """Where a solver begins: what was saved, or the end of another run on the same samples."""
-
-    @property
-    @abstractmethod
-    def center(self) -> Floats | None:
-        """Weight to stay near; None where no weight is good enough."""
-
-    @abstractmethod
-    def groups(self, slack: str) -> Ints:
-        """The group of each function: its own, or one for all of a sum."""
-
-    def working_set(self, groups: Ints) -> WorkingSet:
-        """A working set without cuts."""
-        return WorkingSet(int(groups.max()) + 1, self.dim, self.floor)
-
-    @abstractmethod
-    def start(self, groups: Ints) -> list[Cut]:
-        """The first cuts."""
-
-    @abstractmethod
-    def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The minimum with the cuts in place of the functions; a lower bound follows from it."""
-
-    @abstractmethod
-    def evaluate(self, w: Floats, groups: Ints, known: Floats | None = None) -> Planes:
-        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
-
-        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before.
-        """
-
-    @hook
-    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
-        """The share ``damping`` of the way from the master's weight to the center."""
-        center = self.center
-        if center is None or damping == 0.0:
-            return answer.w
-        return answer.w + damping * (center - answer.w)
 
 
 class Run(CutRun):
@@ -387,125 +268,3 @@ def violations(risk: RegularizedRisk, w: Floats) -> tuple[float, list[Any]]:
         solve_with(nearest, ["CLARABEL", "SCS"], precise=True)
     B.value = metric
     return broken_by(further)
-
-
-def support_of(
-    risk: RegularizedRisk, active: Sequence[tuple[float, Cut]], n_groups: int
-) -> tuple[SupportLabelling, ...]:
-    """The labellings of active cuts with their multipliers, the heaviest first.
-
-    A cut of several samples together stands for one labelling of each of them, so that whatever the
-    slacks were, multipliers belong to labellings of single samples.
-    """
-    labellings: dict[tuple[int, Hashable], list[Any]] = {}
-    found: list[SupportLabelling] = []
-    for multiplier, cut in active:
-        if cut.labellings is None:
-            omega, single, truth = 1.0, None, None
-            if n_groups == risk.n_samples:
-                single = cut.group
-                omega = float(risk.sample_weight[cut.group])
-                truth = risk.problem.kept(risk.ys[cut.group])
-            plane = cut.intercept / omega, cut.slope / omega
-            found.append(SupportLabelling(single, omega * multiplier, None, truth, None, plane))
-            continue
-        for sample, kept, loss, share in cut.labellings:
-            one = labellings.setdefault((sample, _identity(kept)), [kept, loss, 0.0])
-            one[2] += share * multiplier
-    truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in labellings}}
-    for (sample, _), (kept, loss, share) in labellings.items():
-        share *= float(risk.sample_weight[sample])
-        found.append(SupportLabelling(sample, share, kept, truths[sample], loss))
-    return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
-
-
-def _identity(kept: Any) -> Hashable:
-    if isinstance(kept, np.ndarray):
-        return kept.shape, kept.dtype.str, kept.tobytes()
-    try:
-        hash(kept)
-    except TypeError:
-        return id(kept)
-    return kept  # type: ignore[no-any-return]
-
-
-class Descent(AnyRun):
-    """The minimisation of a composite risk.
-
-    Evaluations are kept, and written to a checkpoint: a run that goes on from one takes the same
-    steps again without evaluating anything twice, so that it ends in the same weight.
-    """
-
-    def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
-        self.risk = risk
-        self.stopping = stopping
-        self.n_samples = risk.n_samples
-        self.parts = [risk.part([i]) for i in range(risk.n_samples)]
-        self.certificate = Certificate(floor=-np.inf)
-        self.certificate.bound = "none: the objective is not convex"
-        omega = risk.quadratic
-        assert omega is not None  # solvers of such risks have checked it
-        self.omega = omega
-        self._counted: set[bytes] = set()
-        self._seen: dict[bytes, tuple[float, Floats]] = {}
-
-    def evaluate(self, w: Floats) -> tuple[float, Floats]:
-        """The objective and its gradient; a new best weight if it is lower than all before."""
-        self.refuse_outside(w, self.risk.space)
-        key = w.tobytes()
-        omega = self.omega
-        if key not in self._seen:
-            self.seconds_left(self.n_samples)
-            self._seen[key] = self._losses(w)
-        if key not in self._counted:  # at a weight losses count once
-            self._counted.add(key)
-            self.oracle_calls += self.n_samples
-        losses, gradient = self._seen[key]
-        objective = losses + self.risk.penalty(w)
-        if not np.isfinite(self.certificate.null):
-            self.certificate.null = objective
-        self.certificate.update_best(objective, w)
-        return objective, gradient + omega.curvature * (w - omega.center) + omega.linear
-
-    def _losses(self, w: Floats) -> tuple[float, Floats]:
-        """Summed over the samples in their order, wherever they are evaluated."""
-        answers = self.session.map(_loss, w)
-        return sum(loss for loss, _ in answers), np.sum([slope for _, slope in answers], axis=0)
-
-    def resume_from(self, checkpoint: Checkpoint) -> bool:
-        """Restore the evaluations that a file holds, if there is one; never at its end."""
-        saved = checkpoint.restore(Certificate(-np.inf))
-        if saved is not None:
-            ws, losses, gradients = (saved[0][key] for key in ("ws", "losses", "gradients"))
-            for w, loss, gradient in zip(ws, losses, gradients, strict=True):
-                self._seen[w.tobytes()] = float(loss), gradient
-            now = self._losses(ws[-1])[0]
-            before = float(losses[-1])
-            if abs(now - before) > SAME * abs(before):
-                checkpoint.refuse(now, before)
-        return False
-
-    def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
-        losses, gradients = zip(*self._seen.values(), strict=True)
-        ws = [np.frombuffer(key) for key in self._seen]
-        return {"ws": np.array(ws), "losses": np.array(losses), "gradients": np.array(gradients)}
-
-    def solution(self, status: Status) -> Solution:
-        """The best weight, and how far one projected gradient step of length 1 moves there."""
-        found = super().solution(status)
-        _, gradient = self.evaluate(found.w)
-        away = found.w - self.risk.space.project(found.w - gradient)
-        return replace(found, stationarity=float(np.linalg.norm(away)))
-
-    def within_budget(self, stopping: Stopping) -> Stopping:
-        """The stopping rule of a model, with no more seconds and calls than this run has left."""
-        seconds = max(self.seconds_left(self.n_samples), LEAST_SECONDS)
-        most = self.stopping.max_calls
-        calls = stopping.max_calls
-        if most is not None:
-            calls = min(calls or most, most - self.oracle_calls)
-        return replace(stopping, max_seconds=min(stopping.max_seconds, seconds), max_calls=calls)
-
-
-def _loss(part: CompositeRisk, w: Floats) -> tuple[float, Floats]:
-    return part.losses(w)

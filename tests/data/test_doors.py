@@ -20,7 +20,8 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, node_labels
-from structsvm.graphs.images import from_image, pixels_of
+from structsvm.graphs.images import from_image
+from structsvm.graphs.label_maps import pixels_of
 from structsvm.interop import risk_of
 from structsvm.io import read_recordings
 from structsvm.partial_labels import as_partial

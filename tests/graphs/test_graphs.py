@@ -17,14 +17,9 @@ from structsvm.graphs import (
     as_graph,
     node_labels,
 )
-from structsvm.graphs.graph import jaccard_distance, limit_in_words, node_codes, region_rand
-from structsvm.graphs.images import (
-    from_adjacency,
-    from_image,
-    from_networkx,
-    named_pixels,
-    pixel_edges,
-)
+from structsvm.graphs.images import from_image, named_pixels, pixel_edges
+from structsvm.graphs.node_labels import jaccard_distance, limit_in_words, node_codes, region_rand
+from structsvm.graphs.readers import from_adjacency, from_networkx
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 
 

@@ -9,7 +9,7 @@ from PIL import Image
 from structsvm import DataError, MetricLearner, NormalizedCut, evaluate
 from structsvm.cli.evaluate import state_table
 from structsvm.graphs import as_graph
-from structsvm.graphs.images import from_networkx
+from structsvm.graphs.readers import from_networkx
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from PIL import Image, ImageFilter
 from scipy.ndimage import binary_dilation, binary_erosion
 
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.graphs.images import label_map_of, pixels_of
+from structsvm.graphs.label_maps import label_map_of, pixels_of
 from structsvm.io import read_images
 
 RNG = np.random.default_rng(0)

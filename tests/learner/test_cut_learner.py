@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage
-from structsvm.graphs.images import from_adjacency
+from structsvm.graphs.readers import from_adjacency
 from structsvm.io import read_images
 from structsvm.learner.steps import encode
 from structsvm.parallel import Processes, Threads

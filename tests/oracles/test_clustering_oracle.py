@@ -9,6 +9,7 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.cluster import AgglomerativeClustering
 
 from structsvm.errors import OracleError, SettingsError
+from structsvm.oracles._moves import improve
 from structsvm.oracles._starts import (
     GroupedObjective,
     across,
@@ -17,7 +18,7 @@ from structsvm.oracles._starts import (
     ward_tree,
     with_exactly,
 )
-from structsvm.oracles.clustering import ClusteringOracle, improve
+from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality, TraceObjective

@@ -11,7 +11,7 @@ from structsvm import MetricLearner, NormalizedCut
 from structsvm.errors import OracleError
 from structsvm.graphs import FeatureGraph
 from structsvm.graphs import similarity as module
-from structsvm.graphs.images import from_adjacency
+from structsvm.graphs.readers import from_adjacency
 from structsvm.graphs.similarity import Similarity
 from structsvm.oracles import normalized_cut as cut_eigen
 from structsvm.oracles.normalized_cut import Embedding, NormalizedHinge, PlainHinge, two_means

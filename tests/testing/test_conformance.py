@@ -35,7 +35,8 @@ from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.learning import Learning
 from structsvm.problem import Separation
 from structsvm.problems import Clustering
-from structsvm.problems.normalized_cut import CutLearning, CutObjective, CutRisk
+from structsvm.problems.cut_risk import CutRisk
+from structsvm.problems.normalized_cut import CutLearning, CutObjective
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient
 from structsvm.status import History

@@ -1,0 +1,101 @@
+"""The minimisation of a composite risk under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.problem import CompositeRisk
+from structsvm.solvers.base_run import AnyRun
+from structsvm.solvers.certificate import Certificate, Step, Stopping
+from structsvm.solvers.checkpoint import SAME, Checkpoint
+from structsvm.status import Solution, Status
+from structsvm.support.arrays import Floats
+
+LEAST_SECONDS = 1e-9
+
+
+class Descent(AnyRun):
+    """The minimisation of a composite risk.
+
+    Evaluations are kept, and written to a checkpoint: a run that goes on from one takes the same
+    steps again without evaluating anything twice, so that it ends in the same weight.
+    """
+
+    def __init__(self, risk: CompositeRisk, stopping: Stopping) -> None:
+        self.risk = risk
+        self.stopping = stopping
+        self.n_samples = risk.n_samples
+        self.parts = [risk.part([i]) for i in range(risk.n_samples)]
+        self.certificate = Certificate(floor=-np.inf)
+        self.certificate.bound = "none: the objective is not convex"
+        omega = risk.quadratic
+        assert omega is not None  # solvers of such risks have checked it
+        self.omega = omega
+        self._counted: set[bytes] = set()
+        self._seen: dict[bytes, tuple[float, Floats]] = {}
+
+    def evaluate(self, w: Floats) -> tuple[float, Floats]:
+        """The objective and its gradient; a new best weight if it is lower than all before."""
+        self.refuse_outside(w, self.risk.space)
+        key = w.tobytes()
+        omega = self.omega
+        if key not in self._seen:
+            self.seconds_left(self.n_samples)
+            self._seen[key] = self._losses(w)
+        if key not in self._counted:  # at a weight losses count once
+            self._counted.add(key)
+            self.oracle_calls += self.n_samples
+        losses, gradient = self._seen[key]
+        objective = losses + self.risk.penalty(w)
+        if not np.isfinite(self.certificate.null):
+            self.certificate.null = objective
+        self.certificate.update_best(objective, w)
+        return objective, gradient + omega.curvature * (w - omega.center) + omega.linear
+
+    def _losses(self, w: Floats) -> tuple[float, Floats]:
+        """Summed over the samples in their order, wherever they are evaluated."""
+        answers = self.session.map(_loss, w)
+        return sum(loss for loss, _ in answers), np.sum([slope for _, slope in answers], axis=0)
+
+    def resume_from(self, checkpoint: Checkpoint) -> bool:
+        """Restore the evaluations that a file holds, if there is one; never at its end."""
+        saved = checkpoint.restore(Certificate(-np.inf))
+        if saved is not None:
+            ws, losses, gradients = (saved[0][key] for key in ("ws", "losses", "gradients"))
+            for w, loss, gradient in zip(ws, losses, gradients, strict=True):
+                self._seen[w.tobytes()] = float(loss), gradient
+            now = self._losses(ws[-1])[0]
+            before = float(losses[-1])
+            if abs(now - before) > SAME * abs(before):
+                checkpoint.refuse(now, before)
+        return False
+
+    def arrays_after(self, step: Step) -> Mapping[str, NDArray[Any]]:
+        losses, gradients = zip(*self._seen.values(), strict=True)
+        ws = [np.frombuffer(key) for key in self._seen]
+        return {"ws": np.array(ws), "losses": np.array(losses), "gradients": np.array(gradients)}
+
+    def solution(self, status: Status) -> Solution:
+        """The best weight, and how far one projected gradient step of length 1 moves there."""
+        found = super().solution(status)
+        _, gradient = self.evaluate(found.w)
+        away = found.w - self.risk.space.project(found.w - gradient)
+        return replace(found, stationarity=float(np.linalg.norm(away)))
+
+    def within_budget(self, stopping: Stopping) -> Stopping:
+        """The stopping rule of a model, with no more seconds and calls than this run has left."""
+        seconds = max(self.seconds_left(self.n_samples), LEAST_SECONDS)
+        most = self.stopping.max_calls
+        calls = stopping.max_calls
+        if most is not None:
+            calls = min(calls or most, most - self.oracle_calls)
+        return replace(stopping, max_seconds=min(stopping.max_seconds, seconds), max_calls=calls)
+
+
+def _loss(part: CompositeRisk, w: Floats) -> tuple[float, Floats]:
+    return part.losses(w)
