@@ -9,7 +9,13 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.states import Rules, search_states, search_together
+from structsvm.oracles._segments.states import (
+    ANYWHERE,
+    NOWHERE,
+    Rules,
+    search_states,
+    search_together,
+)
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.support.arrays import Bools, Floats, Ints
@@ -225,11 +231,6 @@ def _question(
     if constraint.states:
         score = score.knowing(np.array(constraint.states))
     return score, Boundaries.of(constraint, T), int(constraint.n_clusters or 0)
-
-
-NOWHERE = read_only(np.zeros(0, dtype=np.int64))
-
-ANYWHERE = read_only(np.zeros(0, dtype=np.bool_))
 
 
 def _places(boundaries: Boundaries | None, T: int) -> tuple[Ints, Bools]:

@@ -211,8 +211,11 @@ def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
     problem.unpack_results(raw, chain, inverse)
 
 
-def solve_in_units(problem: cp.Problem) -> bool:
-    """Solve by Clarabel with all numbers in units of the data; whether there is a solution."""
+def solve_in_units(problem: cp.Problem, room: float = 0.0) -> bool:
+    """Solve by Clarabel with all numbers in units of the data; whether there is a solution.
+
+    With ``room`` to all inequalities, in these units.
+    """
     import cvxpy as cp
 
     try:
@@ -221,7 +224,7 @@ def solve_in_units(problem: cp.Problem) -> bool:
         return False
     program = ConicProgram.of(data, 0.0)
     units = units_of(program)
-    given = units.scaled(program).data
+    given = units.scaled(program).with_room(room).data
     raw = chain.solver.solve_via_data(given, False, False, dict(PRECISE_OPTIONS["CLARABEL"]))
     if str(raw.status) != "Solved":
         return False

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from structsvm.errors import without_warnings
 from structsvm.masters.base import Cut
-from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by
+from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by, solve_in_units
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.pool import Plane
 from structsvm.status import Quality
@@ -174,11 +174,12 @@ class Rewritten:
         with np.errstate(all="ignore"):  # infinite outside of its domain
             return float(np.asarray(self.objective.value).item())
 
-    def mended(self) -> Floats | None:
+    def mended(self, room: float = 0.0) -> Floats | None:
         """The point that was put, with the best values of variables in no argument of an atom.
 
         Of ``t`` in ``OracleMax(x, oracle) <= t``, for example, which the restricted problem puts
-        below the value in every round but the last. None where there are none.
+        below the value in every round but the last. With ``room``, of the units of its data, below
+        inequalities. None where there are none.
         """
         if self._over_free is None:
             return None
@@ -187,7 +188,10 @@ class Rewritten:
             parameter.save_value(variable.value)
         try:
             with without_warnings(Warning):
-                solve_by(problem, None, {})
+                if room == 0.0:
+                    solve_by(problem, None, {})
+                elif not solve_in_units(problem, room):
+                    return None
         except (cp.error.SolverError, cp.error.DCPError, ValueError):
             return None
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):

@@ -13,7 +13,7 @@ import numpy as np
 
 from structsvm.errors import OracleWarning, warn, without_warnings
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.modeling.by_clarabel import Box
+from structsvm.modeling.by_clarabel import ROOMS, Box
 from structsvm.modeling.conflicts import conflicts
 from structsvm.modeling.oracle_parts import ask
 from structsvm.modeling.points import Point, Points
@@ -222,9 +222,11 @@ class ProgramRun(CutRun):
             return
         w = self.points.on_equalities(w)
         planes = self._lifted(w, self._answers(self._arguments(w)))
-        found = self.points.at(w, planes.values + planes.slacks, self._heights)
-        if found.is_kept:
-            self._inside = found
+        values = planes.values + planes.slacks
+        found = self.points.at(w, values, self._heights)
+        mended = self.rewritten.mended(ROOMS[0])
+        roomier = found if mended is None else self.points.at(mended, values, self._heights)
+        self._inside = next((point for point in (roomier, found) if point.is_kept), None)
 
     def _measure(self, cuts: WorkingSet) -> None:
         """Find the size of variables and terms by the data: the constraints and the planes."""
@@ -285,10 +287,11 @@ class ProgramRun(CutRun):
             is_last = point.objective - certificate.lower <= self.stopping.tol * point.scale
             self._look_inside(is_last)
         found = self._kept(point)
+        is_all = self.solver is not None and self._inside is None
         if is_relaxed and (found is not None or self._inside is not None):
             certificate.upper = np.inf  # it was that of relaxed constraints
             found = found or self._inside
-        elif found is None and self._inside is None and point.broken <= ADMISSIBLE:
+        elif found is None and is_all and point.broken <= ADMISSIBLE:
             found = point
         if found is not None and certificate.update_best(found.objective, found.w):
             self.best = found
