@@ -15,7 +15,7 @@ from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, OracleError, SettingsError, about, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.node_labels import (
+from structsvm.graphs.labelled_nodes import (
     NOTHING_TO_CUT,
     NodeLabels,
     jaccard_distance,

@@ -28,7 +28,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.words import GRAPHS, IMAGES, RECORDINGS, Words
 from structsvm.errors import DataError, about, refuse
 from structsvm.graphs.label_maps import is_picture, label_map_of, levelled
-from structsvm.graphs.node_labels import NodeLabels
+from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.messages import join, parameter
 from structsvm.partitions.equivalence import (
     EquivalenceMatrix,

@@ -26,7 +26,7 @@ from experiments._report import SHARED, Row, publish
 from structsvm import EquivalenceMatrix, MetricLearnerCV, NormalizedCut
 from structsvm.errors import VerdictWarning
 from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
-from structsvm.graphs.node_labels import jaccard_distance
+from structsvm.graphs.labelled_nodes import jaccard_distance
 from structsvm.io import LabelledImage, read_images
 from structsvm.learner.steps import decode_with, prepare
 from structsvm.partitions.equivalence import partition_loss

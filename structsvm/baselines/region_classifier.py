@@ -15,7 +15,7 @@ from structsvm.features.frames import FrameModel, States, mean_probabilities
 from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage, named_pixels
-from structsvm.graphs.node_labels import NodeLabels, node_names
+from structsvm.graphs.labelled_nodes import NodeLabels, node_names
 from structsvm.learner.learner import How, Learned, Learner
 from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.stages import Stage

@@ -19,7 +19,7 @@ from structsvm.data.missing import filled
 from structsvm.data.sample import Sample
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import SettingsError, warn
-from structsvm.graphs.node_labels import NodeLabels
+from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.messages import parameter
 from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -30,7 +30,7 @@ from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features.frames import read_names
 from structsvm.graphs.label_maps import is_picture, pixels_of
-from structsvm.graphs.node_labels import NodeLabels
+from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.graphs.readers import as_list
 from structsvm.learner.columns import partition_of
 from structsvm.learner.form import Form

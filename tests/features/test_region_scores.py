@@ -20,7 +20,7 @@ from structsvm.baselines import RegionClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
-from structsvm.graphs.node_labels import node_names, region_rand
+from structsvm.graphs.labelled_nodes import node_names, region_rand
 from structsvm.learner.files import model_codec
 from structsvm.learner.steps import prepare
 

@@ -18,7 +18,12 @@ from structsvm.graphs import (
     node_labels,
 )
 from structsvm.graphs.images import from_image, named_pixels, pixel_edges
-from structsvm.graphs.node_labels import jaccard_distance, limit_in_words, node_codes, region_rand
+from structsvm.graphs.labelled_nodes import (
+    jaccard_distance,
+    limit_in_words,
+    node_codes,
+    region_rand,
+)
 from structsvm.graphs.readers import from_adjacency, from_networkx
 from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
 

@@ -15,7 +15,7 @@ from structsvm import MetricLearner, NormalizedCut
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
-from structsvm.graphs.node_labels import region_rand
+from structsvm.graphs.labelled_nodes import region_rand
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.partitions import Examples
 from structsvm.partitions.equivalence import partition_loss

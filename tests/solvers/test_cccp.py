@@ -9,7 +9,7 @@ from noisy_master import FailsAfter
 
 from structsvm.data.sample import Sample
 from structsvm.errors import MasterError, SettingsError
-from structsvm.graphs.node_labels import node_labels
+from structsvm.graphs.labelled_nodes import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions import Examples
 from structsvm.problems.normalized_cut import NormalizedCut
