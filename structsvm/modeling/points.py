@@ -142,11 +142,34 @@ class Points:
         if not 0 < n * rewritten.dim <= MOST_ENTRIES or rewritten.is_mixed_integer:
             return None
         rewritten.put(np.zeros(rewritten.size))
-        try:
-            rows = [_gradient(rewritten, c.expr) for c in equal]
-        except NotImplementedError:  # cvxpy has none of real and imaginary parts
-            return None
-        return np.vstack(rows), np.concatenate([column(c.expr.value) for c in equal])
+        offset = np.concatenate([_entries(c.expr) for c in equal])
+        if any(
+            _holds_complex(c.expr) for c in equal
+        ):  # cvxpy has no gradient of real and imaginary parts
+            return _by_probes(rewritten, equal) - offset[:, None], offset
+        return np.vstack([_gradient(rewritten, c.expr) for c in equal]), offset
+
+
+def _holds_complex(expression: Any) -> bool:
+    """Whether an expression, or anything that it is made of, is complex."""
+    return expression.is_complex() or any(map(_holds_complex, expression.args))
+
+
+def _entries(expression: Any) -> Floats:
+    """Of the value of an expression; of a complex one the real and the imaginary parts."""
+    value = expression.value
+    if not expression.is_complex():
+        return column(value)
+    return np.concatenate([column(np.real(value)), column(np.imag(value))])
+
+
+def _by_probes(rewritten: Rewritten, equal: list[Any]) -> Floats:
+    """The entries of affine expressions at each unit vector, one after another, (size, dim)."""
+    found = []
+    for unit in np.eye(rewritten.dim):
+        rewritten.put(unit)
+        found.append(np.concatenate([_entries(c.expr) for c in equal]))
+    return np.stack(found, axis=1)
 
 
 def _gradient(rewritten: Rewritten, expression: Any) -> Floats:
