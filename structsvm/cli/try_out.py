@@ -14,6 +14,7 @@ import re
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ from structsvm.errors import (
 from structsvm.io.files import MODEL, PREDICTED, TRIED
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import menu_of
+from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
@@ -257,13 +261,17 @@ class Search:
         self, seconds: float, learned_by: float, late: float = math.inf, over: float = math.inf
     ) -> Answer:
         """Choose in about so many seconds, and judge; too late if it is ``late``, or ``over``."""
+        search: MetricLearnerCV | None = self.search
         with share("learning", 0.0, learned_by), until(late):
-            self._choose(seconds)
+            if seconds or self.search.problem.traits.convex:
+                self._choose(seconds)
+                learner = self.search.best_estimator_
+            else:  # each scale of each fold takes seconds, and there is no time for folds
+                search = None
+                learner = self._first()
         start = time.monotonic()
         with share("comparing on what was held out", learned_by, 1.0), until(over):
-            answer = Answer.of(
-                self.train, self.test, self.output, self.search.best_estimator_, self.search
-            )
+            answer = Answer.of(self.train, self.test, self.output, learner, search)
         self.judging = time.monotonic() - start
         return answer
 
@@ -286,6 +294,16 @@ class Search:
                     raise
                 path.unlink()  # of more or fewer of these samples
                 self.search.fit(data, resume=path, **given)
+
+    def _first(self) -> Learner:
+        """What answers first, learned from all of it."""
+        data = self.train.data
+        like = MetricLearner(data.problem, random_state=0)
+        menu: Menu = menu_of(data, like)
+        learner: Learner = copy(menu.first.learner)
+        with self.train.inputs.named():
+            learner.fit(data)
+        return learner
 
     def answer_so_far(self) -> Answer:
         """That which an earlier run has written."""

@@ -44,6 +44,12 @@ class Graphs(Menu):
         return found
 
     @property
+    def first(self) -> Method:
+        """A classifier of regions where labels are names, which no cut of these names."""
+        quick = [method for method in self.others if method.quick]
+        return quick[0] if quick else super().first
+
+    @property
     def candidates(self) -> list[Method]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
         quick = [method for method in self.others if method.quick]
