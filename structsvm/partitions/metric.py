@@ -70,10 +70,12 @@ class Metric(Model):
 
     def partition_together(self, problem: Any, samples: Sequence[Sample]) -> list[Found] | None:
         """The best partitions at the price, where one oracle answers many questions at once."""
+        if self.price is None or is_replaced(problem, "partition"):
+            return None  # some problems that search otherwise have no decoder
         oracles = [problem.decoder(sample) for sample in samples]
         oracle = oracles[0]
-        is_one = all(other is oracle for other in oracles) and is_replaced(oracle, "maximize_each")
-        if self.price is None or not is_one or is_replaced(problem, "partition"):
+        is_one = all(other is oracle for other in oracles)
+        if not is_one or not is_replaced(oracle, "maximize_each"):
             return None
         Xs = Stack.of([sample.X for sample in samples])
         centre(Xs)

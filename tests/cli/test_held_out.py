@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
+from structsvm.cli import parts
 from structsvm.cli.inputs import InputData, Request
-from structsvm.cli.parts import Part, about_parts, divided
+from structsvm.cli.parts import Part, about_parts, about_time, divided, n_items, thinned
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
@@ -136,3 +137,63 @@ def test_of_a_group_some_may_be_labelled_in_part():
     train, test = divided(part_of(recordings, list("aaabbbccc")), None)
     assert not {*train.data.groups} & {*test.data.groups}
     assert len(train.inputs) + len(test.inputs) == 9
+
+
+@pytest.fixture
+def little_time(monkeypatch):
+    """Time for so many samples at once, and for ten times as many in a minute."""
+
+    def little_time(n):
+        monkeypatch.setattr(parts, "AT_ONCE", n)
+        monkeypatch.setattr(parts, "IN_A_MINUTE", 10 * n)
+
+    return little_time
+
+
+@pytest.mark.parametrize(("n", "changes"), [(10, 13), (30, 13), (12, 40)])
+def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(little_time, n, changes):
+    little_time(1000)
+    both = divided(part_of(long(n, changes=changes)), None)
+    found = train, test = thinned(both, 0.0)
+    assert n_items(train) < 0.6 * n_items(both[0])
+    assert n_items(train) <= 1000 or len(train.data) == len(both[0].data)
+    for item in train.inputs.items:
+        assert n_changes(item.y) >= 2
+        (own,) = (one for one in both[0].inputs.items if one.name == item.name)
+        start = int(np.flatnonzero((own.X == item.X[0]).all(axis=1))[0])
+        assert np.array_equal(own.X[start : start + len(item.X)], item.X)  # nothing is averaged
+    assert {len(item.X) for item in test.inputs.items} == {400}  # whole ones are judged
+    assert len(test.data) == min(5, len(both[1].data)) >= 3
+    said = about_time(both, found)
+    assert f"{n_items(train):,} of {n_items(both[0])} samples" in said
+    assert "more --minutes" in said
+
+
+def test_with_more_time_more_is_learned_from_and_with_enough_all(little_time):
+    little_time(300)
+    both = divided(part_of(long(20)), None)
+    sizes = [n_items(thinned(both, seconds)[0]) for seconds in (0.0, 10.0, 60.0, 100.0)]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == n_items(both[0])
+    assert thinned(both, 1000.0) == both
+    little_time(10_000)
+    assert thinned(both, 0.0) == both
+
+
+def test_columns_that_are_many_take_time_as_well(little_time):
+    little_time(3000)
+    few = divided(part_of(long(20)), None)
+    wide = [replace(one, X=np.repeat(one.X, 50, axis=1)) for one in long(20)]
+    wide = [replace(one, features=tuple(f"c{j}" for j in range(100))) for one in wide]
+    many = divided(part_of(wide), None)
+    assert n_items(thinned(many, 0.0)[0]) < n_items(thinned(few, 0.0)[0])
+
+
+def test_a_state_that_few_recordings_have_is_not_left_out(little_time):
+    little_time(200)
+    recordings = [replace(one, y=one.y % 3) for one in long(40, changes=1)]
+    rare = [replace(one, y=one.y + 5) if i in (3, 30) else one for i, one in enumerate(recordings)]
+    both = divided(part_of(rare), None)
+    (train, _) = thinned(both, 0.0)
+    assert len(train.data) < len(both[0].data)
+    assert {*np.concatenate(train.inputs.ys)} == {*np.concatenate(both[0].inputs.ys)}
