@@ -263,7 +263,7 @@ class Search:
         """Choose in about so many seconds, and judge; too late if it is ``late``, or ``over``."""
         search: MetricLearnerCV | None = self.search
         with share("learning", 0.0, learned_by), until(late):
-            if seconds or self.search.problem.traits.convex:
+            if seconds or self.train.data.problem.traits.convex:
                 self._choose(seconds)
                 learner = self.search.best_estimator_
             else:  # each scale of each fold takes seconds, and there is no time for folds
