@@ -18,7 +18,7 @@ from structsvm import EquivalenceMatrix
 from structsvm.baselines.frame_classifier import PRICES, best_path
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 CHANNELS, DROPOUT, EPOCHS, RATE, BATCH, SMOOTHING = 32, 0.2, 60, 3e-3, 8, 0.02

@@ -23,10 +23,11 @@ from structsvm import EquivalenceMatrix, MetricLearner, NormalizedCut, interop
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import fetch_har_spsw, relevant_changes
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.learner.steps import decode_with, prepare
+from structsvm.learner.preparing import prepare
+from structsvm.learner.steps import decode_with
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import TraceObjective
-from structsvm.partitions.equivalence import covering, margin_f1, partition_loss
+from structsvm.partitions.losses import covering, margin_f1, partition_loss
 
 Floats = NDArray[np.float64]
 Ends = list[int]

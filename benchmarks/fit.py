@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
-from structsvm.learner.steps import encode, prepare
+from structsvm.learner.preparing import encode, prepare
 from structsvm.oracles._segments.one_call import segment
 from structsvm.oracles._segments.table import NO_TRUTH
 from structsvm.partitions import Examples
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import penalty_grid
 from structsvm.support.checks import read_only
 
@@ -110,7 +110,7 @@ def calibration() -> list[Goal]:
 
     def twice() -> None:
         for factor in (np.eye(10), learner.metric_.factor):
-            learner.problem_.learning.calibrate(factor, Examples(samples, truths))
+            learner.problem_.calibrate(factor, Examples(samples, truths))
 
     calibrated, whole = cpu_seconds_in_turns(twice, partial(fitted, "diagonal", data), repeats=3)
     name = "calibration, N = 400, T = 200, P = 10 diagonal | the fit"

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from structsvm import MetricLearner
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import BoundaryScores, StateScores
+from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
-from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
 from structsvm.solvers import CuttingPlane, Stopping

@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import MetricLearner
 from structsvm.features import Columns
 from structsvm.interop import risk_of
-from structsvm.learner.steps import read_training
+from structsvm.learner.preparing import read_training
 from structsvm.parallel import Backend, Dask, Session, ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
 

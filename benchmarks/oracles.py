@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from structsvm.oracles import SequentialOracle, SpectralOracle
 from structsvm.oracles.spectral import compress
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, TraceObjective
-from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.partitions.constraint import UNCONSTRAINED
 
 Floats = NDArray[np.float64]
 

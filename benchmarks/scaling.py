@@ -29,7 +29,7 @@ def make_risk(N: int, T: int, P: int) -> RegularizedRisk:
     """N recordings of T samples and P features, for a full metric."""
     problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
-    objective = problem.learning.objective("full", P)
+    objective = problem.objective("full", P)
     samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
     truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
     return objective.risk(Examples(samples, truths), objective.regularizer(SquaredNorm(), 0.1))

@@ -48,7 +48,7 @@ def make_risk(
     """N recordings of T samples and P features, each z-scored."""
     problem = ChangePoint()
     recordings = relevant_changes(N, n_samples=T, n_features=P, random_state=0)
-    objective = problem.learning.objective(metric, P)
+    objective = problem.objective(metric, P)
     samples = [Sample((r.X - r.X.mean(0)) / r.X.std(0) / np.sqrt(P)) for r in recordings]
     truths = [problem.encode(r.y, x) for r, x in zip(recordings, samples, strict=True)]
     return objective.risk(Examples(samples, truths), objective.regularizer(regularizer, LAM))

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from structsvm import Clustering, EquivalenceMatrix
 from structsvm.data.standardize import Standardizer
 from structsvm.partitions import Metric, Sample
-from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from sklearn.cluster import kmeans_plusplus
 
 from structsvm.errors import OracleError
 from structsvm.oracles._starts import GroupedObjective, numbered
-from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.constraint import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 

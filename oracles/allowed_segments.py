@@ -20,8 +20,10 @@ import numpy as np
 from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.best_path import best_path, rounding_of
 from structsvm.oracles._segments.boundaries import Allowed, Boundaries
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Ints
 from structsvm.support.checks import read_only, refuse_below, refuse_unless, shown

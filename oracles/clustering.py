@@ -19,8 +19,10 @@ from structsvm.oracles._moves import improve
 from structsvm.oracles._starts import GroupedObjective, across, kmeans, numbered, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below

@@ -21,8 +21,9 @@ from structsvm.graphs.similarity import Similarity, Weights
 from structsvm.oracles._starts import lloyd, numbered, with_exactly
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import fix_signs, top_eigenpairs
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
 MOST_CLUSTERS = 20

@@ -17,7 +17,7 @@ from structsvm.oracles._segments.states import (
     search_together,
 )
 from structsvm.oracles.state_score import StateScore, segments_of
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import is_whole, read_only, shown
 

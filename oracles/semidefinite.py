@@ -25,7 +25,9 @@ from structsvm.masters.cvxpy import solve_by
 from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 

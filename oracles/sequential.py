@@ -20,8 +20,10 @@ from structsvm.oracles._segments.every_price import loss_curve, price_path
 from structsvm.oracles._segments.every_segment import best_of_every_length
 from structsvm.oracles._segments.one_call import segment, segment_each
 from structsvm.oracles._segments.table import NO_TRUTH, OVERHEAD, truth_of
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints, Stack
 from structsvm.support.checks import is_whole, read_only

@@ -20,8 +20,10 @@ from scipy.linalg import lapack
 
 from structsvm.errors import OracleError
 from structsvm.parallel import single_threaded
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, TraceObjective
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from structsvm.data.missing import LARGEST
 from structsvm.errors import OracleError
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
-from structsvm.partitions.oracle import faults_of_truth
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.trace_objective import faults_of_truth
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, is_whole, shown
 from structsvm.support.compiled import compiled, inner

@@ -14,12 +14,12 @@ from structsvm.data.checks import MISSING
 from structsvm.data.labels import check_vector, label_values, refuse_missing
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
-from structsvm.errors import DataError, SettingsError, warn
+from structsvm.errors import DataError, SettingsError
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.partitions.learning import Learning, Traits, Truths, refuse_kappa
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import hook, overrides
 
@@ -102,10 +102,6 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
 
 
 # ---- change-point detection: partitions into segments of consecutive samples
-
-
-SEVERAL, SHORTEST_USUAL = 30, 1.5
-"""Samples from which on segments shorter than this on average are no segments, but measurements."""
 
 
 @dataclass(frozen=True)
@@ -207,29 +203,6 @@ class ChangePoint(SegmentProblem):
     ) -> tuple[list[Sample], list[str] | None]:
         words = self.traits.words
         return read_arrays(Xs, feature_names, n_features, words, self.missing)
-
-    @property
-    def learning(self) -> Learning:
-        return ChangeLearning(self)
-
-
-class ChangeLearning(Learning):
-    """Learning of recordings with changes."""
-
-    def check(self, truths: Truths) -> None:
-        super().check(truths)
-        if len(truths) == 1:
-            warn(
-                "one labelled recording: whether the metric suits another one cannot be evaluated; "
-                "label a second one, or cut this one in two",
-            )
-        T = sum(truth.n_samples for truth in truths)
-        K = sum(truth.n_clusters for truth in truths)
-        if T >= SEVERAL and T < SHORTEST_USUAL * K:
-            warn(
-                f"labels change at nearly every sample ({K} segments of {T} samples): if they are "
-                "measurements, give the states or the change points instead",
-            )
 
 
 @cache

@@ -18,22 +18,15 @@ from structsvm.oracles._starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import CompressedData, CompressedProjector, SpectralOracle, compress
-from structsvm.partitions.comparison import Comparison
-from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
-from structsvm.partitions.learning import (
-    Examples,
-    LabelledSample,
-    Learning,
-    Scoring,
-    SearchedSample,
-    Traits,
-    Truths,
-    refuse_kappa,
-)
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
-from structsvm.partitions.oracle import Oracle, Quality
+from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.training_sample import Examples, LabelledSample, Scoring, SearchedSample
+from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problem import Separation
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below, refuse_unlisted
 
@@ -81,7 +74,7 @@ class Clustering(PartitionProblem):
     'table'
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_sample", "partition": "learning"}
+    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_sample", "partition": "calibrate"}
 
     cluster_count: str = "known"
     oracle: str = "auto"
@@ -140,24 +133,9 @@ class Clustering(PartitionProblem):
         refuse_missing(values, "row")
         return EquivalenceMatrix.from_labels(values)
 
-    @property
-    def learning(self) -> Learning:
-        return TableLearning(self)
-
-    @property
-    def comparison(self) -> Comparison:
-        return TableComparison(self)
-
-
-@dataclass(frozen=True)
-class TableLearning(Learning):
-    """Learning of tables."""
-
-    problem: Clustering
-
     def unit(self, data: Examples) -> float | None:
         """With K known, the scatter within the true clusters for each change of cluster."""
-        if self.problem.traits.given_k:
+        if self.traits.given_k:
             changes = [(M.n_clusters - 1) / M.n_samples for M in data.truths]
             found = map_arrays("measuring the tables", _scatter, data.arrays, data.truths)
             scatter = np.average(found, axis=0, weights=data.weights)
@@ -174,25 +152,10 @@ class TableLearning(Learning):
         penalties = penalties_for(Zs, data.truths, data.weights)
         if penalties is None:
             return super().calibrate(factor, data)
-        task = partial(_tree_curves, penalties=penalties, seed=self.problem.random_state)
+        task = partial(_tree_curves, penalties=penalties, seed=self.random_state)
         curves = map_arrays("calibrating the penalty", task, Zs, data.truths)
         losses, agreements = np.average(curves, axis=0, weights=data.weights)
         return Calibration(penalties, losses, criterion=-agreements)
-
-    def check(self, truths: Truths) -> None:
-        if self.problem.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
-            raise DataError(
-                "every row has its own label, and any metric clusters them correctly: labels "
-                "say which rows belong together"
-            )
-        super().check(truths)
-
-
-@dataclass(frozen=True)
-class TableComparison(Comparison):
-    """How partitions of tables are scored."""
-
-    problem: Clustering
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Minus the loss for as many clusters as the truth, else the adjusted Rand index.
@@ -200,7 +163,7 @@ class TableComparison(Comparison):
         One single cluster has a loss of K - 1, often less than any other partition. Of two clusters
         that is 1, which a metric that finds 85 % of the rows has as well: the index is taken there.
         """
-        if self.problem.traits.given_k and truth.n_clusters != 2:
+        if self.traits.given_k and truth.n_clusters != 2:
             return super().agreement(truth, guess)
         return adjusted_rand_index(truth, guess)
 

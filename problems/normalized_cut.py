@@ -16,13 +16,9 @@ from structsvm.errors import DataError, OracleError, SettingsError, about, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.labelled_nodes import (
-    NOTHING_TO_CUT,
     NodeLabels,
     jaccard_distance,
-    limit_in_words,
-    node_codes,
     node_labels,
-    node_names,
     region_rand,
     teaching,
 )
@@ -38,25 +34,19 @@ from structsvm.oracles.normalized_cut import (
     indicators,
 )
 from structsvm.parallel import single_threaded
-from structsvm.partitions.comparison import Comparison
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
-from structsvm.partitions.learning import (
-    Constraints,
-    Examples,
-    Learning,
-    LearningUnits,
-    Objective,
-    Traits,
-    Truths,
-    metric_space,
-    refuse_kappa,
-)
+from structsvm.partitions.comparison import disagreement
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.objective import Constraints, Objective, metric_space
+from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.training_sample import Examples
+from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problems.cut_risk import CutRisk
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_unlisted
 from structsvm.support.progress import stage
 from structsvm.weights import WeightSpace
@@ -114,7 +104,8 @@ class NormalizedCut(PartitionProblem):
 
     needs: ClassVar[Mapping[str, str]] = {
         "decoder": "partition",
-        **dict.fromkeys(("partition", "training_sample", "loss", "feature_map"), "learning"),
+        "partition": "calibrate",
+        **dict.fromkeys(("training_sample", "loss"), "objective"),
     }
 
     cluster_count: str = "known"
@@ -237,46 +228,17 @@ class NormalizedCut(PartitionProblem):
             K = embedding.n_clusters(metric.price)
         return embedding.partition(K, self.random_state)
 
-    @property
-    def learning(self) -> Learning:
-        return CutLearning(self)
-
-    @property
-    def comparison(self) -> Comparison:
-        return CutComparison(self)
-
-
-@dataclass(frozen=True)
-class CutLearning(Learning):
-    """Learning of graphs."""
-
-    needs: ClassVar[Mapping[str, str]] = {"unit": "units"}
-
-    problem: NormalizedCut
-
-    def known_labels(self, y: Any, sample: Sample) -> Any:
-        """Labels of the nodes where those of pixels or nodes are known in part."""
-        return node_codes(y, sample.side)
-
-    def item_labels(self, y: Any, sample: Sample) -> Any:
-        return node_names(y, sample.side)
-
-    def part(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
-        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
-        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
-
-    def check(self, truths: Truths) -> None:
-        if all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(NOTHING_TO_CUT)
-        if limit := self.problem.comparison.limit(truths):
-            warn(limit)
-
-    def untrained_factor(self, data: Examples) -> Floats:
-        """Return the scale of each feature at which learning starts, (P, P)."""
-        return np.diag(start_scale([_graph(sample) for sample in data.samples], data.weights))
+    def unit(self, data: Examples) -> float:
+        """The features are those in the untrained metric, which is the identity then."""
+        return 1.0
 
     def closed_form(self, name: str, data: Examples) -> Floats | None:
-        """The paper's baseline "grid": one scale of appearance and one of position."""
+        """The scale of each feature at which learning starts, or the paper's baseline "grid".
+
+        That is one scale of appearance and one of position.
+        """
+        if name == "untrained":
+            return np.diag(start_scale([_graph(sample) for sample in data.samples], data.weights))
         return self._best_scales(data) if name == "grid" else None
 
     @single_threaded()
@@ -292,18 +254,14 @@ class CutLearning(Learning):
                 scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
                 factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
                 metric = Metric(factor, None)
-                cut = self.problem.partition
+                cut = self.partition
                 losses = [partition_loss(M, cut(x, metric, M.n_clusters)) for x, M in pairs]
                 if (mean := float(np.average(losses, weights=data.weights))) < least:
                     best, least = factor, mean
         return best
 
-    def units(self, data: Examples, untrained: Metric, shrinkage: float | None) -> LearningUnits:
-        """The features in the untrained metric, which is the identity then."""
-        return LearningUnits(untrained.factor)
-
     def objective(self, metric: str, n_features: int) -> Objective:
-        return CutObjective(self.problem, metric, n_features)
+        return CutObjective(self, metric, n_features)
 
     @single_threaded()
     def calibrate(self, factor: Floats, data: Examples) -> Calibration:
@@ -314,7 +272,7 @@ class CutLearning(Learning):
         try, up to those that count more than twice as many clusters as any of them has, and two.
         """
         truths = _labels_of_nodes(data)
-        if self.problem.traits.given_k:
+        if self.traits.given_k:
             return Calibration.of_counts(truth.n_clusters for truth in truths)
         if not truths:
             raise DataError(
@@ -330,28 +288,18 @@ class CutLearning(Learning):
             counts_at = [embedding.n_clusters(cut) for cut in cuts]
             known = {}
             for K in set(counts_at):
-                M = embedding.partition(K, self.problem.random_state)
+                M = embedding.partition(K, self.random_state)
                 known[K] = partition_loss(truth, M), region_rand(truth, M)
             curves.append(np.array([known[K] for K in counts_at]).T)
         losses, agreement = np.average(curves, axis=0, weights=data.weights)
         return Calibration(cuts, losses, criterion=-agreement, smoothing=0)
 
-
-@dataclass(frozen=True)
-class CutComparison(Comparison):
-    """How cuts are scored, over pixels if they are of images."""
-
-    problem: NormalizedCut
-
     def agreement(self, truth: Any, guess: Any) -> float:
         """Minus the loss, or the adjusted Rand index where the number of clusters is unknown."""
-        given_k = self.problem.traits.given_k
+        given_k = self.traits.given_k
         if isinstance(guess, NodeLabels):  # the truth itself
             return 0.0 if given_k else 1.0
         return -partition_loss(truth, guess) if given_k else region_rand(truth, guess)
-
-    def limit(self, truths: Sequence[Any]) -> str:
-        return limit_in_words([truth for truth in truths if isinstance(truth, NodeLabels)])
 
     def scores(
         self, truth: Any, guess: EquivalenceMatrix, tolerance: int
@@ -361,7 +309,7 @@ class CutComparison(Comparison):
             "loss": partition_loss(truth, guess),
             "jaccard": jaccard_distance(truth, guess),
             "adjusted_rand": region_rand(truth, guess),
-            "disagreement": self.disagreement(truth, guess),
+            "disagreement": disagreement(self, truth, guess),
         }
 
 

@@ -12,7 +12,8 @@ from structsvm.errors import DataError, OracleError
 from structsvm.messages import nth, said_by
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, checked_states, segments_of
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss, runs_of
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
+from structsvm.partitions.losses import partition_loss
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints

@@ -1,12 +1,12 @@
-from structsvm.diagnosis import diagnose as diagnose
+from structsvm.diagnosis.diagnose import diagnose as diagnose
 from structsvm.errors import DataError as DataError
 from structsvm.errors import LearningError as LearningError
 from structsvm.errors import SettingsError as SettingsError
 from structsvm.errors import StructSVMError as StructSVMError
 from structsvm.evaluation.compare import compare_solvers as compare_solvers
 from structsvm.evaluation.evaluate import evaluate as evaluate
-from structsvm.evaluation.evaluate import margin_rates as margin_rates
-from structsvm.evaluation.evaluate import weight_stability as weight_stability
+from structsvm.evaluation.margin_rates import margin_rates as margin_rates
+from structsvm.evaluation.stability import weight_stability as weight_stability
 from structsvm.learner.completing import Alternation as Alternation
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
@@ -15,8 +15,8 @@ from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.partial_labels import PartialLabels as PartialLabels
+from structsvm.partitions.constraint import Region as Region
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
-from structsvm.partitions.oracle import Region as Region
 from structsvm.problems.change_point import ChangePoint as ChangePoint
 from structsvm.problems.clustering import Clustering as Clustering
 from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut

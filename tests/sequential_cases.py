@@ -5,8 +5,9 @@ from functools import cache
 
 import numpy as np
 
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ FLOORS = (
     {"regularizers", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},
-    {"data", "features", "graphs", "partial_labels", "partitions"},
+    {"data", "features", "graphs", "partial_labels", "partitions", "training_labels"},
     {"oracles"},
     {"problems"},
     {"learner", "modeling"},

@@ -23,12 +23,12 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import PluginError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
 from structsvm.partitions import Examples
-from structsvm.partitions.learning import MetricObjective
+from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.status import Status
 from structsvm.weights import PSD

@@ -19,10 +19,10 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.diagnosis import path
+from structsvm.diagnosis.of_fit import path
 from structsvm.errors import DataWarning
 from structsvm.features import BoundaryScores, HermiteMoments, Lags
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 from structsvm.plotting import report_page
 from structsvm.solvers import CuttingPlane, Stopping
 

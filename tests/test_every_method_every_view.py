@@ -34,7 +34,7 @@ from structsvm import (
     weight_stability,
 )
 from structsvm.baselines import BoundaryClassifier, EqualSegments, FrameClassifier
-from structsvm.cli.usage import METHODS as TYPED
+from structsvm.cli.options import METHODS as TYPED
 from structsvm.features import Lags, StateScores
 from structsvm.interop import distance_function, export_metric, prepare, without
 from structsvm.learner import TrainingSet

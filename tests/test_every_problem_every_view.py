@@ -36,7 +36,7 @@ from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.interop import distance_function
-from structsvm.learner.steps import encode
+from structsvm.learner.preparing import encode
 from structsvm.partitions.plugins import problem_class
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric

@@ -14,7 +14,7 @@ import pytest
 from cases import cases
 
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError
-from structsvm.cli.inputs import options_for
+from structsvm.cli.request import options_for
 from structsvm.cli.usage import COMMANDS, build_parser
 from structsvm.errors import OracleError, PluginError, about, among, warn
 from structsvm.io.recording import FileOptions
@@ -31,7 +31,7 @@ from structsvm.messages import (
     said_by,
     wording,
 )
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.support.checks import some_of
 from structsvm.support.contract import asked
 

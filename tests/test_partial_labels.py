@@ -21,12 +21,15 @@ from structsvm import (
     partial_labels,
 )
 from structsvm.errors import DataWarning
-from structsvm.learner.steps import decode_with, encode
+from structsvm.learner.preparing import encode
+from structsvm.learner.steps import decode_with
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partial_labels import Known, as_partial
+from structsvm.partial_labels import as_partial
 from structsvm.partitions import partition_loss
-from structsvm.partitions.oracle import Constraint, TraceObjective
+from structsvm.partitions.constraint import Constraint
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.training_labels import Known
 
 
 def agree(labels: PartialLabels, boundary: np.ndarray) -> np.ndarray:

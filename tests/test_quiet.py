@@ -22,6 +22,8 @@ from structsvm.cli import terminal
 from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning, VerdictWarning, without_warnings
 from structsvm.graphs.readers import from_adjacency
+from structsvm.learner.truths import check_truths
+from structsvm.problems.change_point import SEGMENTS
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching
 
@@ -125,7 +127,7 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     ),
     "labels that a problem looks at": (
         DataWarning,
-        lambda: ChangePoint().learning.check([ChangePoint().encode(YS[0], Sample(XS[0]))]),
+        lambda: check_truths(SEGMENTS, [ChangePoint().encode(YS[0], Sample(XS[0]))]),
     ),
 }
 

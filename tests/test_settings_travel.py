@@ -13,7 +13,7 @@ from strategies import examples
 from wrong_plugins import Segments, recordings
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
-from structsvm.cli.inputs import Request, typed_problem
+from structsvm.cli.request import Request, typed_problem
 from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
 from structsvm.learner.files import model_codec
@@ -49,7 +49,7 @@ def installed(monkeypatch):
     """As if a distribution declared it."""
     monkeypatch.setattr("structsvm.learner.files.problem_name", lambda problem: "settled")
     monkeypatch.setattr("structsvm.learner.files.plugin_class", lambda group, name: Settled)
-    monkeypatch.setattr("structsvm.cli.inputs.problem_class", lambda name: Settled)
+    monkeypatch.setattr("structsvm.cli.request.problem_class", lambda name: Settled)
 
 
 def typed(given):

@@ -8,18 +8,14 @@ import numpy as np
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Traits
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Argmax,
-    Constraint,
-    Oracle,
-    Quality,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, Separation
+from structsvm.status import Quality
 from structsvm.weights import Free
 
 CLASSES = range(3)

@@ -57,7 +57,7 @@ def run(task: Task, name: str) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of scikit-learn's newer names, and of convergence
             factor = np.asarray(model.fit(X, truth.labels).components_.T)
-        calibration = problem.learning.calibrate(factor, Examples([Sample(X)], [truth]))
+        calibration = problem.calibrate(factor, Examples([Sample(X)], [truth]))
         return task.scores(calibration.metric(factor))[0]
     except (ValueError, ArithmeticError, RuntimeError) as error:
         print(f"{name} failed: {error}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from experiments._report import PAPER, Row, publish
 from structsvm import EquivalenceMatrix
-from structsvm.partitions.equivalence import chi_square, hausdorff, partition_loss
+from structsvm.partitions.losses import chi_square, hausdorff, partition_loss
 
 Ints = NDArray[np.int64]
 

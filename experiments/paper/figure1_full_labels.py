@@ -15,9 +15,10 @@ from experiments._report import publish
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
 from structsvm.partitions import Metric
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 SEEDS = 5
 LEVELS = {"independent levels": None, "rank-3 levels": 3}

@@ -28,16 +28,17 @@ from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.data.sample import apply_to_samples
 from structsvm.data.standardize import Standardizer
 from structsvm.datasets import relevant_changes
-from structsvm.learner.completing import calibrate_known, complete_in_rounds, complete_labels
+from structsvm.learner.completing import complete_in_rounds
 from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.known_prices import calibrate_known, complete_labels
+from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
-from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partial_labels import read_labels
 from structsvm.partitions import Examples, Metric, Sample
-from structsvm.partitions.equivalence import partition_loss
 from structsvm.partitions.learning import within_whitening
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import metric_factor
+from structsvm.training_labels import read_labels
 
 Floats = NDArray[np.float64]
 
@@ -127,7 +128,7 @@ def from_principal_components(trial: Trial) -> Metric:
     read = read_training(learner, trial.Xs[:10], trial.partial)
     _, data = Inputs.fit(settings.features, settings.standardize, read)
     units = FitState.of(settings, data.parts).units
-    objective = PROBLEM.learning.objective("diagonal", data.n_features)
+    objective = PROBLEM.objective("diagonal", data.n_features)
     seen = replace(data, samples=apply_to_samples(data.samples, units))
     first = complete_labels(principal_components(seen), seen)
     w = objective.weight_space().identity()

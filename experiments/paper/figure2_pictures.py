@@ -21,8 +21,9 @@ from skimage import color, data, transform
 from experiments._report import PAPER, Row, publish
 from experiments.paper.table3_horses import Setting, fit, learners, scores
 from structsvm.graphs import node_labels
-from structsvm.learner.steps import decode_with, prepare
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.learner.preparing import prepare
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]

@@ -34,8 +34,8 @@ from structsvm.data.standardize import Standardizer
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
 from structsvm.partitions import Examples, Sample
-from structsvm.partitions.equivalence import covering, partition_loss
 from structsvm.partitions.learning import within_whitening
+from structsvm.partitions.losses import covering, partition_loss
 
 Floats = NDArray[np.float64]
 
@@ -207,7 +207,7 @@ def _in_metric(shows: Shows, factor: Floats) -> Segmenter:
     learn = shows.used("learn")
     samples = shows.samples
     taught = Examples([samples[i] for i in learn], [shows.truths[i] for i in learn])
-    metric = problem.learning.calibrate(factor, taught).metric(factor)
+    metric = problem.calibrate(factor, taught).metric(factor)
     return lambda which: [problem.partition(samples[i], metric) for i in which]
 
 

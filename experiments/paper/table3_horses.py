@@ -28,8 +28,9 @@ from structsvm.errors import VerdictWarning
 from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
 from structsvm.graphs.labelled_nodes import jaccard_distance
 from structsvm.io import LabelledImage, read_images
-from structsvm.learner.steps import decode_with, prepare
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.learner.preparing import prepare
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import partition_loss
 
 DRAWS, N_TRAIN = 10, 10
 FEW = 24

@@ -21,8 +21,8 @@ from structsvm.datasets.public import PublicSet
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
 from structsvm.partial_labels import PartialLabels
+from structsvm.partitions.constraint import Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Region
 from structsvm.support.lazy import require
 
 NEUROBLASTOMA = PublicSet(

@@ -15,7 +15,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.features import Lags, StateScores, Union
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 Method = Callable[[str | None], Any]

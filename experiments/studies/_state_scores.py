@@ -8,7 +8,8 @@ import numpy as np
 
 from structsvm import EquivalenceMatrix
 from structsvm.errors import DataError
-from structsvm.partitions.equivalence import matched_labels, refuse_other_sizes
+from structsvm.partitions.equivalence import refuse_other_sizes
+from structsvm.partitions.losses import matched_labels
 from structsvm.support.arrays import Floats, Ints
 
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}

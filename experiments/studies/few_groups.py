@@ -37,8 +37,9 @@ from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels
-from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.learner.preparing import encode
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import partition_loss
 
 SETS = (
     "har_spsw 5",

@@ -25,7 +25,7 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.features import BoundaryScores, Lags, StateScores, Union
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 FRAMES, BOUNDARIES = "frame-boosting", "boundary-boosting"
 METRICS = {

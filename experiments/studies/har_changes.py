@@ -30,7 +30,7 @@ from structsvm.errors import DataWarning
 from structsvm.features import BoundaryScores, Lags, MovingStatistics, Union
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels, read_recordings
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 PEOPLE = tuple(f"s{number:02d}" for number in range(1, 16))
 THIRDS = tuple(PEOPLE[start : start + 5] for start in (0, 5, 10))

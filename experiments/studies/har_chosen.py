@@ -29,7 +29,7 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Ints = NDArray[np.int64]
 

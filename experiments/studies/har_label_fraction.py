@@ -31,10 +31,10 @@ from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.learner import TrainingSet
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.learner.completing import calibrate_known
-from structsvm.partial_labels import read_labels
+from structsvm.learner.known_prices import calibrate_known
 from structsvm.partitions import Metric, Sample
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
+from structsvm.training_labels import read_labels
 
 PROBLEM = ChangePoint()
 

@@ -35,8 +35,9 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import partition_loss
 
 DRAWS, FEW = 5, 5
 LAST = list(METHODS)[-1]

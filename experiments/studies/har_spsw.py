@@ -18,9 +18,10 @@ from experiments._report import PAPER, SHARED, Row, publish
 from structsvm import MetricLearner
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
 from structsvm.partitions import EquivalenceMatrix, Metric
-from structsvm.partitions.equivalence import covering, margin_f1, partition_loss
+from structsvm.partitions.losses import covering, margin_f1, partition_loss
 
 
 def split(folder: Path) -> tuple[list[Recording], list[Recording]]:

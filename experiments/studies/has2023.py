@@ -24,7 +24,7 @@ from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.learner.steps import decode_with
-from structsvm.partitions.equivalence import covering, margin_f1, partition_loss
+from structsvm.partitions.losses import covering, margin_f1, partition_loss
 
 RATE, WINDOW, HOP = 50.0, 2.0, 0.5
 TOLERANCE = 0.01

@@ -21,7 +21,7 @@ from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.learner.steps import decode_with
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 RATE, WINDOW, HOP = 120.0, 0.5, 0.125
 

@@ -32,8 +32,9 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import VerdictWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
-from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.learner.preparing import encode
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import partition_loss
 from structsvm.problems import ChangePoint
 
 Floats = NDArray[np.float64]

@@ -35,7 +35,7 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
 from structsvm.learner.steps import decode_with
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -34,7 +34,7 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.learner import TrainingSet
 from structsvm.learner.methods import menu_of
 from structsvm.learner.steps import decode_with
-from structsvm.partitions.equivalence import adjusted_rand_index
+from structsvm.partitions.losses import adjusted_rand_index
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]

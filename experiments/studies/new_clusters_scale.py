@@ -23,7 +23,7 @@ from experiments._report import SHARED, Row, publish
 from experiments._tables import read
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 

@@ -29,9 +29,10 @@ from structsvm.features import Lags
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner import closed_forms as tuned_metrics
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
 from structsvm.partitions import Metric
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 SETS = ("skab", "beedance", "mocap6")

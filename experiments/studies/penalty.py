@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from experiments._report import Row, publish
 from structsvm import MetricLearner
 from structsvm.features import Lags, MovingStatistics, Union
-from structsvm.partitions.equivalence import EquivalenceMatrix, margin_f1, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import margin_f1, partition_loss
 
 Floats = NDArray[np.float64]
 Series = tuple[Floats, list[int]]

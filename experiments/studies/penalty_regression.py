@@ -27,9 +27,10 @@ from structsvm.errors import DataWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
 from structsvm.partitions import Examples, Metric, Sample
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ def describe(Z: Floats) -> Floats:
 def interval(learner: MetricLearner, Z: Floats, truth: EquivalenceMatrix) -> tuple[float, float]:
     """The longest run of penalties, in logarithms, that segment a recording best."""
     examples = Examples([Sample(Z)], [truth])
-    found = learner.problem_.learning.calibrate(np.eye(Z.shape[1]), examples)
+    found = learner.problem_.calibrate(np.eye(Z.shape[1]), examples)
     logs = np.log(found.penalties)
     best = np.flatnonzero(found.losses <= found.losses.min() + 1e-9)
     runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)

@@ -36,7 +36,7 @@ from structsvm.datasets import digits_recordings
 from structsvm.evaluation.contrast import Contrast
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings, write_recording
-from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 Floats = NDArray[np.float64]
 Names = NDArray[Any]

@@ -30,8 +30,9 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels, read_recordings
-from structsvm.learner.steps import decode_with, prepare
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.learner.preparing import prepare
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
 

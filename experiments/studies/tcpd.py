@@ -27,7 +27,7 @@ from experiments.sets import Annotated, annotated, fetch_tcpd
 from structsvm import EquivalenceMatrix, MetricLearner, PartialLabels
 from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with
-from structsvm.partitions.equivalence import covering
+from structsvm.partitions.losses import covering
 
 Floats = NDArray[np.float64]
 TOLERANCE = 5

@@ -25,7 +25,7 @@ from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.learner.steps import decode_with
-from structsvm.partitions.equivalence import covering, partition_loss
+from structsvm.partitions.losses import covering, partition_loss
 
 WINDOWS, HOPS = 40, 400
 """A window is one fortieth of a series, and begins every four hundredth of it."""

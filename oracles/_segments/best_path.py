@@ -14,7 +14,7 @@ from structsvm.oracles._segments.every_segment import Graph, best_of_every
 from structsvm.oracles._segments.searches import backtrack, tree_scan
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
 ROUNDING = 1e-10

@@ -16,7 +16,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.table import NOTHING
-from structsvm.partitions.oracle import Constraint, Region
+from structsvm.partitions.constraint import Constraint, Region
 from structsvm.support.arrays import Bools, Ints
 
 

@@ -35,7 +35,7 @@ from structsvm.oracles._segments.vectors import (
     spread,
     where_larger,
 )
-from structsvm.partitions.oracle import TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import read_only
 from structsvm.support.compiled import inner

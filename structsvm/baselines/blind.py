@@ -12,17 +12,18 @@ import numpy as np
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError
 from structsvm.learner.frame_learner import Stretch, losses_of
-from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.learned import How, Learned
+from structsvm.learner.learner import Learner
 from structsvm.learner.methods import Method
 from structsvm.learner.stages import AsMeasured
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.partial_labels import Known
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
+from structsvm.training_labels import Known
 
 LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""

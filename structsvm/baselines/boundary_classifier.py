@@ -21,9 +21,9 @@ from structsvm.features.scores import (
     sums_of,
 )
 from structsvm.learner.frame_learner import FrameLearner, Scored, losses_of, stretches_to_tune_on
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
 

@@ -16,13 +16,15 @@ from structsvm.features.scores import region_recipe
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage, named_pixels
 from structsvm.graphs.labelled_nodes import NodeLabels, node_names
-from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.learned import How, Learned
+from structsvm.learner.learner import Learner
 from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.stages import Stage
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.constraint import Constraint
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import Interrupts

@@ -14,13 +14,14 @@ from sklearn.preprocessing import StandardScaler
 from structsvm.data.labels import label_values
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, without_warnings
-from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.learned import How, Learned
+from structsvm.learner.learner import Learner
 from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.stages import AsMeasured
 from structsvm.learner.training_set import TrainingSet
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import refuse_unlisted
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.evaluate import called, readable
+from structsvm.cli.options import METHODS
 from structsvm.cli.outputs import write_folder
 from structsvm.cli.parts import ENOUGH, Part
 from structsvm.cli.predict import answers_of, tell_names
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import METHODS
 from structsvm.errors import printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import classifiers_in

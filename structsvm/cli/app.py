@@ -13,9 +13,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from structsvm.cli.options import Parser
 from structsvm.cli.spelling import Spelling
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import Parser, build_parser
+from structsvm.cli.usage import build_parser
 from structsvm.errors import (
     CheckpointWarning,
     DataWarning,
@@ -75,7 +76,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _options(parser: Parser, args: argparse.Namespace) -> dict[str, str]:
-    from structsvm.cli.inputs import options_for
+    from structsvm.cli.request import options_for
 
     return options_for(parser, args.command, getattr(args, "problem", None))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
-from structsvm.cli.inputs import Request, assigned, learner_of, read
+from structsvm.cli.inputs import read
+from structsvm.cli.options import FIGURES
 from structsvm.cli.outputs import Guard, figure_in
+from structsvm.cli.request import Request, assigned, learner_of
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import FIGURES
 from structsvm.evaluation.compare import STOPPING, compare_on
 from structsvm.learner.parameters import named_problem
-from structsvm.learner.steps import read_training
+from structsvm.learner.preparing import read_training
 from structsvm.learner.structured import risk_of
 from structsvm.plotting.metric import plot_gaps
 

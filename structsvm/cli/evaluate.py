@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.inputs import Request, assigned, read_for, refuse_if
+from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import Guard
 from structsvm.cli.parts import NO_GROUPS
+from structsvm.cli.request import Request, assigned, refuse_if
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
 from structsvm.errors import printable

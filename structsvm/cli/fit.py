@@ -11,26 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.inputs import (
-    InputData,
-    Request,
-    assigned,
-    learner_of,
-    read,
-    refuse_if,
-    solver_of,
-    takes_images,
-)
+from structsvm.cli.inputs import InputData, read
 from structsvm.cli.outputs import Guard
+from structsvm.cli.request import Request, assigned, learner_of, refuse_if, solver_of, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
-from structsvm.evaluation.evaluate import margin_rates
+from structsvm.evaluation.margin_rates import margin_rates
 from structsvm.io.files import find_recordings
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
-from structsvm.learner.learner import How, Learner
+from structsvm.learner.learned import How
+from structsvm.learner.learner import Learner
 from structsvm.learner.parameters import named_problem
-from structsvm.learner.steps import read_training
+from structsvm.learner.preparing import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import InputData, refuse_if, takes_images
+from structsvm.cli.inputs import InputData
+from structsvm.cli.request import refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
 from structsvm.graphs.label_maps import KINDS as IMAGE_KINDS

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from structsvm.cli.inputs import InputData, refuse_if, takes_images
+from structsvm.cli.inputs import InputData
+from structsvm.cli.request import refuse_if, takes_images
 from structsvm.data.copies import contents, joined
 from structsvm.errors import DataError
 from structsvm.evaluation.contrast import MIN_UNITS

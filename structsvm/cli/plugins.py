@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from structsvm.cli.inputs import refuse_if
+from structsvm.cli.request import refuse_if
 from structsvm.cli.terminal import Terminal
 from structsvm.partitions.plugins import (
     ORACLES,

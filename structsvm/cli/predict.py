@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.inputs import InputData, Request, assigned, read_for, refuse_if, takes_images
+from structsvm.cli.inputs import InputData, read_for
 from structsvm.cli.outputs import (
     Answer,
     Guard,
@@ -21,20 +21,18 @@ from structsvm.cli.outputs import (
     write_file,
     write_folder,
 )
+from structsvm.cli.request import Request, assigned, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.per_sample import Counts
 from structsvm.data.sample import Sample
 from structsvm.io.recording import listed
-from structsvm.learner.columns import dead_columns, metric_of, warn_of_dead_features, without
+from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
-from structsvm.learner.steps import (
-    Rules,
-    labels_of,
-    names_of_items,
-    partition_all,
-    segment_table,
-)
+from structsvm.learner.lost_columns import dead_columns, warn_of_dead_features, without
+from structsvm.learner.rules import Rules
+from structsvm.learner.segments import names_of_items, segment_table
+from structsvm.learner.steps import labels_of, partition_all
 from structsvm.partial_labels import PartialLabels
 from structsvm.support.checks import counted, refuse_below
 from structsvm.support.interrupts import Interrupts

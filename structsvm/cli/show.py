@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import structsvm.plotting
-from structsvm.cli.inputs import InputData, Request, read_for, refuse_if, takes_images
+from structsvm.cli.inputs import InputData, read_for
+from structsvm.cli.options import FIGURES, OF_MODELS
 from structsvm.cli.outputs import Guard, figure_in
+from structsvm.cli.request import Request, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.cli.usage import FIGURES, OF_MODELS
 from structsvm.data.labels import unlabelled
-from structsvm.diagnosis import diagnose
-from structsvm.learner.columns import heaviest_features
+from structsvm.diagnosis.diagnose import diagnose
+from structsvm.learner.feature_weights import heaviest_features
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
 from structsvm.plotting.words import described, facts

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.answer import Answer
-from structsvm.cli.inputs import InputData, Request, read_layers, takes_images, typed_problem
+from structsvm.cli.inputs import InputData, read_layers
 from structsvm.cli.outputs import Guard, places
 from structsvm.cli.parts import (
     Part,
@@ -33,6 +33,7 @@ from structsvm.cli.parts import (
     thinned,
     warn_of_copies,
 )
+from structsvm.cli.request import Request, takes_images, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     CheckpointError,
@@ -49,6 +50,7 @@ from structsvm.learner.menu import Menu
 from structsvm.learner.methods import menu_of
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
+from structsvm.learner.truths import check_truths
 from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
@@ -168,7 +170,7 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
         data = replace(data, called=inputs.names)
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             try:
-                problem.learning.check(data.parts.truths)
+                check_truths(problem.traits, data.parts.truths)
             except DataError as error:
                 if not inputs.n_unlabelled or not problem.traits.contiguous:
                     raise

@@ -29,7 +29,10 @@ class Sample:
     side: Any = None
     """What else the problem has to know of it, such as a tree or the edges of a graph. Its method
     ``at(rows)`` makes that of some of the items, for labels in part. If it knows what the features
-    are, its method ``with_features(X, names)`` makes one that knows others."""
+    are, its method ``with_features(X, names)`` makes one that knows others. Where users label
+    something else than the items, such as pixels, its methods ``known_labels(y)`` and
+    ``item_labels(y)`` make labels of the items, with -1, and names, with None, for what is not
+    known, and ``labelled(rows, truth)`` the truth where items are not taken out of a sample."""
     states: Floats | None = None
     """(T, C) how probable each named state is, if the features of a learner know states."""
 
@@ -69,6 +72,20 @@ class Sample:
             )
         part = None if side is None else side.at(rows)
         return replace(self, data=take_rows(self.data, rows), side=part, states=None)
+
+    def known_labels(self, y: Any) -> Any:
+        """Labels as users write them, one for each item if they are labels of something else."""
+        return self.side.known_labels(y) if hasattr(self.side, "known_labels") else y
+
+    def item_labels(self, y: Any) -> Any:
+        """Labels as features and baselines learn from them: the name of each item, if any."""
+        return self.side.item_labels(y) if hasattr(self.side, "item_labels") else y
+
+    def part(self, rows: Ints, truth: Any) -> tuple[Sample, Any]:
+        """Some labelled items and their partition, as a sample to calibrate a price with."""
+        if hasattr(self.side, "labelled"):
+            return self, self.side.labelled(rows, truth)
+        return self.at(rows), truth
 
     def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Sample:
         """Return the same items, or some of them, with other features, (T, P').

@@ -14,8 +14,8 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Solver, Stopping
-from structsvm.solvers.certificate import ADMISSIBLE
+from structsvm.solvers.base import Solver
+from structsvm.solvers.certificate import ADMISSIBLE, Stopping
 from structsvm.status import Solution
 from structsvm.support.checks import finite, shown
 from structsvm.support.lazy import require

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_to
@@ -21,34 +19,33 @@ from structsvm.data.per_sample import Counts, asked_counts, cluster_counts, unit
 from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import TABLES, Words
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, without_warnings
+from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.scores import Evaluation, confusions_of
 from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
-from structsvm.learner.columns import column_names, labelled_parts, warn_of_columns, words_of
+from structsvm.learner.columns import labelled_parts, warn_of_columns
+from structsvm.learner.fitted import column_names, words_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import Learner
 from structsvm.learner.methods import BLIND
-from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.preparing import measured as measured_by
+from structsvm.learner.segments import names_in
 from structsvm.learner.stages import Inputs, Stage
-from structsvm.learner.steps import measured as measured_by
-from structsvm.learner.steps import names_in, partition_all, read_training
+from structsvm.learner.steps import partition_all
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet
 from structsvm.messages import parameter
-from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
-from structsvm.partitions.margins import MarginRates, hits
-from structsvm.partitions.oracle import UNCONSTRAINED
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_below, refuse_unlisted, some_of
+from structsvm.support.checks import refuse_unlisted, some_of
 from structsvm.support.progress import stage
+from structsvm.training_labels import Known, labels_of_each, read_labels
 
 __all__ = ["evaluate"]
 
 Partitions = dict[str, list[EquivalenceMatrix]]
+
 States = dict[str, list[NDArray[Any]]]
 """By each metric or baseline that names states, the names of the items of each sample."""
 
@@ -312,9 +309,6 @@ def _partition_of(labels: NDArray[Any], problem: PartitionProblem) -> Equivalenc
     return runs_of(labels) if problem.traits.contiguous else EquivalenceMatrix.from_labels(labels)
 
 
-# ---- parts of one table
-
-
 def _evaluate_parts(
     learner: Learner,
     samples: Sequence[Sample],
@@ -385,181 +379,3 @@ def _evaluate_parts(
         ),
         question=question_in_words(asked, len(parts), again),
     )
-
-
-# ---- how much weights depend on which recordings there are
-
-
-MOST_DRAWS = 10
-"""Draws for each resample, where some teach nothing, until it is given up."""
-
-
-@dataclass(frozen=True, eq=False)
-class WeightStability:
-    """Shares of the features in the metric, learned from resampled recordings."""
-
-    features: tuple[str, ...]
-    """Names of the features that the metric sees, P of them."""
-    shares: Floats
-    """``B_jj / Tr(B)`` of each feature in each resample, (n_resamples, P)."""
-    share: Floats
-    """The same of all recordings, (P,)."""
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Columns for ``pandas.DataFrame``, the features with the largest shares first.
-
-        "low" and "high" are the 5 % and 95 % quantiles of the shares, and "used" the part of the
-        resamples in which a feature has a tenth of an even share or more.
-        """
-        order = np.argsort(-self.share, kind="stable")
-        low, high = np.quantile(self.shares, (0.05, 0.95), axis=0)
-        used = (self.shares >= 0.1 / len(self.features)).mean(axis=0)
-        numbers = {"share": self.share, "low": low, "high": high, "used": used}
-        columns: dict[str, list[Any]] = {"feature": [self.features[j] for j in order]}
-        return columns | {name: values[order].tolist() for name, values in numbers.items()}
-
-
-def weight_stability(
-    learner: MetricLearner,
-    Xs: Any,
-    ys: Any = None,
-    *,
-    groups: Any = None,
-    n_resamples: int = 20,
-    random_state: int | None = 0,
-) -> WeightStability:
-    """Learn from resampled recordings, to see which weights do not depend on the sample.
-
-    This is the bootstrap of Efron (1979): each resample draws as many recordings with replacement
-    as there are, or whole groups if groups are given.
-
-    Parameters
-    ----------
-    learner : MetricLearner
-        Fitted or not; it is cloned, and fitted ``n_resamples + 1`` times.
-    Xs, ys, groups : as for :meth:`MetricLearner.fit`
-    n_resamples : int
-    random_state : int or None
-
-    Raises
-    ------
-    DataError
-        If there is only one recording or group, or hardly any resample can be learned from.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner, weight_stability
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> learner = MetricLearner(metric="diagonal")
-    >>> found = weight_stability(learner, *arrays_and_labels(recordings), n_resamples=5)
-    >>> found.to_dict()["feature"][0]
-    'x0'
-    """
-    if not hasattr(learner, "metric"):
-        raise SettingsError(
-            f"weights of features are those of a metric, and a {type(learner).__name__} has none"
-        )
-    data = read_training(learner, Xs, ys, groups=groups)
-    words = data.problem.traits.words
-    units = units_of(data.groups, len(data), words)[1]
-    if units.max() == 0:
-        raise DataError(
-            f"one {words.whole if data.groups is None else 'group'}: there is nothing to resample"
-        )
-    G = int(units.max()) + 1
-    rng = np.random.default_rng(random_state)
-    shares = []
-    with without_warnings(DataWarning, ConvergenceWarning):
-        whole = clone(learner).fit(data)
-        for _ in stage("resamples", range(n_resamples)):
-            for _ in range(MOST_DRAWS):
-                counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]
-                try:
-                    own = clone(learner).fit(replace(data, weights=data.weights * counts))
-                except (DataError, LearningError):
-                    continue  # nothing changes in what was drawn
-                shares.append(_shares(own))
-                break
-            else:
-                raise DataError(
-                    f"{MOST_DRAWS} resamples running taught nothing: too few of the labels have a "
-                    "change"
-                )
-    return WeightStability(tuple(whole.metric_feature_names_), np.array(shares), _shares(whole))
-
-
-def _shares(learner: MetricLearner) -> Floats:
-    diagonal = np.asarray((learner.metric_.factor**2).sum(axis=1))
-    return np.asarray(diagonal / diagonal.sum())
-
-
-# ---- how often changes with a margin are right, on recordings they were not learned from
-
-
-def margin_rates(
-    learner: Learner,
-    Xs: Any,
-    ys: Any = None,
-    *,
-    groups: Any = None,
-    cv: Any = 5,
-    tolerance: int = 5,
-) -> MarginRates:
-    """Estimate from labelled recordings how often changes of a given margin are right.
-
-    Every recording is segmented by a model learned from the other folds. Assign the result to
-    ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
-    change, and model files store it.
-
-    Parameters
-    ----------
-    learner : MetricLearner or another learner with margins
-        Fitted or not; it is cloned.
-    Xs, ys, groups : as for :meth:`MetricLearner.fit`
-        Recordings that are labelled in part are learned from only.
-    cv : int or splitter
-        As for :class:`MetricLearnerCV`.
-    tolerance : int
-        A change is right if a labelled one is within so many samples; the margin is against the
-        best segmentation without a change within so many samples.
-
-    Raises
-    ------
-    DataError, SettingsError
-        If partitions are not segmentations, nothing can be held out, or no change is found.
-    LearningError
-        If nothing can be learned without one of the folds.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner, margin_rates
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs[:5], ys[:5])
-    >>> learner.margin_rates_ = margin_rates(learner, Xs[:5], ys[:5], cv=2)
-    >>> all(0 < segment["rate"] < 1 for segment in learner.predict_segments(Xs[5:])[0][1:])
-    True
-    """
-    refuse_below(0, "tolerance", tolerance)
-    data = read_training(learner, Xs, ys, groups=groups)
-    words = data.problem.traits.words
-    if not data.problem.traits.contiguous:
-        raise DataError(f"margins are those of changes, and a {words.whole} has none")
-    split = split_samples(None, data, cv, getattr(learner, "random_state", None))
-    margins = []
-    right = []
-    for k in stage("folds", range(len(split))):
-        own = split.learned_without(k, learner)
-        test = split.test_set(k)
-        for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
-            if known.truth is None:
-                continue
-            asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED, tolerance
-            found, of_sample = own.model_.margins(*asked)
-            margins.append(of_sample)
-            right.append(hits(found.partition, known.truth, tolerance))
-    return MarginRates.of(np.concatenate(margins), np.concatenate(right), tolerance, len(data))

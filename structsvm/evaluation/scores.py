@@ -18,14 +18,17 @@ from structsvm.evaluation.sentences import baseline_title
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.features.frames import read_names
 from structsvm.graphs import NodeLabels
-from structsvm.learner.columns import Fitted
+from structsvm.graphs.labelled_nodes import limit_of
+from structsvm.learner.fitted import Fitted
 from structsvm.messages import parameter
-from structsvm.partial_labels import Known
-from structsvm.partitions.equivalence import EquivalenceMatrix, time_errors
+from structsvm.partitions.comparison import name_of_disagreement
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import time_errors
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted, some_of
 from structsvm.support.tables import ShortTable
+from structsvm.training_labels import Known
 
 __all__ = ["Confusion", "Evaluation", "SampleScores", "Scores"]
 
@@ -99,9 +102,9 @@ def confusions_of(
     """Confusions of each sample, by the method that named its states; learned ones come first."""
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words = learner.problem_.traits.words
-    of_items = map(learner.problem_.learning.item_labels, labels, samples)
+    of_items = [x.item_labels(y) for y, x in zip(labels, samples, strict=False)]
     sizes = [sample.n_samples for sample in samples]
-    truths = read_names(list(of_items), sizes, words.whole) if found else None
+    truths = read_names(of_items, sizes, words.whole) if found else None
     if truths is None:
         return {}
     named_by_others = getattr(learner.inputs_, "scores", None) is not None
@@ -277,7 +280,6 @@ class Evaluation:
         """
         truths: list[Any] = [one.scored for one in known]
         flat = all(truth.n_clusters < 2 for truth in truths)
-        comparison = problem.comparison
         confusions = confusions or {}
         unit, clocks = _clocks(times, known)
         errors = dict[str, Floats]()
@@ -285,7 +287,7 @@ class Evaluation:
         for metric, found in guesses.items():
             scored = [one.of_scored(M) for one, M in zip(known, found, strict=True)]
             pairs = zip(truths, scored, strict=True)
-            scores[metric] = rows = [dict(comparison.scores(*pair, tolerance)) for pair in pairs]
+            scores[metric] = rows = [dict(problem.scores(*pair, tolerance)) for pair in pairs]
             if flat:
                 scores[metric] = rows = [dict.fromkeys(row) for row in rows]
             if problem.traits.contiguous:
@@ -314,8 +316,8 @@ class Evaluation:
         verdict = Verdict.of(
             losses,
             accuracies=accuracies if problem.traits.contiguous else None,
-            evidence=replace(evidence, measure=comparison.measure(truths[0])),
-            remarks=Remarks(limit=comparison.limit(truths), question=question),
+            evidence=replace(evidence, measure=name_of_disagreement(problem, truths[0])),
+            remarks=Remarks(limit=limit_of(truths), question=question),
             **about,
         )
         return cls(tuple(samples), tolerance, verdict, confusion, **fields | dict(shown or {}))

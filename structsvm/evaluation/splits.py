@@ -31,7 +31,7 @@ from structsvm.errors import (
     among,
     without_warnings,
 )
-from structsvm.learner.columns import words_of
+from structsvm.learner.fitted import words_of
 from structsvm.learner.memory import even_part
 from structsvm.learner.names import are_names
 from structsvm.learner.training_set import (
@@ -41,11 +41,13 @@ from structsvm.learner.training_set import (
     TrainingSet,
     names_of_labels,
 )
+from structsvm.learner.truths import check_truths
 from structsvm.messages import parameter
-from structsvm.partial_labels import Known, PartialLabels
+from structsvm.partial_labels import PartialLabels
 from structsvm.support import archive
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import counted, is_whole
+from structsvm.training_labels import Known
 
 SPLIT_TABLE = (
     ". Or let it be split: "
@@ -145,7 +147,7 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
             f"{words.whole}s are held out as a whole"
         )
     if divides:
-        data.problem.learning.check(data.truths)
+        check_truths(data.problem.traits, data.truths)
     if divides and data.groups is not None:
         raise SettingsError(
             f"groups are of whole {words.whole}s, which "
@@ -391,7 +393,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             + " hides one state of recordings after the other: give a name for each "
             "sample, the same in several recordings; change points have none"
         )
-    data.problem.learning.check(data.truths)
+    check_truths(data.problem.traits, data.truths)
     names = [np.array(names_of_labels(y)) for y in labels]
     states = sorted({name for y in names for name in y.tolist()})
     if len(states) < FEWEST_STATES:

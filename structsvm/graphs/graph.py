@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from structsvm.data.checks import as_floats, refuse_no_array
 from structsvm.data.copies import connected
 from structsvm.errors import DataError, refuse, warn
+from structsvm.graphs.labelled_nodes import NodeLabels, node_codes, node_names
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import shown
 
@@ -137,6 +139,16 @@ class FeatureGraph:
         if regions is None:
             return labels
         return labels.reshape(regions.shape) if labels.size == regions.size else labels[regions]
+
+    def known_labels(self, y: Any) -> Any:
+        return node_codes(y, self)
+
+    def item_labels(self, y: Any) -> Any:
+        return node_names(y, self)
+
+    def labelled(self, rows: Ints, truth: EquivalenceMatrix) -> NodeLabels:
+        """The labels of some nodes of the whole graph, whose eigenvalues are counted."""
+        return NodeLabels.of_some(rows, truth, self.sizes)
 
     def warn_of_free_cuts(self, name: str) -> None:
         """DataWarning when a cut of this graph has nothing to do with the metric."""

@@ -19,9 +19,9 @@ from structsvm.data.labels import (
     unlabelled,
 )
 from structsvm.errors import DataError, refuse, warn
-from structsvm.graphs.graph import FeatureGraph
 from structsvm.messages import nth
-from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_of
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import adjusted_rand_of
 from structsvm.support.arrays import Bools, Floats, Ints
 
 LOST = 0.6
@@ -147,7 +147,7 @@ class NodeLabels:
         return hash(self.M)
 
 
-def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
+def node_labels(y: Any, graph: Any) -> NodeLabels:
     """Read the labels of the nodes of a graph, in any supported form.
 
     Parameters
@@ -190,7 +190,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     return NodeLabels(M, counts * scale[:, None], kinds, pixels)
 
 
-def node_names(y: Any, graph: FeatureGraph) -> Any:
+def node_names(y: Any, graph: Any) -> Any:
     """The name of each node, (T,), None where it has none: that of most of what it is made of."""
     if hasattr(y, "constraint"):  # PartialLabels
         return y
@@ -208,7 +208,7 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
     return names
 
 
-def node_codes(y: Any, graph: FeatureGraph) -> Any:
+def node_codes(y: Any, graph: Any) -> Any:
     """Labels of which some are -1, as one number for each node, -1 for a node without any."""
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
@@ -250,8 +250,9 @@ def teaching(truths: Sequence[NodeLabels]) -> list[int]:
     return kept
 
 
-def limit_in_words(truths: Sequence[NodeLabels]) -> str:
-    """What no partition of the nodes can do, and the way out; "" where they are fine enough."""
+def limit_of(given: Sequence[Any]) -> str:
+    """What no partition of the nodes can do, and the way out; "" where there is no limit."""
+    truths = [truth for truth in given if isinstance(truth, NodeLabels)]
     if not truths:
         return ""
     loss = float(np.mean([truth.least_loss for truth in truths]))
@@ -290,7 +291,7 @@ def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
     return adjusted_rand_of(truth.common(guess.labels, guess.n_clusters))
 
 
-def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
+def _values(y: Any, graph: Any) -> NDArray[Any]:
     """Labels of the pixels (H, W) or of the nodes (T,), -1 where a mapping has none."""
     if isinstance(y, Mapping):
         if graph.nodes is None:
@@ -315,7 +316,7 @@ def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
 
 
 def _counted(
-    values: NDArray[Any], known: Bools, graph: FeatureGraph
+    values: NDArray[Any], known: Bools, graph: Any
 ) -> tuple[Ints, NDArray[Any], Ints | None]:
     """Count the pixels of each node with each label, (T, K); return labels, also of pixels.
 

@@ -9,6 +9,6 @@ from structsvm.interop.detectors import ruptures_detector as ruptures_detector
 from structsvm.interop.poses import nwb_intervals as nwb_intervals
 from structsvm.interop.poses import pose_recordings as pose_recordings
 from structsvm.interop.poses import with_behaviour as with_behaviour
-from structsvm.learner.columns import without as without
-from structsvm.learner.steps import prepare as prepare
+from structsvm.learner.lost_columns import without as without
+from structsvm.learner.preparing import prepare as prepare
 from structsvm.learner.structured import risk_of as risk_of

@@ -15,9 +15,9 @@ from structsvm.data.labels import full_labels
 from structsvm.errors import SettingsError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity
-from structsvm.learner.columns import metric_of
+from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.metric_learner import MetricLearner
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.support.archive import npz, write_atomically
 from structsvm.support.arrays import Ints

@@ -8,9 +8,9 @@ import numpy as np
 
 from structsvm.data.standardize import centred
 from structsvm.errors import DataError
-from structsvm.learner.columns import metric_of
+from structsvm.learner.feature_weights import metric_of
 from structsvm.learner.metric_learner import MetricLearner
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 from structsvm.oracles import SequentialOracle
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked

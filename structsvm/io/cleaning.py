@@ -17,7 +17,8 @@ from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import RECORDINGS
 from structsvm.errors import DataError, warn
 from structsvm.io.recording import FileOptions, Recording, share_features
-from structsvm.learner.columns import SPREAD, warn_of_columns
+from structsvm.learner.columns import warn_of_columns
+from structsvm.learner.lost_columns import SPREAD
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import runs_of
 from structsvm.support.arrays import Floats, Ints

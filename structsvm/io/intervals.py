@@ -27,7 +27,7 @@ from structsvm.io.media import STEPS
 from structsvm.io.recording import Recording, listed, n_alike, spelled
 from structsvm.messages import parameter
 from structsvm.partial_labels import PartialLabels, known_where
-from structsvm.partitions.oracle import Region
+from structsvm.partitions.constraint import Region
 from structsvm.support.archive import write_atomically
 from structsvm.support.checks import counted, csv_text, ending_of, is_number, refuse_unless
 

@@ -32,7 +32,7 @@ from structsvm.io.recording import listed, spelled
 from structsvm.io.tables import EXCEL
 from structsvm.messages import parameter
 from structsvm.partial_labels import region_from
-from structsvm.partitions.oracle import Region
+from structsvm.partitions.constraint import Region
 
 TABLES = (".csv", ".tsv", *EXCEL)
 TRACKS = (".txt", ".lab", ".rttm")

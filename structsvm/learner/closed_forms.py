@@ -9,9 +9,10 @@ import numpy as np
 from structsvm.data.deferred import sum_arrays
 from structsvm.errors import LearningError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Examples, Samples, Truths, within_whitening
+from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.training_sample import Examples, Samples, Truths
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.progress import stage
@@ -52,7 +53,6 @@ def tuned(
 ) -> tuple[Floats, Calibration]:
     """The factor of a metric, (P, r), and its price."""
     traits = problem.traits
-    learning = problem.learning
     if name == "pca":
         return _pca(problem, data)
     if name == "olda" and not traits.contiguous:
@@ -60,12 +60,11 @@ def tuned(
             f"olda compares neighbouring segments, and {traits.words.part}s of a "
             f"{traits.words.whole} have no neighbours: use lda"
         )
-    if name == "untrained":
-        factor: Floats | None = learning.untrained_factor(data)
-    elif name in SHRUNK:
+    factor: Floats | None
+    if name in SHRUNK:
         factor = SHRUNK[name](data, **({} if shrinkage is None else {"shrinkage": shrinkage}))
     else:
-        factor = learning.closed_form(name, data)
+        factor = problem.closed_form(name, data)
     if factor is None:
         own = [n for n in NAMES if n != "olda" or traits.contiguous]
         known = tuple(dict.fromkeys([*own, *traits.baselines]))
@@ -77,7 +76,7 @@ def tuned(
             f"labels, or use features in which the {part}s differ",
             Status.CLOSED_FORM,
         )
-    return factor, learning.calibrate(factor, data)
+    return factor, problem.calibrate(factor, data)
 
 
 def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration]:
@@ -87,8 +86,7 @@ def _pca(problem: PartitionProblem, data: Examples) -> tuple[Floats, Calibration
     P = vectors.shape[0]
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
     found = [
-        (problem.learning.calibrate(vectors[:, :rank], data), rank)
-        for rank in stage("ranks of PCA", ranks)
+        (problem.calibrate(vectors[:, :rank], data), rank) for rank in stage("ranks of PCA", ranks)
     ]
     calibration, rank = min(found, key=lambda pair: pair[0].merit)
     return vectors[:, :rank], calibration

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,8 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.deferred import map_arrays
-from structsvm.data.sample import Sample
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -21,6 +18,7 @@ from structsvm.errors import (
     warn,
     without_warnings,
 )
+from structsvm.learner.alternation import Alternated, alternate
 from structsvm.learner.fitting import (
     ZERO_METRIC,
     Callback,
@@ -29,35 +27,28 @@ from structsvm.learner.fitting import (
     calibrated,
     in_closed_form_of,
     learn,
-    logger,
     usable_factor,
 )
+from structsvm.learner.known_prices import calibrate_known, complete_labels, gain_over_nothing
 from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.truths import check_truths
 from structsvm.messages import said_by
-from structsvm.parallel import spread
-from structsvm.partial_labels import Known
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Examples, LearningUnits, Objective, within_whitening
+from structsvm.partitions.learning import LearningUnits, learning_units, within_whitening
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
     calibrate_by,
     in_metric,
     metric_factor,
-    penalty_grid,
-    total_scatter,
 )
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
-from structsvm.solvers.certificate import Stopping
-from structsvm.solvers.run import Run
-from structsvm.status import Solution, Status
+from structsvm.partitions.objective import Objective
+from structsvm.partitions.training_sample import Examples
+from structsvm.problem import RegularizedRisk, Risk
+from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.interrupts import Interrupts
-
-# ---- learning from partial labels: where completing starts, and what comes of it
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ class Alternation:
 def check_labels(data: TrainingSet) -> bool:
     """Return whether labels are partial; refuse partial labels in which nothing changes."""
     if len(data) and data.complete.all():
-        data.problem.learning.check(data.truths)
+        check_truths(data.problem.traits, data.truths)
         return False
     for known in data.labels:
         constraint = known.constraint
@@ -138,7 +129,9 @@ def untrained_known(data: TrainingSet) -> tuple[Calibration, Metric]:
     """The untrained metric, with the price that agrees best with what is known."""
 
     def found() -> tuple[Calibration, Metric]:
-        factor = data.problem.learning.untrained_factor(Examples(data.samples, (), data.weights))
+        about = Examples(data.samples, (), data.weights)
+        factor = data.problem.closed_form("untrained", about)
+        assert factor is not None
         calibration = calibrate_known(factor, data)
         return calibration, calibration.metric(factor)
 
@@ -167,7 +160,7 @@ def _learn_completing(
         return _without_completing(safeguarded, data, why)
     untrained = untrained_known(data)[1]
     units = _units(settings, data, untrained) if alone is None else alone.units
-    objective = data.problem.learning.objective(settings.metric, data.n_features)
+    objective = data.problem.objective(settings.metric, data.n_features)
     w = objective.weight_space().identity() if alone is None else alone.solution.w
     seen = data.made_by(units)
     found = complete_in_rounds(settings, objective, seen, w, how.max_rounds, callback)
@@ -264,7 +257,7 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
             raise KeyboardInterrupt
         factor = result.metric.factor
         metric = calibrate_known(factor, some).metric(factor)
-        found.append(_gain_over_nothing(metric, others))
+        found.append(gain_over_nothing(metric, others))
         shares.append(others.weights)
     if not found:
         return True
@@ -300,163 +293,13 @@ def _units(settings: Settings, data: TrainingSet, untrained: Metric) -> Learning
     problem = data.problem
     parts = data.parts
     if not problem.traits.convex:
-        return problem.learning.units(Examples(data.samples, (), data.weights), untrained, None)
+        return learning_units(problem, Examples(data.samples, (), data.weights), untrained, None)
     whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
         whitening = within_whitening(parts.examples, settings.shrinkage)
         seen = data.made_by(LearningUnits(whitening))
     if len(parts) and not problem.traits.contiguous:
-        unit = problem.learning.unit(seen.parts.examples)
+        unit = problem.unit(seen.parts.examples)
     if unit is None:
         unit = calibrate_known(untrained.factor, seen).penalty
     return LearningUnits(whitening, unit)
-
-
-# ---- completing labels that are known in part, learning from them, and again
-
-
-@dataclass(frozen=True)
-class Round:
-    """Learning from completed labels, once: ``F(w, M)`` then, and once they are completed anew."""
-
-    objective: float
-    completed: float
-
-
-@dataclass(frozen=True, eq=False)
-class Alternated:
-    solution: Solution
-    """The solution of the last round; its certificate holds for the completed labels."""
-    labels: Sequence[Any]
-    """The completions it was learned from."""
-    rounds: tuple[Round, ...]
-    fixed_point: bool
-    """Whether no completion changed any more."""
-
-    @property
-    def summary(self) -> str:
-        n = len(self.rounds)
-        how = "no label changed any more" if self.fixed_point else "cut short"
-        return (
-            f"labels completed in {n} round{'s' if n > 1 else ''} ({how}); joint objective "
-            f"from {self.rounds[0].objective:.6g} to {self.rounds[-1].objective:.6g}"
-        )
-
-
-def alternate(
-    complete: Callable[[Floats], list[Any]],
-    risk_of: Callable[[Sequence[Any]], Risk],
-    solve: Callable[[Risk], Solution],
-    labels: list[Any],
-    start: Floats,
-    max_rounds: int,
-    same: Callable[[Any, Any], bool] = operator.eq,
-) -> Alternated:
-    """Learn from completed labels, complete them under what was learned, and again.
-
-    With ``M_i`` a completion of the labels of sample i,
-
-        F(w, M) = Omega(w) + sum_i omega_i max_M' { loss(M_i, M') + <w, phi(M') - phi(M_i)> }
-
-    Lajugie et al., section "Partial labellings". A completion takes the place of another one only
-    where the hinge loss of its sample does not rise, and the solver starts from the weight of the
-    round before, so that the joint objective never rises.
-    """
-    rounds: list[Round] = []
-    found: Alternated | None = None
-    while len(rounds) < max_rounds:
-        risk: Any = risk_of(labels)
-        try:
-            solution = solve(replace(risk, start=start))
-        except KeyboardInterrupt:
-            if found is None:
-                raise
-            return found
-        start = solution.w
-        begun = labels
-        stopped = solution.status is Status.INTERRUPTED
-        gain, fixed = 0.0, False
-        try:
-            guesses = complete(start)
-            fresh = np.array([not same(a, b) for a, b in zip(labels, guesses, strict=True)])
-            if fresh.any():
-                now = _hinges(risk, start)
-                then = _hinges(risk_of(guesses), start)
-                fresh &= then <= now
-                gain = float(np.sum((now - then)[fresh]))
-                pairs = zip(labels, guesses, fresh, strict=True)
-                labels = [b if is_new else a for a, b, is_new in pairs]
-            fixed = not (fresh.any() or stopped)
-        except KeyboardInterrupt:
-            stopped = True
-        rounds.append(Round(solution.upper, solution.upper - gain))
-        logger.info("round %d of alternation: %s", len(rounds), rounds[-1])
-        found = Alternated(solution, begun, tuple(rounds), fixed)
-        if fixed or stopped:
-            break
-    assert found is not None
-    return found
-
-
-def _hinges(risk: Risk, w: Floats) -> Floats:
-    if isinstance(risk, CompositeRisk):
-        return np.array([risk.part([i]).losses(w)[0] for i in range(risk.n_samples)])
-    run = Run(risk, Stopping())
-    return run.evaluate(w, run.groups("n")).values
-
-
-# ---- the prices and the partitions that agree best with what is known
-
-
-def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
-    """The price that agrees best with what is known, in the metric ``L L^T``."""
-    problem = data.problem
-    samples = data.samples
-    labels = data.labels
-    traits = problem.traits
-    weights = data.weights
-    if not traits.convex and traits.given_k:
-        return Calibration.of_counts(_count(problem, known) for known in labels)
-    if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
-        return problem.learning.calibrate(factor, data.known_parts(problem.learning.part))
-    Zs = in_metric(samples, factor)
-    scatter = np.average(map_arrays("measuring the samples", total_scatter, Zs), weights=weights)
-    changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
-    if not scatter > 0:
-        return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
-    penalties = penalty_grid(float(scatter / changes))
-    oracles = [problem.decoder(x) for x in samples]
-    losses = [known.loss for known in labels]
-    return calibrate_by(oracles, Zs, losses, penalties, weights)
-
-
-def _gain_over_nothing(metric: Metric, data: TrainingSet) -> Floats:
-    """Difference of the loss of each sample from the loss of no change at all, (N,)."""
-    counts = [_count(data.problem, known) for known in data.labels]
-    tasks = [(x, K, Constraint()) for x, K in zip(data.samples, counts, strict=True)]
-    guesses = spread("judging", _partition, tasks, (data.problem, metric))
-    none = [EquivalenceMatrix.from_labels(np.zeros(known.n_samples)) for known in data.labels]
-    gains = zip(data.labels, none, guesses, strict=True)
-    return np.array([known.loss(one) - known.loss(M) for known, one, M in gains])
-
-
-def complete_labels(metric: Metric, data: TrainingSet) -> list[EquivalenceMatrix]:
-    pairs = list(zip(data.samples, data.labels, strict=True))
-    tasks = [(x, k.constraint.n_clusters, k.constraint) for x, k in pairs if k.truth is None]
-    found = iter(spread("completing the labels", _partition, tasks, (data.problem, metric)))
-    return [next(found) if known.truth is None else known.truth for known in data.labels]
-
-
-def _partition(
-    task: tuple[Sample, int | None, Constraint], how: tuple[PartitionProblem, Metric]
-) -> EquivalenceMatrix:
-    (x, K, constraint), (problem, metric) = task, how
-    return problem.partition(x, metric, K, constraint)
-
-
-def _count(problem: PartitionProblem, known: Known) -> int | None:
-    """The number of clusters to decode into: of full labels, where there is no price of one."""
-    if known.truth is None:
-        return known.constraint.n_clusters
-    traits = problem.traits
-    return known.truth.n_clusters if traits.given_k and not traits.convex else None

@@ -24,8 +24,9 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import nth, parameter, wording
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, Objective
+from structsvm.partitions.learning import LearningUnits, learning_units
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
+from structsvm.partitions.objective import Objective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
@@ -125,7 +126,7 @@ class Settings:
         )
         # What does not suit any data is refused before they are read.
         center = np.asarray(getattr(regularizer, "center", 0.0))
-        objective = problem.learning.objective(metric, len(np.atleast_1d(center)))
+        objective = problem.objective(metric, len(np.atleast_1d(center)))
         omega = objective.regularizer(regularizer, settings.lam)
         of_any = (settings.constraints, 1, traits.convex)
         settings.solver.check(Outline(objective.weight_space(), omega, *of_any))
@@ -213,8 +214,8 @@ class FitState:
         refuse_gaps(settings, data)
         if untrained is None:
             untrained = untrained_of(data)[1]
-        units = problem.learning.units(given, untrained, settings.shrinkage)
-        objective = problem.learning.objective(settings.metric, data.n_features)
+        units = learning_units(problem, given, untrained, settings.shrinkage)
+        objective = problem.objective(settings.metric, data.n_features)
         omega = objective.regularizer(settings.regularizer, settings.lam)
         scaled = replace(given, samples=apply_to_samples(data.samples, units))
         risk = objective.risk(scaled, omega, settings.constraints)
@@ -226,7 +227,7 @@ class FitState:
         data = self.data
         units = self.units
         factor = units.restore(usable_factor(self.objective, solution, settings))
-        task = partial(data.problem.learning.calibrate, factor, data.examples)
+        task = partial(data.problem.calibrate, factor, data.examples)
         price = self.objective.split(solution.w)[1]
         found = calibrated(task, price, units.unit, interrupts)
         return FitResult(found.metric(factor), found, solution, units, data.truths)
@@ -313,7 +314,7 @@ def _check_inference(data: TrainingSet, metric: Metric) -> None:
         K = truth.n_clusters if metric.price is None else None
         with asked(problem, "partition", problem.traits.words.numbered(i)):
             guess = problem.partition(sample, metric, K)
-        score = problem.decoding_objective(sample, metric, K)
+        score = metric.objective(sample, K)
         missed = score.value(truth) - score.value(guess)
         size = float(np.nansum(score.Z**2))
         if is_missed(f"{type(problem).__name__}.partition", i, missed, size):

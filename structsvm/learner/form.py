@@ -27,10 +27,11 @@ from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError, refuse
 from structsvm.graphs.readers import is_one
-from structsvm.partial_labels import PartialLabels, is_single
+from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import some_of
 from structsvm.support.tables import each_in_order, in_order_of_rows
+from structsvm.training_labels import is_single
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,17 +21,18 @@ from structsvm.features.context import Columns, Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, States
 from structsvm.features.scores import begins_of
 from structsvm.learner.form import Form
-from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.learned import How, Learned
+from structsvm.learner.learner import Learner
 from structsvm.learner.memory import learn_in_memory
+from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import FrameScores
-from structsvm.learner.steps import prepared
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles._segments.every_price import path_losses
 from structsvm.oracles.semi_markov import best_states, state_margins
 from structsvm.oracles.state_score import StateScore
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.interrupts import Interrupts

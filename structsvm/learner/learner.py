@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags, TransformerTags
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.per_sample import Counts, check_weights
+from structsvm.data.per_sample import Counts
 from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
 from structsvm.learner.form import Form
+from structsvm.learner.learned import OPTIONAL, How, Learned, recording_tags
 from structsvm.learner.methods import menu_of, which_baselines
 from structsvm.learner.parameters import ProblemParameters, problem_from
+from structsvm.learner.preparing import encode_prepared, prepared, workers_of
+from structsvm.learner.rules import Rules
+from structsvm.learner.segments import named_as_seen, segment_table
 from structsvm.learner.stages import Stage
 from structsvm.learner.steps import (
-    Rules,
-    encode_prepared,
     labels_of,
+    learned_in_words,
     margin_tables,
-    named_as_seen,
+    mean_agreement,
     partition_all,
-    prepared,
-    segment_table,
-    workers_of,
+    refuse_no_segments,
 )
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -42,46 +42,6 @@ from structsvm.status import HistoryEntry, Solution
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
-
-OPTIONAL = ("columns_", "feature_names_in_", "lost_", "margin_rates_", "steps_")
-"""Attributes that only some fitted learners have."""
-
-
-@dataclass(frozen=True, eq=False)
-class How:
-    """How to learn, beside what is set, as far as a method can."""
-
-    alternation: Any = None
-    """How partial labels are completed."""
-    resume: str | PathLike[str] | None = None
-    callback: Callable[[HistoryEntry], None] | None = None
-    part: float = 1.0
-    """What part of the time it takes, about; baselines are fitted in the rest."""
-
-
-class Learned(NamedTuple):
-    """What is made of samples, what partitions them then, and labels that were completed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.learner import AsMeasured, Learned
-    >>> from structsvm.partitions import Metric
-    >>> print(Learned(AsMeasured(), Metric(np.eye(2), 1.0)).model)
-    metric of 2 features, rank 2, price 1
-    """
-
-    inputs: Stage
-    model: Model
-    truths: Sequence[EquivalenceMatrix] | None = None
-
-
-def recording_tags(tags: Tags) -> Tags:
-    """The tags of an estimator that learns from labelled recordings and transforms them."""
-    tags.target_tags.required = True
-    tags.input_tags.three_d_array = True  # (N, T, P); a matrix (T, P) is one recording
-    tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
-    return tags
 
 
 class Learner(ProblemParameters, ABC):
@@ -411,12 +371,7 @@ class Learner(ProblemParameters, ABC):
             If partitions are not segmentations, or margins are wanted and the search is not exact.
         """
         check_is_fitted(self)
-        words = self.problem_.traits.words
-        if not self.problem_.traits.contiguous:
-            raise SettingsError(
-                f"{type(self.problem_).__name__} gives {words.part}s, not segments: "
-                f"predict_states names each {words.item}"
-            )
+        refuse_no_segments(self.problem_)
         form = self._form(X, rules)
         samples = prepared(self, form.samples)
         if self.model_.has_margins if margins is None else margins:
@@ -441,15 +396,7 @@ class Learner(ProblemParameters, ABC):
         form = Form.given_to(self, X)
         samples = prepared(self, form.samples)
         truths = encode_prepared(self, samples, form.labels(y))
-        traits = self.problem_.traits
-        sample_weight = form.in_order(sample_weight, "weights")
-        weights = check_weights(sample_weight, len(truths), traits.words)
-        counts = [t.n_clusters for t in truths] if traits.given_k else None
-        found, _ = partition_all(self, samples, counts, {})
-        agreement = self.problem_.comparison.agreement
-        pairs = zip(truths, found, strict=True)
-        agreements = [agreement(truth, one.partition) for truth, one in pairs]
-        return float(np.average(agreements, weights=weights))
+        return mean_agreement(self, samples, truths, form.in_order(sample_weight, "weights"))
 
     def fit_predict(self, X: Any, y: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
         """Learn from labelled samples as :meth:`fit`, and partition them as :meth:`predict` does.
@@ -464,12 +411,7 @@ class Learner(ProblemParameters, ABC):
     def summary(self) -> str:
         """Return what was learned as a short text, as ``print`` shows it."""
         check_is_fitted(self)
-        words = self.problem_.traits.words
-        states = self.classes_
-        named = "" if states is None else f" of {len(states)} {words.named}s"
-        learned = f"{type(self).__name__}{named}, learned from "
-        learned += words.wholes(len(self.training_data_))
-        return learned if self.solution_ is None else f"{learned}\n{self.solution_.summary()}"
+        return learned_in_words(self)
 
     def __str__(self) -> str:
         """The summary once it is fitted, the parameters before."""

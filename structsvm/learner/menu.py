@@ -16,7 +16,7 @@ from structsvm.learner.methods import Method, fit_methods
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.support.contract import hook
 
 METRIC_COST = 0.25

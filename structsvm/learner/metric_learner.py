@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError, refuse
 from structsvm.features import RecordingTransformer
-from structsvm.learner.columns import heaviest_features
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
+from structsvm.learner.feature_weights import heaviest_features
 from structsvm.learner.fitting import LEARNED, NOT_RESUMED, Settings, learn
 from structsvm.learner.form import Form
-from structsvm.learner.learner import How, Learned, Learner
+from structsvm.learner.learned import How, Learned
+from structsvm.learner.learner import Learner
 from structsvm.learner.methods import ACRONYMS
+from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import Inputs
-from structsvm.learner.steps import prepared
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
 from structsvm.parallel import Backend

@@ -10,9 +10,9 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from structsvm.errors import SettingsError
-from structsvm.partitions.learning import Traits
 from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.traits import Traits
 from structsvm.problems.change_point import ChangePoint
 from structsvm.support.checks import meant, refuse_bad_seed
 from structsvm.support.contract import raise_wrong, settings_in

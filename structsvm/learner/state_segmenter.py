@@ -25,7 +25,7 @@ from structsvm.learner.frame_learner import (
     read_named,
     typical_length,
 )
-from structsvm.learner.learner import How
+from structsvm.learner.learned import How
 from structsvm.messages import nth
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of

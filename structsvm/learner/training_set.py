@@ -17,14 +17,15 @@ from structsvm.data.sample import Sample, apply_to_samples
 from structsvm.data.times import usual_steps
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataError, refuse, warn
-from structsvm.learner.columns import labelled_parts, warn_of_columns, words_of
+from structsvm.learner.columns import labelled_parts, warn_of_columns
+from structsvm.learner.fitted import words_of
 from structsvm.learner.form import Form
 from structsvm.messages import wording
-from structsvm.partial_labels import Known, labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Examples
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
+from structsvm.partitions.training_sample import Examples
 from structsvm.support.arrays import Floats, Ints
+from structsvm.training_labels import Known, labels_of_each, read_labels
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 
@@ -195,7 +196,7 @@ class TrainingSet:
     def item_labels(self) -> list[Any]:
         """Labels of items, as features and baselines learn from them."""
         pairs = zip(self.given, self.samples, strict=True)
-        return [self.problem.learning.item_labels(y, sample) for y, sample in pairs]
+        return [sample.item_labels(y) for y, sample in pairs]
 
     @property
     def arrays(self) -> list[Floats]:

@@ -24,10 +24,12 @@ from structsvm.evaluation.splits import SPLITS, Split, split_samples
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
+from structsvm.graphs.labelled_nodes import limit_of
 from structsvm.learner.closed_forms import NAMES
 from structsvm.learner.fitting import LEARNED as KINDS
 from structsvm.learner.fitting import Settings
-from structsvm.learner.learner import Learner, recording_tags
+from structsvm.learner.learned import recording_tags
+from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method, fit_methods, menu_of, which_baselines
 from structsvm.learner.metric_learner import MetricLearner
@@ -45,6 +47,7 @@ from structsvm.model_selection.trials import (
     trials_of,
     try_method,
 )
+from structsvm.partitions.comparison import name_of_disagreement
 from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer
@@ -519,7 +522,6 @@ class HeldOut:
             for j, c in enumerate(self.tried)
             if c.name == "untrained" or not (c.learner.is_learned or c.name == best.name)
         ]
-        comparison = data.problem.comparison
         truths: list[Any] = [known.scored for known in data.labels]
         return Verdict.of(
             {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
@@ -531,12 +533,12 @@ class HeldOut:
             accuracies=self._accuracies(named, others) if data.problem.traits.contiguous else None,
             evidence=Evidence(
                 split.words,
-                comparison.measure(truths[0]),
+                name_of_disagreement(data.problem, truths[0]),
                 grouped=data.groups is not None,
                 cross_validated=True,
                 method=best.learner.called,
             ),
-            remarks=Remarks(comparison.limit(truths), split.question),
+            remarks=Remarks(limit_of(truths), split.question),
             best=best.name,
         )
 

@@ -36,12 +36,14 @@ from structsvm.learner.closed_forms import tuned
 from structsvm.learner.fitting import FitState, Settings
 from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.methods import Method
+from structsvm.learner.segments import names_in
 from structsvm.learner.stages import Inputs
-from structsvm.learner.steps import names_in
 from structsvm.learner.training_set import STATES, TrainingSet
+from structsvm.learner.truths import check_truths
+from structsvm.partitions.comparison import disagreement
+from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import UNCONSTRAINED
 from structsvm.partitions.problem import count_of_truth
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
@@ -83,7 +85,7 @@ class Trial:
 
     losses: Floats
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
-    candidate failed. See :func:`structsvm.partitions.problem.disagreement`."""
+    candidate failed. See :func:`structsvm.partitions.comparison.disagreement`."""
     seconds: float
     """To learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
     converged: bool = True
@@ -144,13 +146,13 @@ class Fold:
         **about: Any,
     ) -> Trial:
         """Score what was found without and with K given, and names, on what is labelled."""
-        compared = self.test.problem.comparison
+        problem = self.test.problem
         truths: list[Any] = [known.scored for known in self.test.labels]
         losses = np.empty((len(truths), len(found)))
         for j, guesses in enumerate(found):
             for i, (known, one) in enumerate(zip(self.test.labels, guesses, strict=True)):
                 guess = known.of_scored(one.partition)
-                losses[i, j] = compared.disagreement(truths[i], guess)
+                losses[i, j] = disagreement(problem, truths[i], guess)
         accuracy: Floats | float = np.nan
         if named is not None and self.names is not None:
             accuracy = np.array(list(map(share_right, self.names, truths, named)))
@@ -502,7 +504,7 @@ def _try_path(
     trials = []
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
-        train.problem.learning.check(train.truths)
+        check_truths(train.problem.traits, train.truths)
         state = FitState.of(path[0], train, untrained)
         memory = Memory() if train.problem.traits.convex else None
         for settings in stage("lam", path):

@@ -19,8 +19,9 @@ from structsvm.modeling.atoms import ConvexAtom, OracleAtom, as_expressions
 from structsvm.modeling.oracle_parts import Part, Question
 from structsvm.modeling.pool import Pool
 from structsvm.oracles.allowed_segments import rule_says
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
-from structsvm.partitions.learning import MetricObjective, second_moment
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
@@ -147,7 +148,7 @@ def risk_and_weights(
     if isinstance(problem, PartitionProblem):
         data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
         kind = "full" if weights[0].ndim == 2 else "diagonal"
-        objective = problem.learning.objective(kind, data.n_features)
+        objective = problem.objective(kind, data.n_features)
         risk = objective.risk(data.examples, SquaredNorm())
     else:
         risk = risk_of(StructuredSVM(problem), Xs, ys, sample_weight=sample_weight)
@@ -232,10 +233,10 @@ def segmentation_hinge(
     True
     """
     has_rules = callable(getattr(problem, "allows", None))
-    if not has_rules or (problem.feature_map, problem.loss) != (second_moment, partition_loss):
+    if not has_rules or problem.loss is not partition_loss:
         raise SettingsError(
             f"problem is {shown(problem)}: give ChangePoint(), or another SegmentProblem whose "
-            "feature map and loss are those of ChangePoint, which are sums over segments"
+            "loss is that of ChangePoint, which is a sum over segments"
         )
     risk, (B, *prices) = risk_and_weights(
         problem, Xs, ys, weight, sample_weight, "segmentation_hinge"

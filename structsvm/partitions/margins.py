@@ -18,9 +18,13 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, OracleError
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.oracle import warn_of_rounding
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats
+from structsvm.support.contract import is_replaced
 
 SMALLEST = 1e-6
 """Margins below this count as this: below it they are rounding."""
@@ -49,6 +53,33 @@ def losses_without(
         except OracleError:  # no segmentation is left
             continue
     return losses
+
+
+def margins_of_best(
+    problem: Any, sample: Any, objective: TraceObjective, constraint: Constraint, tolerance: int
+) -> tuple[EquivalenceMatrix, Floats]:
+    """The best segmentation of a recording, and what is lost without each of its changes."""
+    oracle = problem.decoder(sample)
+    is_usual = not is_replaced(problem, "partition")
+    if not (problem.traits.contiguous and is_usual and "boundaries" in oracle.takes):
+        raise DataError(
+            f"margins are those of boundaries of segments that maximise Tr(A M) and can be "
+            f"forbidden, which {type(problem).__name__} and {type(oracle).__name__} do not find: "
+            "margins=False leaves them out"
+        )
+    best = oracle.ask(objective, constraint)
+    if best.quality is not Quality.EXACT:
+        raise DataError(
+            f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
+            f"{best.quality.value}: margins=False leaves them out"
+        )
+    if constraint.n_clusters is None:
+        warn_of_rounding(best, -objective.shift)
+
+    def best_value(without: Constraint) -> float:
+        return float(oracle.ask(objective, without).value)
+
+    return best.y, losses_without(best.y, best.value, constraint, tolerance, best_value)
 
 
 def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:

@@ -13,13 +13,16 @@ import numpy as np
 from structsvm.data.deferred import Data, apply_all, batches_of, in_memory, map_arrays
 from structsvm.data.missing import LARGEST, means
 from structsvm.data.sample import Sample
-from structsvm.data.standardize import centre
+from structsvm.data.standardize import centre, centred
 from structsvm.messages import nth
 from structsvm.parallel import single_threaded, spread
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
+from structsvm.partitions.margins import margins_of_best
 from structsvm.partitions.model import Found, Model
-from structsvm.partitions.oracle import Constraint, Oracle, warn_of_rounding
+from structsvm.partitions.oracle import Oracle, warn_of_rounding
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Stack, all_within
 from structsvm.support.checks import counted
 from structsvm.support.contract import asked, is_replaced
@@ -72,10 +75,8 @@ class Metric(Model):
         """The best partitions at the price, where one oracle answers many questions at once."""
         if self.price is None or is_replaced(problem, "partition"):
             return None  # some problems that search otherwise have no decoder
-        oracles = [problem.decoder(sample) for sample in samples]
-        oracle = oracles[0]
-        is_one = all(other is oracle for other in oracles)
-        if not is_one or not is_replaced(oracle, "maximize_each"):
+        oracle = _shared_oracle(problem, samples)
+        if oracle is None or not is_replaced(oracle, "maximize_each"):
             return None
         Xs = Stack.of([sample.X for sample in samples])
         centre(Xs)
@@ -96,8 +97,16 @@ class Metric(Model):
         tolerance: int,
     ) -> tuple[Found, Floats]:
         """The best segmentation, and the margins of its changes in units of the price of one."""
-        M, margins = problem.margins(sample, self, n_clusters, constraint, tolerance)
-        return Found(M), margins
+        objective = self.objective(sample, n_clusters)
+        constraint = constraint.with_clusters(n_clusters)
+        M, losses = margins_of_best(problem, sample, objective, constraint, tolerance)
+        return Found(M), losses / self.price if self.price else losses
+
+    def objective(self, sample: Sample, n_clusters: int | None = None) -> TraceObjective:
+        """What the best partition maximises: minus the distortion, minus the price of clusters."""
+        price = 0.0 if n_clusters is not None else self.price
+        assert price is not None
+        return TraceObjective(self.transform(centred(sample.X)), shift=-price, gaps=True)
 
     @property
     def matrix(self) -> Floats:
@@ -122,6 +131,19 @@ class Metric(Model):
         P = self.factor.shape[0]
         price = "" if self.price is None else f", price {self.price:.4g}"
         return f"metric of {counted(P, 'feature')}, rank {self.rank}{price}"
+
+
+def _shared_oracle(problem: Any, samples: Sequence[Sample]) -> Oracle | None:
+    """The decoder of all samples, if it is the same."""
+    shared: Oracle | None = None
+    i = 0
+    with asked(problem, "decoder", lambda: problem.traits.words.numbered(i)):
+        for i, sample in enumerate(samples):  # noqa: B007 (the message says it)
+            own = problem.decoder(sample)
+            if shared is not None and own is not shared:
+                return None
+            shared = own
+    return shared
 
 
 @dataclass(frozen=True, eq=False)

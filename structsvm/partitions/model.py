@@ -10,8 +10,8 @@ import numpy as np
 
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook, without_remembered
 

@@ -12,31 +12,19 @@ from numpy.typing import NDArray
 from structsvm.data.deferred import is_data
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
-from structsvm.data.standardize import centred
-from structsvm.errors import DataError, PluginError
-from structsvm.partitions.comparison import Comparison
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
-from structsvm.partitions.learning import (
-    FeatureMap,
-    LabelledSample,
-    Learning,
-    Loss,
-    SearchedSample,
-    Traits,
-    second_moment,
-)
-from structsvm.partitions.margins import losses_without
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import (
-    UNCONSTRAINED,
-    Constraint,
-    Oracle,
-    TraceObjective,
-    warn_of_rounding,
-)
-from structsvm.status import Quality
+from structsvm.partitions.comparison import usual_scores
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import price_of_labels
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.objective import NUMBERS, MetricObjective, Objective, loss_of
+from structsvm.partitions.oracle import Oracle, warn_of_rounding
+from structsvm.partitions.training_sample import Examples, LabelledSample, Loss, SearchedSample
+from structsvm.partitions.traits import Traits
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
+from structsvm.support.checks import is_number
+from structsvm.support.contract import Contract, asked, hook, promises, raise_wrong
 
 
 class PartitionProblem(Contract):
@@ -68,19 +56,7 @@ class PartitionProblem(Contract):
     [2, 3]
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"partition": "learning"}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse hooks of :class:`Learning` and :class:`Comparison`, which nothing would call."""
-        super().__init_subclass__(**kwargs)
-        for part, contract in (("learning", Learning), ("comparison", Comparison)):
-            lost = sorted(hooks_of(contract) & vars(cls).keys())
-            if lost:
-                name = contract.__name__
-                raise PluginError(
-                    f"{cls.__qualname__}.{lost[0]} would not be called: it is a hook of {name}. "
-                    f"Define it in a subclass of {name} that the property {part} returns"
-                )
+    needs: ClassVar[Mapping[str, str]] = {"partition": "calibrate"}
 
     @property
     @abstractmethod
@@ -96,25 +72,10 @@ class PartitionProblem(Contract):
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Labels as users write them to an equivalence matrix; raises DataError."""
 
-    # ---- what the score and the loss are
-
-    @property
     @hook
-    def feature_map(self) -> FeatureMap:
-        """phi, the joint features of a sample and a partition: ``X^T M X / T`` by default."""
-        return second_moment
-
-    @property
-    @hook
-    def loss(self) -> Loss:
-        """Cost of predicting one partition when another is true: ``|M - M_i|_F^2`` by default.
-
-        Another one needs a :meth:`training_sample` that declares it in ``losses``; so does another
-        feature map. Prices, scores and selection use it, too.
-        """
-        return partition_loss
-
-    # ---- what comes in and goes out
+    def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
+        """A partition to labels as users write them: one for each item by default, (T,)."""
+        return np.array(M.labels)
 
     @hook
     def read(
@@ -123,25 +84,51 @@ class PartitionProblem(Contract):
         """Samples as users hold them, (T, P) each, checked, and the names of their features."""
         return read_arrays(Xs, feature_names, n_features, self.traits.words)
 
+    @property
     @hook
-    def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
-        """A partition to labels as users write them: one for each item by default, (T,)."""
-        return np.array(M.labels)
+    def loss(self) -> Loss:
+        """Cost of predicting one partition when another is true: ``|M - M_i|_F^2`` by default.
 
-    # ---- learning
+        Another one needs a :meth:`training_sample` that declares it in ``losses``. Prices, scores
+        and selection use it, too.
+        """
+        return partition_loss
 
     @promises(LabelledSample)
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
         """A training sample in the units of learning, ready for separation."""
         return SearchedSample(sample.data, truth, self.decoder(sample))
 
-    @property
-    @hook
-    def learning(self) -> Learning:
-        """Its learning: what labels teach, units, the objective, the price."""
-        return Learning(self)
+    @promises(Objective)
+    def objective(self, metric: str, n_features: int) -> Objective:
+        """What learning minimises over a "full" or a "diagonal" metric of P features."""
+        return MetricObjective(self, metric, n_features)
 
-    # ---- prediction
+    @promises(
+        lambda found: found is None or (is_number(found) and 0.0 < found < np.inf),
+        "None or a number > 0",
+    )
+    def unit(self, data: Examples) -> float | None:
+        """The price in whose units learning sees the metric; None for the calibrated one."""
+        return None
+
+    @promises(Calibration)
+    def calibrate(self, factor: Floats, data: Examples) -> Calibration:
+        """The price of a cluster that suits the labels of samples in the metric ``L L^T``.
+
+        By default they are decoded for every penalty of a geometric grid.
+        """
+        return price_of_labels(self, factor, data)
+
+    @promises(
+        lambda found: found is None or isinstance(found, np.ndarray), "an array L (P, r), or None"
+    )
+    def closed_form(self, name: str, data: Examples) -> Floats | None:
+        """A metric that needs no learning, ``L`` (P, r), by name; None for none.
+
+        "untrained" sees samples alone, and is the identity by default.
+        """
+        return np.eye(data.samples[0].n_features) if name == "untrained" else None
 
     @promises(EquivalenceMatrix)
     def partition(
@@ -152,63 +139,26 @@ class PartitionProblem(Contract):
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
-        objective = self.decoding_objective(sample, metric, n_clusters)
+        objective = metric.objective(sample, n_clusters)
         answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
             warn_of_rounding(answer, -objective.shift)
         return answer.y
 
-    def decoding_objective(
-        self, sample: Sample, metric: Metric, n_clusters: int | None = None
-    ) -> TraceObjective:
-        """Objective of :meth:`partition`: minus the distortion in the metric, minus the price."""
-        price = 0.0 if n_clusters is not None else metric.price
-        assert price is not None
-        Z = metric.transform(centred(sample.X))
-        return TraceObjective(Z, shift=-price, gaps=True)
+    @promises(lambda found: isinstance(found, NUMBERS) and found == found, "a number")
+    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
+        """Score that model selection maximises: minus the loss, unless that is easily fooled."""
+        return -loss_of(self, truth, guess)
 
-    def margins(
-        self,
-        sample: Sample,
-        metric: Metric,
-        n_clusters: int | None = None,
-        constraint: Constraint = UNCONSTRAINED,
-        tolerance: int = 0,
-    ) -> tuple[EquivalenceMatrix, Floats]:
-        """The best segmentation of a recording, and the margin of each of its changes, (K - 1,)."""
-        oracle = self.decoder(sample)
-        name = type(self).__name__
-        is_usual = type(self).partition is PartitionProblem.partition
-        if not (self.traits.contiguous and is_usual and "boundaries" in oracle.takes):
-            raise DataError(
-                f"margins are those of boundaries of segments that maximise Tr(A M) and can be "
-                f"forbidden, which {name} and {type(oracle).__name__} do not find: margins=False "
-                "leaves them out"
-            )
-        objective = self.decoding_objective(sample, metric, n_clusters)
-        constraint = constraint.with_clusters(n_clusters)
-        best = oracle.ask(objective, constraint)
-        if best.quality is not Quality.EXACT:
-            raise DataError(
-                f"margins need an exact oracle, and the answer of {type(oracle).__name__} is "
-                f"{best.quality.value}: margins=False leaves them out"
-            )
-        if n_clusters is None:
-            warn_of_rounding(best, -objective.shift)
+    @promises(dict)
+    def scores(
+        self, truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
+    ) -> dict[str, float | None]:
+        """Scores by name, None for one that does not apply.
 
-        def best_value(without: Constraint) -> float:
-            return oracle.ask(objective, without).value
-
-        losses = losses_without(best.y, best.value, constraint, tolerance, best_value)
-        return best.y, losses / metric.price if metric.price else losses
-
-    # ---- evaluation
-
-    @property
-    @hook
-    def comparison(self) -> Comparison:
-        """Its comparison: the scores of partitions."""
-        return Comparison(self)
+        A predicted change is a hit within ``tolerance`` samples of a true one.
+        """
+        return usual_scores(self, truth, guess, tolerance)
 
 
 def read_samples(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
-from structsvm.evaluation.evaluate import WeightStability
 from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.stability import WeightStability
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words

@@ -21,7 +21,9 @@ from structsvm.data.per_sample import asked_counts
 from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis
 from structsvm.data.words import Words
-from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
+from structsvm.diagnosis.diagnose import diagnosis_of
+from structsvm.diagnosis.examined import Examined
+from structsvm.diagnosis.findings import Diagnosis
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import evaluate, fitted_learner
@@ -32,7 +34,7 @@ from structsvm.features.frames import read_names
 from structsvm.graphs.label_maps import is_picture, pixels_of
 from structsvm.graphs.labelled_nodes import NodeLabels
 from structsvm.graphs.readers import as_list
-from structsvm.learner.columns import partition_of
+from structsvm.learner.fitted import partition_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import Learner
 from structsvm.plotting import words

@@ -22,11 +22,14 @@ from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.features.frames import read_names
 from structsvm.graphs.images import in_unit_range
 from structsvm.graphs.label_maps import is_picture, label_map_of, pixels_of
-from structsvm.learner.columns import column_names, partition_of, words_of
+from structsvm.learner.fitted import column_names, partition_of, words_of
 from structsvm.learner.learner import Learner
-from structsvm.learner.steps import as_measured, encode, names_in, partition_all
-from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
+from structsvm.learner.preparing import as_measured, encode
+from structsvm.learner.segments import names_in
+from structsvm.learner.steps import partition_all
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
+from structsvm.partitions.losses import matched_labels
 from structsvm.plotting import style
 from structsvm.plotting.style import OKABE_ITO, new_axes
 from structsvm.plotting.words import heaviest_columns, heaviest_directions
@@ -416,7 +419,7 @@ def clusters_in_directions(
     places = np.column_stack([sample.X @ directions.T, np.zeros(found.n_samples)])[:, :2]
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
-    labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
+    labels = None if y is None else sample.item_labels(y)
     labels = np.asarray(labels, dtype=object)
     if truth is not None and labels.shape == matched.shape:
         for k, first in zip(*np.unique(matched, return_index=True), strict=True):

@@ -13,13 +13,13 @@ import numpy as np
 
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import PluginError
-from structsvm.learner.columns import (
-    column_names,
+from structsvm.learner.feature_weights import (
     heaviest_features,
     metric_of,
     price_ratio,
     scaled_factor,
 )
+from structsvm.learner.fitted import column_names
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.partitions.metric import Metric

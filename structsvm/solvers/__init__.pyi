@@ -2,7 +2,7 @@ from structsvm.masters.cvxpy import CvxpyMaster as CvxpyMaster
 from structsvm.masters.newton import NewtonMaster as NewtonMaster
 from structsvm.solvers.auto import solver_from as solver_from
 from structsvm.solvers.base import Solver as Solver
-from structsvm.solvers.base import Step as Step
+from structsvm.solvers.certificate import Step as Step
 from structsvm.solvers.certificate import Stopping as Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane as CuttingPlane
 from structsvm.solvers.descent import CCCP as CCCP

@@ -10,7 +10,8 @@ from typing import Any
 from structsvm.errors import SettingsError
 from structsvm.masters.base import Master
 from structsvm.messages import parameter
-from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.base import Solver
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient

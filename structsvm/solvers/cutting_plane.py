@@ -13,7 +13,9 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster, master_from
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
+from structsvm.solvers.base import Solver, StepDone, require_convex
+from structsvm.solvers.base_run import AnyRun, CutRun
+from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache, Planes
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted

@@ -11,7 +11,9 @@ from scipy.optimize import minimize as scipy_minimize
 from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
+from structsvm.solvers.base import Solver, StepDone, smooth_composite
+from structsvm.solvers.base_run import AnyRun
+from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent_run import Descent
 from structsvm.status import Solution, Status

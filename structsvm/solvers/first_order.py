@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from structsvm.problem import Outline, RegularizedRisk, Risk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping, strongly_convex
+from structsvm.solvers.base import Solver, StepDone, strongly_convex
+from structsvm.solvers.base_run import AnyRun
+from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache
+from structsvm.solvers.run import Run
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below
 

@@ -14,7 +14,7 @@ from structsvm.masters.base import Cut, Master, Request, WorkingSet, acceptable
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Examples
+from structsvm.partitions.training_sample import Examples
 from structsvm.problem import Outline, Regularized
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm
@@ -225,7 +225,7 @@ def check_solver(solver: Solver) -> None:
     """
     checked = Checked.of(Solver, solver)
     rng = np.random.default_rng(0)
-    objective = ChangePoint().learning.objective("diagonal", 2)
+    objective = ChangePoint().objective("diagonal", 2)
     samples = [Sample(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0])) for y in LABELS]
     truths = [EquivalenceMatrix.from_labels(np.array(y)) for y in LABELS]
     risk: Any = objective.risk(Examples(samples, truths), SquaredNorm(0.1))

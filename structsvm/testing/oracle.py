@@ -15,16 +15,11 @@ from numpy.typing import ArrayLike
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
+from structsvm.partitions.constraint import Constraint, ConstraintKind, Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import (
-    Argmax,
-    Constraint,
-    ConstraintKind,
-    Oracle,
-    Quality,
-    Region,
-    TraceObjective,
-)
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 from structsvm.support.checks import shown
 from structsvm.support.codec import difference
 from structsvm.support.contract import asked

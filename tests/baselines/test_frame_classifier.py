@@ -15,7 +15,8 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.baselines.frame_classifier import best_path
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import Columns, Lags
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
 
 
 def value(scores, path, price=0.0):

@@ -13,7 +13,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner import AsMeasured, Learned, Learner, Menu, Method, TrainingSet
 from structsvm.learner.methods import menu_of
-from structsvm.learner.steps import encode
+from structsvm.learner.preparing import encode
 from structsvm.partitions import EquivalenceMatrix, Found, Model, partition_loss
 from structsvm.problems import ChangePoint, Clustering
 

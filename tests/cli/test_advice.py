@@ -10,9 +10,9 @@ from cases import cases
 
 from structsvm import MetricLearner
 from structsvm.cli import main
-from structsvm.cli.inputs import FILES
+from structsvm.cli.request import FILES
 from structsvm.cli.usage import build_parser
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 
 STATES = np.repeat(["rest", "walk", "rest"], 40)
 LEVEL = np.where(STATES == "walk", 3.0, 0.0) + np.random.default_rng(0).normal(0, 0.3, 120)

@@ -7,8 +7,9 @@ import pytest
 
 from structsvm import ChangePoint
 from structsvm.cli import parts
-from structsvm.cli.inputs import InputData, Request
+from structsvm.cli.inputs import InputData
 from structsvm.cli.parts import Part, about_parts, about_time, divided, n_items, thinned
+from structsvm.cli.request import Request
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError

@@ -15,7 +15,7 @@ from programs import Command, python
 import structsvm
 from structsvm import load
 from structsvm.cli import main
-from structsvm.cli.inputs import options_for
+from structsvm.cli.request import options_for
 from structsvm.cli.spelling import Spelling
 from structsvm.cli.terminal import Terminal, console
 from structsvm.cli.usage import build_parser

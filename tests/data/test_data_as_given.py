@@ -21,7 +21,7 @@ from structsvm import (
 )
 from structsvm.features import StateScores
 from structsvm.io import Recording
-from structsvm.learner.steps import encode
+from structsvm.learner.preparing import encode
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::structsvm.errors.VerdictWarning", "ignore:the model was learned from"

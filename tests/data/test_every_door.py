@@ -11,7 +11,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.words import GRAPHS
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.io import Recording, RecordingFiles, from_long, read_recordings
-from structsvm.partial_labels import labels_of_each
+from structsvm.training_labels import labels_of_each
 
 Y = np.repeat([0, 1, 0], [20, 15, 25])
 NAMES = np.array(["rest", "walk"])[Y]

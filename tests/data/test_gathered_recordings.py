@@ -28,8 +28,8 @@ from structsvm.features import (
 )
 from structsvm.learner import Method
 from structsvm.learner.memory import even_part
+from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
-from structsvm.learner.steps import read_training
 from structsvm.support import archive
 
 XS, CHANGES = changes(6)

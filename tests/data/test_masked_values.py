@@ -19,7 +19,7 @@ from structsvm import (
 )
 from structsvm.errors import OracleError
 from structsvm.features import Lags, MovingStatistics
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 from structsvm.oracles import (
     AllowedSegmentsOracle,
     ExhaustiveOracle,
@@ -143,7 +143,7 @@ class TestExactness:
         rng = np.random.default_rng(4)
         X = with_gaps(rng, 8, 2, 0.25)
         M = EquivalenceMatrix.from_breakpoints([3, 8])
-        objective = MASK.learning.objective("diagonal", 2)
+        objective = MASK.objective("diagonal", 2)
         x = MASK.training_sample(MASK.read([X])[0][0], M)
         for w in (np.array([0.3, 1.0, 0.8]), np.array([2.0, 0.0, 0.1])):
             found = objective.separate(w, x, M)

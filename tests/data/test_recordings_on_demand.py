@@ -28,7 +28,7 @@ from structsvm import (
 from structsvm.errors import CheckpointError
 from structsvm.features import Chain, HermiteMoments, Lags, MovingStatistics, StateScores
 from structsvm.io import Recording, RecordingFiles
-from structsvm.learner.steps import read_training
+from structsvm.learner.preparing import read_training
 from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.support import archive

@@ -18,8 +18,8 @@ from structsvm.datasets import public
 from structsvm.datasets.public import HAR_SPSW, SKAB
 from structsvm.errors import DataError, DownloadError, SettingsError
 from structsvm.io import read_recording
+from structsvm.partitions.constraint import Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Region
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

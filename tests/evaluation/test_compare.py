@@ -29,7 +29,8 @@ from structsvm.plotting import (
     plot_weight_stability,
     report_page,
 )
-from structsvm.solvers.base import Solver, Step, Stopping
+from structsvm.solvers.base import Solver
+from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
 

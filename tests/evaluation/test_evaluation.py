@@ -18,13 +18,10 @@ from structsvm.baselines import FrameClassifier
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import TimeAxis
-from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import (
-    EquivalenceMatrix,
-    margin_f1,
-    partition_loss,
-    time_errors,
-)
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import margin_f1, partition_loss, time_errors
 from structsvm.plotting import feature_weights
 from structsvm.support.tables import ShortTable
 

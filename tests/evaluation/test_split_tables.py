@@ -20,7 +20,8 @@ from structsvm import (
 from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.evaluation.splits import fewest_rows, split_clusters, split_rows
-from structsvm.learner.steps import read_training
+from structsvm.learner.preparing import read_training
+from structsvm.partitions.comparison import disagreement
 from structsvm.support.arrays import Stack
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -113,7 +114,7 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     learner.fit(split.training[k])
     test = split.test_set(k)
     (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
-    expected = Clustering().comparison.disagreement(test.truths[0], guess)
+    expected = disagreement(Clustering(), test.truths[0], guess)
     assert found.losses_[k, -1] == pytest.approx(expected)
 
 

@@ -10,9 +10,9 @@ from structsvm.data.standardize import Standardizer
 from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments
 from structsvm.features.context import hermite_functions, robust_scale
-from structsvm.learner.steps import encode
-from structsvm.partitions import Examples
-from structsvm.partitions.equivalence import margin_f1, partition_loss
+from structsvm.learner import closed_forms
+from structsvm.learner.preparing import encode
+from structsvm.partitions.losses import margin_f1, partition_loss
 
 
 def test_hermite_functions_are_orthonormal() -> None:
@@ -72,7 +72,7 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     standardize = Standardizer("recording")
     problem = ChangePoint()
     samples = [Sample(standardize(X)) for X in Xs]
-    by_mean = problem.learning.untrained(Examples(samples, encode(learner, Xs, ys)))
+    by_mean = closed_forms.fit("untrained", problem, samples, encode(learner, Xs, ys))
     unseen = [Sample(standardize(X)) for X in others]
     assert all(problem.partition(x, by_mean).n_clusters == 1 for x in unseen)
 

@@ -22,7 +22,7 @@ from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
 from structsvm.graphs.labelled_nodes import node_names, region_rand
 from structsvm.learner.files import model_codec
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}

@@ -20,12 +20,13 @@ from structsvm.graphs import (
 from structsvm.graphs.images import from_image, named_pixels, pixel_edges
 from structsvm.graphs.labelled_nodes import (
     jaccard_distance,
-    limit_in_words,
+    limit_of,
     node_codes,
     region_rand,
 )
 from structsvm.graphs.readers import from_adjacency, from_networkx
-from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 
 def path(n=4):
@@ -326,9 +327,9 @@ def test_superpixels_that_cannot_follow_the_masks_are_told():
     )
     assert fine.least_loss == pytest.approx(0.0)
     assert coarse.least_loss > 0.9
-    assert not limit_in_words([fine, fine])
-    assert "cannot follow" in limit_in_words([coarse, coarse])
-    assert not limit_in_words([])
+    assert not limit_of([fine, fine])
+    assert "cannot follow" in limit_of([coarse, coarse])
+    assert not limit_of([])
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5, 1), (4, 1, 3), (9, 7, 5)])

@@ -25,7 +25,7 @@ from structsvm import ChangePoint, MetricLearner, NormalizedCut, interop
 from structsvm.errors import DataError, SettingsError
 from structsvm.graphs.similarity import Similarity
 from structsvm.interop import distance_function, ruptures_cost, ruptures_detector, weighted_graph
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 
 NAMES = ["heart", "left hand", "noise"]
 

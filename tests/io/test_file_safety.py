@@ -31,7 +31,7 @@ from structsvm.parallel import Processes
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.support.archive import write_atomically
 from structsvm.weights import PSD

@@ -26,7 +26,7 @@ from structsvm.io import (
     read_recordings,
     with_labels,
 )
-from structsvm.learner.steps import encode
+from structsvm.learner.preparing import encode
 
 SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
 

@@ -17,9 +17,10 @@ from structsvm.errors import VerdictWarning
 from structsvm.features import Columns
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.methods import menu_of
-from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import adjusted_rand_index, partition_loss
-from structsvm.solvers.base import Stopping
+from structsvm.learner.preparing import encode, prepare
+from structsvm.learner.steps import decode_with
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
 

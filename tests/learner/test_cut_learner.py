@@ -15,10 +15,10 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.readers import from_adjacency
 from structsvm.io import read_images
-from structsvm.learner.steps import encode
+from structsvm.learner.preparing import encode
 from structsvm.parallel import Processes, Threads
-from structsvm.partitions.equivalence import partition_loss
-from structsvm.solvers.base import Stopping
+from structsvm.partitions.losses import partition_loss
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 

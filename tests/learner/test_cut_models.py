@@ -18,7 +18,7 @@ from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labelled_nodes import region_rand
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.partitions import Examples
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     feature_weights,
@@ -89,7 +89,7 @@ def test_the_threshold_is_the_best_there_is(graphs):
         cuts = [problem.partition(x, Metric(factor, threshold)) for x in samples]
         return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
 
-    calibration = problem.learning.calibrate(factor, Examples(samples, truths))
+    calibration = problem.calibrate(factor, Examples(samples, truths))
     found = calibration.metric(factor).price
     assert agreement(found) >= max(agreement(t) for t in np.linspace(0.3, 1.0, 60)) - 1e-9
 

@@ -8,9 +8,11 @@ from cut_cases import disc, planted
 from structsvm import MetricLearner, NormalizedCut, PartialLabels, evaluate, load, save
 from structsvm.errors import DataError
 from structsvm.graphs import GraphOfImage
-from structsvm.learner.steps import decode_with, encode
+from structsvm.learner.preparing import encode
+from structsvm.learner.steps import decode_with
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.equivalence import EquivalenceMatrix, adjusted_rand_index, partition_loss
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 
 def hidden(labels, share, seed=0):
@@ -151,7 +153,7 @@ def test_scribbles_on_images_are_learned_from(tmp_path):
     assert [cut.shape for cut in found] == [mask.shape for mask in masks[5:]]
     learned = -learner.score(list(images[5:]), list(masks[5:]))
     truths = encode(learner, list(images[5:]), list(masks[5:]))
-    from structsvm.partitions.equivalence import partition_loss
+    from structsvm.partitions.losses import partition_loss
 
     guesses = decode_with(learner, learner.baselines_["untrained"].metric_, list(images[5:]))
     before = np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)])

@@ -13,7 +13,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameModel, learning_once
 from structsvm.learner import Method
-from structsvm.learner.steps import prepare, read_training
+from structsvm.learner.preparing import prepare, read_training
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Constraint, TraceObjective
 from structsvm.problems import normalized_cut

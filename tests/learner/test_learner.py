@@ -19,11 +19,12 @@ from structsvm import (
     SettingsError,
     Status,
 )
-from structsvm.errors import DataWarning
-from structsvm.learner.steps import decode_with, encode, measured
+from structsvm.errors import DataWarning, PluginError
+from structsvm.learner.preparing import encode, measured
+from structsvm.learner.steps import decode_with
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Argmax, EquivalenceMatrix, Metric, Quality, Sample
-from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.regularizers import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
@@ -157,7 +158,7 @@ def test_an_illegal_pair_is_refused_before_work_starts(solver, data, monkeypatch
     def work(*args):
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("structsvm.partitions.learning.Learning.untrained", work)
+    monkeypatch.setattr("structsvm.learner.fitting.untrained_of", work)
     with pytest.raises(SettingsError, match=r"use CuttingPlane, .*solver='cutting-plane'"):
         MetricLearner(metric="diagonal", solver=solver, **settings).fit(*data)
 
@@ -227,6 +228,9 @@ def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
         def partition(self, sample, metric, n_clusters=None, constraint=UNCONSTRAINED):
             return EquivalenceMatrix.from_breakpoints([sample.n_samples])
 
+        def calibrate(self, factor, data):
+            return super().calibrate(factor, data)
+
     class Slow(SequentialOracle):
         def maximize(self, objective, constraint=UNCONSTRAINED):
             y = EquivalenceMatrix.from_breakpoints([1, objective.n_samples])
@@ -244,3 +248,17 @@ def test_a_problem_that_partitions_by_itself_is_asked_for_each_recording(rng):
         learner = MetricLearner(ChangePoint()).fit(Xs, [[10, 20]] * 3)
         learner.problem_ = problem
         assert learner.predict_breakpoints(Xs) == [breakpoints] * 3
+
+
+def test_the_recording_whose_decoder_fails_is_named(rng):
+    class Sometimes(ChangePoint):
+        def decoder(self, sample):
+            if sample.n_samples == 7:
+                raise ValueError("seven")
+            return super().decoder(sample)
+
+    Xs = [rng.normal(size=(20, 1)) for _ in range(3)]
+    learner = MetricLearner(ChangePoint()).fit(Xs, [[10, 20]] * 3)
+    learner.problem_ = Sometimes()
+    with pytest.raises(PluginError, match=r"recording 2: Sometimes.decoder raised ValueError"):
+        learner.predict([*Xs[:2], Xs[2][:7]])

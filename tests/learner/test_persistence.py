@@ -26,7 +26,7 @@ from structsvm.learner.files import MODEL, load, save
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.support.archive import write_atomically

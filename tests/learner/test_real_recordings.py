@@ -7,7 +7,8 @@ from cases import cases
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
-from structsvm.learner.steps import decode_with, encode
+from structsvm.learner.preparing import encode
+from structsvm.learner.steps import decode_with
 from structsvm.partitions import partition_loss
 
 

@@ -21,8 +21,9 @@ from structsvm import (
     NormalizedCut,
 )
 from structsvm.errors import VerdictWarning
-from structsvm.learner.steps import encode, prepare
-from structsvm.partitions import Examples, Learning
+from structsvm.learner.preparing import encode, prepare
+from structsvm.partitions import Examples
+from structsvm.partitions.learning import price_of_labels
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 
 FINE = Stopping(tol=1e-9, max_iter=2000)
@@ -65,7 +66,7 @@ def same(weighted, repeated, data):
     samples = prepare(repeated, data[0])
     factor = repeated.metric_.factor
     given = Examples(samples, truths, WEIGHTS), Examples(listed(samples), listed(truths))
-    curves = [Learning(repeated.problem_).calibrate(factor, examples) for examples in given]
+    curves = [price_of_labels(repeated.problem_, factor, examples) for examples in given]
     np.testing.assert_allclose(*(curve.losses for curve in curves))
     np.testing.assert_allclose(*(curve.penalties for curve in curves))
 

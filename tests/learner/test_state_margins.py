@@ -14,7 +14,7 @@ from structsvm.interop import prepare
 from structsvm.oracles import StateScore, best_states, best_together, state_margins
 from structsvm.oracles.state_score import segments_of
 from structsvm.partitions import Constraint, EquivalenceMatrix, Region
-from structsvm.partitions.oracle import UNCONSTRAINED as FREE
+from structsvm.partitions.constraint import UNCONSTRAINED as FREE
 
 
 @dataclass

@@ -9,7 +9,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner import Menu, Method, TrainingSet
-from structsvm.learner.steps import encode
+from structsvm.learner.preparing import encode
 from structsvm.model_selection.search import candidates_among
 from structsvm.partitions import UNCONSTRAINED
 
@@ -113,7 +113,7 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     held_out = [Xs[i] for i in test]
     truths = [NAMES] * 2
     losses = [
-        -alone.problem_.comparison.agreement(truth, guess)
+        -alone.problem_.agreement(truth, guess)
         for truth, guess in zip(
             encode(alone, held_out, truths), alone.predict_partitions(held_out), strict=True
         )

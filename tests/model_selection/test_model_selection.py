@@ -14,10 +14,11 @@ from structsvm.evaluation.contrast import chosen
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.learner.methods import BLIND
-from structsvm.learner.steps import decode_with, encode, prepare, read_training
+from structsvm.learner.preparing import encode, prepare, read_training
+from structsvm.learner.steps import decode_with
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 
 P = 3
 

@@ -12,7 +12,7 @@ from structsvm.errors import SettingsError
 from structsvm.interop import risk_of
 from structsvm.model_selection import trials
 from structsvm.regularizers import SquaredNorm, Trace
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import Memory

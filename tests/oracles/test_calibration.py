@@ -17,7 +17,7 @@ from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
 from structsvm.oracles.sequential import SHORT
 from structsvm.partitions import Examples, TraceObjective
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate_by, penalty_grid
 
 ORACLE = SequentialOracle()
@@ -33,7 +33,7 @@ def sample(rng, T=50, P=2, jump=3.0):
 def calibrated(Zs, truths):
     """In the metric in which the samples are."""
     data = Examples(list(map(Sample, Zs)), truths)
-    return PROBLEM.learning.calibrate(np.eye(Zs[0].shape[1]), data)
+    return PROBLEM.calibrate(np.eye(Zs[0].shape[1]), data)
 
 
 def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
@@ -227,12 +227,12 @@ def test_pca_is_not_fooled_by_few_clusters():
     sample = Sample(X)
     problem = Clustering()
     data = Examples([sample], truths)
-    calibration = problem.learning.calibrate(np.eye(4), data)
+    calibration = problem.calibrate(np.eye(4), data)
     assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
     metric = tuned_metrics.fit("pca", problem, [sample], truths)
-    one = problem.learning.calibrate(metric.factor[:, :1], data)
+    one = problem.calibrate(metric.factor[:, :1], data)
     assert metric.factor.shape[1] == 2
-    assert one.loss < problem.learning.calibrate(metric.factor, data).loss
+    assert one.loss < problem.calibrate(metric.factor, data).loss
 
 
 def test_lda_finds_the_directions_that_tell_clusters_apart():

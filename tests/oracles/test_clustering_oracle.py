@@ -20,8 +20,10 @@ from structsvm.oracles._starts import (
 )
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 
 
 def random_objective(seed: int) -> TraceObjective:

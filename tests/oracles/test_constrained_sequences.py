@@ -9,8 +9,11 @@ from sequential_cases import Case, random_case, segment_scores, segmentations
 
 from structsvm.errors import OracleError
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.constraint import Constraint, Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Constraint, Quality, Region, TraceObjective
+from structsvm.partitions.oracle import Argmax
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 
 PRUNED = SequentialOracle()
 PLAIN = SequentialOracle(pruning=False)

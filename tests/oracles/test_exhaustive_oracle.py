@@ -9,8 +9,10 @@ from cases import refused
 
 from structsvm.errors import OracleError
 from structsvm.oracles.exhaustive import ExhaustiveOracle, all_partitions, all_segmentations
+from structsvm.partitions.constraint import Constraint, Region
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality, Region, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 
 
 def canonical(labels) -> tuple[int, ...]:

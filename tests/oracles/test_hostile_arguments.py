@@ -33,7 +33,7 @@ from structsvm.oracles import (
     state_margins,
 )
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
-from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.support.arrays import Stack
 
 T, R, C = 9, 2, 3

@@ -10,8 +10,10 @@ from structsvm.learner.steps import decode_with
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix, partition_loss
-from structsvm.partitions.oracle import Constraint, TraceObjective
+from structsvm.partitions.constraint import Constraint
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.solvers import CuttingPlane, Stopping
 
 

@@ -12,7 +12,7 @@ from structsvm.oracles._segments.best_path import SegmentSearch
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles.allowed_segments import Lengths
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
-from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.partitions.constraint import UNCONSTRAINED
 
 KINDS = ("gaussian", "ties", "offset", "steps")
 LENGTHS = (1, 2, 15, 16, 17, 33, 257, 600)

@@ -11,8 +11,10 @@ from structsvm.errors import OracleError
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle, certified_bound
 from structsvm.oracles.spectral import SpectralOracle
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 
 
 def case(seed: int) -> tuple[TraceObjective, Constraint]:

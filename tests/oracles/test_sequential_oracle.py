@@ -14,8 +14,9 @@ from structsvm.errors import OracleError
 from structsvm.oracles._segments.table import build_table, lane_scores
 from structsvm.oracles._segments.vectors import LANES, write
 from structsvm.oracles.sequential import SequentialOracle
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Stack
 from structsvm.testing import check_oracle
 

@@ -15,8 +15,10 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.normalized_cut import leading_eigenpairs
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import CompressedProjector, SpectralOracle, compress
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.status import Quality
 
 both = pytest.mark.parametrize("centered", [True, False])
 

@@ -27,7 +27,7 @@ from structsvm.partitions import (
     Region,
     TraceObjective,
 )
-from structsvm.partitions.learning import MetricObjective
+from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import blocks_of, separate_share

@@ -11,7 +11,7 @@ from strategies import examples, label_vectors, segmentations
 
 from structsvm import EquivalenceMatrix
 from structsvm.errors import DataError, OracleError
-from structsvm.partitions.equivalence import (
+from structsvm.partitions.losses import (
     adjusted_rand_index,
     chi_square,
     covering,
@@ -21,7 +21,7 @@ from structsvm.partitions.equivalence import (
     rand_index,
     time_errors,
 )
-from structsvm.partitions.oracle import TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 
 LOSSES = (partition_loss, chi_square, rand_index, adjusted_rand_index, covering)
 

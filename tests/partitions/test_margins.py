@@ -24,9 +24,9 @@ from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.io import Recording, TimeAxis
 from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import EquivalenceMatrix, MarginRates, Metric, Sample
-from structsvm.partitions.learning import Learning
+from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.margins import hits
-from structsvm.partitions.oracle import TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.plotting import plot_metric, plot_segmentation, report_page
 
 T = 60
@@ -77,7 +77,8 @@ class Counted(Segments):
 
 @dataclass(frozen=True)
 class Halved(Segments):
-    learning = property(Learning)
+    def calibrate(self, factor, data):
+        return super().calibrate(factor, data)
 
     def partition(self, sample, metric, n_clusters=None, constraint=None):
         return EquivalenceMatrix.from_breakpoints([sample.n_samples // 2, sample.n_samples])
@@ -103,7 +104,8 @@ class TestMargins:
     def test_they_are_those_of_enumeration(self, seed, K, tolerance):
         X = np.random.default_rng(seed).normal(size=(9, 2))
         metric = Metric(np.eye(2), price=1.5)
-        M, margins = ChangePoint().margins(Sample(X), metric, K, tolerance=tolerance)
+        found, margins = metric.margins(ChangePoint(), Sample(X), K, UNCONSTRAINED, tolerance)
+        M = found.partition
         best = enumerated(X, 1.5, K)
         others = [enumerated(X, 1.5, K, t, tolerance) for t in M.breakpoints[:-1]]
         expected = [(best - other) / 1.5 for other in others]
@@ -112,8 +114,9 @@ class TestMargins:
 
     def test_with_as_many_segments_as_samples_every_change_is_sure(self):
         metric = Metric(np.eye(1), 1.0)
-        M, margins = ChangePoint().margins(Sample(np.arange(4.0)[:, None]), metric, 4)
-        assert M.n_clusters == 4
+        sample = Sample(np.arange(4.0)[:, None])
+        found, margins = metric.margins(ChangePoint(), sample, 4, UNCONSTRAINED, 0)
+        assert found.partition.n_clusters == 4
         assert np.isinf(margins).all()
 
     def test_clusters_have_none(self, tables):

@@ -42,8 +42,6 @@ from structsvm.partitions import (
     Traits,
     Words,
 )
-from structsvm.partitions.comparison import Comparison
-from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
@@ -162,13 +160,13 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
     problem = Asymmetric()
     samples, _ = problem.read(Xs)
     truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
-    found = problem.learning.calibrate(np.eye(2), Examples(samples, truths))
+    found = problem.calibrate(np.eye(2), Examples(samples, truths))
     for price, loss in zip(found.penalties, found.losses, strict=True):
         guesses = [problem.partition(x, Metric(np.eye(2), price)) for x in samples]
         losses = list(map(missed_changes_cost_most, truths, guesses))
         assert loss == pytest.approx(np.mean(losses))
-        assert problem.comparison.scores(truths[0], guesses[0], 0)["loss"] == losses[0]
-        assert problem.comparison.agreement(truths[0], guesses[0]) == -losses[0]
+        assert problem.scores(truths[0], guesses[0], 0)["loss"] == losses[0]
+        assert problem.agreement(truths[0], guesses[0]) == -losses[0]
 
 
 TABLE = Sample(np.zeros((40, 2)))
@@ -248,7 +246,7 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
 @cases(
     ("decoder", None, r"decoder returned None .* return an instance of Oracle"),
     ("training_sample", None, "training_sample returned None .*: return an instance of Lab"),
-    ("units", None, "units returned None .*: return an instance of LearningUnits"),
+    ("closed_form", 3, r"closed_form returned 3 .*: return an array L \(P, r\), or None"),
     ("calibrate", None, "calibrate returned None .*: return an instance of Calibration"),
     ("objective", None, "objective returned None .*: return an instance of Objective"),
     ("loss", lambda *Ms: np.nan, r"loss returned nan \(a float\): return a number"),
@@ -271,13 +269,10 @@ def test_what_a_method_must_not_return_is_named(monkeypatch, method, answer, com
     if method in ("loss", "traits"):
         found = property(found)
     methods = {method: found, "__module__": __name__}
-    if method in vars(Learning):
-        part = type("WrongLearning", (Learning,), methods)
-        methods = {"learning": property(lambda self: part(self)), "__module__": __name__}
     problem = dataclass(frozen=True)(type("Wrong", (Segments,), methods))
     Xs, ys = recordings(3)
     monkeypatch.setitem(globals(), "Wrong", problem)  # where pickle looks for it
-    with pytest.raises(PluginError, match=f"Wrong(Learning)?.{{1,2}}{complaint}"):
+    with pytest.raises(PluginError, match=f"Wrong.{{1,2}}{complaint}"):
         MetricLearner(problem(), metric="diagonal").fit(Xs, ys)
 
 
@@ -290,10 +285,7 @@ def test_what_a_method_must_not_return_is_named(monkeypatch, method, answer, com
 def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, answer, complaint):
     methods = {method: lambda self, *arguments: answer}
     if method == "partition":
-        methods["learning"] = property(Learning)
-    else:
-        part = type("WrongComparison", (Comparison,), methods)
-        methods = {"comparison": property(lambda self: part(self))}
+        methods["calibrate"] = Segments.calibrate
     problem = dataclass(frozen=True)(type("Wrong", (Segments,), methods))
     Xs, ys = recordings(4)
     if method == "partition":
@@ -303,7 +295,7 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
         use = partial(evaluate, learner)
         Xs = Xs[2:]
         ys = ys[2:]
-    with pytest.raises(PluginError, match=rf"Wrong(Comparison)?\.{complaint}"):
+    with pytest.raises(PluginError, match=rf"Wrong\.{complaint}"):
         use(Xs, ys)
 
 

@@ -20,9 +20,11 @@ from structsvm.data.times import TimeAxis, time_axis
 from structsvm.datasets import relevant_changes
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.io import arrays_and_labels
-from structsvm.learner.steps import decode_with, encode
+from structsvm.learner.preparing import encode
+from structsvm.learner.steps import decode_with
 from structsvm.model_selection import WeightStability
-from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import matched_labels
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     plot_clusters,

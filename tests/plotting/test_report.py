@@ -19,7 +19,7 @@ from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate, load, 
 from structsvm.datasets import relevant_changes
 from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
-from structsvm.learner.steps import prepare
+from structsvm.learner.preparing import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
 from structsvm.plotting.report import envelope, support_of
 from structsvm.solvers import BlockFrankWolfe, Stopping

@@ -11,9 +11,9 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions import Examples
-from structsvm.partitions.equivalence import partition_loss
+from structsvm.partitions.losses import partition_loss
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
 
@@ -27,7 +27,7 @@ class TestCertificates:
         rng = np.random.default_rng(seed)
         truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 1, 2, 2][:T])
         X = rng.standard_normal((T, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[truth.labels]
-        objective = problem.learning.objective("full", 2)
+        objective = problem.objective("full", 2)
         omega = objective.regularizer(SquaredNorm(), 0.05)
         return objective.risk(Examples([Sample(X)], [truth]), omega), X, truth
 
@@ -63,7 +63,7 @@ class TestCertificates:
         solution = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
         bound = solution.certified_upper
         assert self.true_objective(risk, X, truth, solution.w) <= bound + 1e-9
-        relaxed = Clustering(oracle="relaxed").learning.objective("full", 2)
+        relaxed = Clustering(oracle="relaxed").objective("full", 2)
         data = Examples([Sample(X)], [truth])
         relaxed_risk = relaxed.risk(data, relaxed.regularizer(SquaredNorm(), 0.05))
         (x,) = relaxed_risk.xs

@@ -14,7 +14,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions import Examples
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.regularizers import Custom, Separable, SquaredNorm
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import CCCP, QuasiNewton
 from structsvm.status import Status
@@ -28,7 +28,7 @@ def random_risk(seed, objective="normalized", metric="full", oracle="relaxed", l
     samples = [Sample(0.4 * graph.X, graph) for graph in graphs]
     truths = [node_labels(y, graph) for y, graph in zip(labels, graphs, strict=True)]
     omega = SquaredNorm(lam, center=1.0)
-    return problem.learning.objective(metric, 3).risk(Examples(samples, truths), omega)
+    return problem.objective(metric, 3).risk(Examples(samples, truths), omega)
 
 
 def objective(risk, w):

@@ -21,7 +21,7 @@ from structsvm.problem import RegularizedRisk, Separation
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.checkpoint import identity
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.planes import Memory

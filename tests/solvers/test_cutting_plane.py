@@ -21,12 +21,12 @@ from structsvm.masters.base import Cut, Master, MasterSolution, WorkingSet
 from structsvm.masters.cvxpy import CvxpyMaster, solved
 from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions import Examples
-from structsvm.partitions.learning import MetricObjective
+from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers import cutting_plane
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.solvers.planes import PlaneCache

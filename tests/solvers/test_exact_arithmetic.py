@@ -18,11 +18,12 @@ from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.newton import master_from
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions import Examples
+from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, TraceObjective
+from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solvers.auto import CONVEX, solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 
@@ -121,7 +122,7 @@ def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
         steps = rng.normal(size=(T + 1, P))[labels]
         Xs.append(offset + scale * (rng.normal(size=(T, P)) + 2.0 * steps))
         truths.append(EquivalenceMatrix.from_labels(labels))
-    problem = ChangePoint().learning.objective("diagonal", P)
+    problem = ChangePoint().objective("diagonal", P)
     lam = float(10 ** rng.uniform(-2, 0)) * (
         scale**4 if isinstance(regularizer, SquaredNorm) else scale**2
     )

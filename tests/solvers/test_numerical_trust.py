@@ -74,7 +74,7 @@ def test_a_small_weight_of_a_feature_with_large_values_counts(metric):
     """
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = np.repeat([0, 1], 20)
-    objective = ChangePoint().learning.objective(metric, 2)
+    objective = ChangePoint().objective(metric, 2)
     B = np.array([2.0, 2.0]) if metric == "diagonal" else np.array([[2.0, 0.5], [0.5, 2.0]])
     found = []
     for scale in (np.ones(2), np.array([1.0, 1e6])):

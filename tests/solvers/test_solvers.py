@@ -16,7 +16,8 @@ from structsvm.masters.newton import NewtonMaster
 from structsvm.problem import Separation
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers.auto import CONVEX, solver_from
-from structsvm.solvers.base import Solver, Step, Stopping
+from structsvm.solvers.base import Solver
+from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe, ProjectedSubgradient
 from structsvm.status import Quality, Status, relative_gap

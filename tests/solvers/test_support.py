@@ -84,7 +84,7 @@ def test_the_bound_follows_from_the_support_alone(method):
     """``sum alpha o + min Omega(w) + <sum alpha psi, w>``, as the definition has it."""
     learner = learned(METHODS[method], metric="diagonal")
     risk = risk_of(learner, Xs, YS)
-    problem = learner.problem_.learning.objective("diagonal", 4)
+    problem = learner.problem_.objective("diagonal", 4)
     offset = 0.0
     slope = np.zeros(risk.space.dim)
     for found in learner.solution_.support:

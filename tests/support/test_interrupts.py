@@ -12,7 +12,7 @@ from programs import Command, python
 
 from structsvm import MetricLearner, MetricLearnerCV, Region, load, save
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions import Constraint, Learning, TraceObjective
+from structsvm.partitions import Constraint, PartitionProblem, TraceObjective
 from structsvm.support.interrupts import Interrupts, uninterrupted
 
 
@@ -262,7 +262,7 @@ def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
     calibrated = MetricLearner(metric="diagonal").fit(Xs, ys)
 
     calls = []
-    calibrate = Learning.calibrate
+    calibrate = PartitionProblem.calibrate
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -270,7 +270,7 @@ def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return calibrate(*arguments)
 
-    monkeypatch.setattr(Learning, "calibrate", interrupted)
+    monkeypatch.setattr(PartitionProblem, "calibrate", interrupted)
     with pytest.warns(UserWarning, match="interrupted while the price of a cluster"):
         learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     assert learner.calibration_.missing

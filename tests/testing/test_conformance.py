@@ -31,12 +31,10 @@ from structsvm.partitions import (
     Quality,
     SearchedSample,
 )
-from structsvm.partitions.comparison import Comparison
-from structsvm.partitions.learning import Learning
 from structsvm.problem import Separation
 from structsvm.problems import Clustering
 from structsvm.problems.cut_risk import CutRisk
-from structsvm.problems.normalized_cut import CutLearning, CutObjective
+from structsvm.problems.normalized_cut import CutObjective
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient
 from structsvm.status import History
@@ -49,16 +47,6 @@ from structsvm.testing import (
 )
 
 EXACT = SequentialOracle()
-
-
-def learning(base=Learning, **definitions):
-    kind = mutant(base, **definitions)
-    return {"learning": property(lambda self: kind(self))}
-
-
-def comparison(**definitions):
-    kind = mutant(Comparison, **definitions)
-    return {"comparison": property(lambda self: kind(self))}
 
 
 def caught(complaint, check, *given, **settings):
@@ -227,20 +215,16 @@ OF_SEGMENTS = {
         r"encode\(decode\(M\)\) is another partition",
     ),
     "lists": ({"decode": lambda self, M, sample: M.labels.tolist()}, "return one integer for each"),
-    "is indulgent": (
-        learning(check=lambda self, truths: None),
-        "learning.check accepted samples of one single cluster",
-    ),
     "is contrary": (
-        comparison(agreement=lambda self, truth, guess: float(truth != guess)),
+        {"agreement": lambda self, truth, guess: float(truth != guess)},
         "larger must be better",
     ),
     "has no unit": (
-        learning(unit=lambda self, data: 0.0),
+        {"unit": lambda self, data: 0.0},
         r"unit returned 0\.0.*: return None or a number > 0",
     ),
     "ignores weights": (
-        learning(unit=lambda self, data: float(sum(x.X.var() for x in data.samples))),
+        {"unit": lambda self, data: float(sum(x.X.var() for x in data.samples))},
         "with that sample twice",
     ),
     "has another gram": (
@@ -261,7 +245,7 @@ OF_SEGMENTS = {
         {"training_sample": writes},
         r"(training_sample modified X|writes modified its input)",
     ),
-    "has no score": (comparison(scores=lambda self, *_: {"f1": 1.0}), "among them 'loss' and"),
+    "has no score": ({"scores": lambda self, *_: {"f1": 1.0}}, "among them 'loss' and"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
 }
 
@@ -336,8 +320,7 @@ def with_risk(**definitions):
         return kind(**vars(CutObjective.risk(self, *given, **named)))
 
     objective = mutant(CutObjective, risk=risk)
-    own = {"objective": lambda self, metric, P: objective(self.problem, metric, P)}
-    return learning(CutLearning, **own)
+    return {"objective": lambda self, metric, P: objective(self, metric, P)}
 
 
 OF_CUTS = {
@@ -349,7 +332,7 @@ OF_CUTS = {
             "partition": lambda self, x, metric, K=None, c=None: NormalizedCut.partition(
                 self, x, metric, 1 + (K or 2)
             ),
-            **learning(CutLearning),
+            "calibrate": NormalizedCut.calibrate,
         },
         "partition breaks what was asked for: it has 3 clusters where exactly 2",
     ),

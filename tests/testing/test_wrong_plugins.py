@@ -34,13 +34,10 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
-from structsvm.partitions.comparison import Comparison
-from structsvm.partitions.learning import Learning, second_moment
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
-from structsvm.problems.normalized_cut import CutLearning
 from structsvm.regularizers import Custom, SquaredNorm
-from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.first_order import BlockFrankWolfe
 from structsvm.testing import check_problem
@@ -336,11 +333,7 @@ class Free_(SegmentProblem):
         return end - start >= 1
 
 
-# ---- a loss or a feature map that learning does not maximise with
-
-
-def other_moment(x, y, metric):
-    return second_moment(x, y, metric)
+# ---- a loss that learning does not maximise with
 
 
 OTHER_LOSS = property(lambda self: zero_one)
@@ -348,7 +341,6 @@ OTHER_LOSS = property(lambda self: zero_one)
 
 @cases(
     (Free_, "loss", OTHER_LOSS, "zero_one, and SearchedSample does not maximise with it"),
-    (Free_, "feature_map", property(lambda self: other_moment), "other_moment, and SearchedSample"),
     (Clustering, "loss", OTHER_LOSS, "zero_one, and CompressedSample"),
 )
 def test_fit_refuses_what_loss_augmented_inference_does_not_know(base, name, other, named):
@@ -462,42 +454,36 @@ def same(*_args, **_kwargs):
 
 
 @cases(
-    (SegmentProblem, "partition", "learning"),
+    (SegmentProblem, "partition", "calibrate"),
     (Clustering, "decoder", "training_sample"),
-    (Clustering, "partition", "learning"),
-    (CutLearning, "unit", "units"),
-    (NormalizedCut, "training_sample", "learning"),
-    (NormalizedCut, "loss", "learning"),
-    (NormalizedCut, "feature_map", "learning"),
+    (Clustering, "partition", "calibrate"),
+    (NormalizedCut, "partition", "calibrate"),
+    (NormalizedCut, "decoder", "partition"),
+    (NormalizedCut, "training_sample", "objective"),
+    (NormalizedCut, "loss", "objective"),
     (MetricObjective, "separate", "separate_all"),
     (MetricObjective, "loss", "separate_all"),
     (MetricObjective, "joint_feature", "separate_all"),
 )
 def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
-    ours = {name: property(same) if partner == "learning" else same}
-    theirs = property(same) if partner == "learning" else same
+    ours = {name: same}
     said = f"Mine.{name} would not be called: .*Define {partner} as well"
     with pytest.raises(PluginError, match=said):
         type(base)("Mine", (base,), ours)
-    type(base)("Mine", (base,), {**ours, partner: theirs})
+    whole = (
+        {**ours, partner: same, "calibrate": same} if name == "decoder" else {**ours, partner: same}
+    )
+    type(base)("Mine", (base,), whole)
 
 
 @cases(
-    (ChangePoint, "decoding_objective"),
-    (Learning, "untrained"),
-    (Comparison, "disagreement"),
     (SequentialOracle, "ask"),
+    (SearchedSample, "read"),
+    (MetricObjective, "join"),
 )
 def test_what_is_no_hook_is_not_replaced(base, name):
     with pytest.raises(PluginError, match=f"Mine.{name} would not always be called"):
         type(base)("Mine", (base,), {name: same})
-
-
-@pytest.mark.parametrize(("name", "part"), [("calibrate", "learning"), ("scores", "comparison")])
-def test_a_hook_of_a_part_is_not_defined_in_the_problem(name, part):
-    said = f"Mine.{name} would not be called: .* the property {part} returns"
-    with pytest.raises(PluginError, match=said):
-        type(ChangePoint)("Mine", (ChangePoint,), {name: same})
 
 
 @pytest.mark.parametrize("kappa", [np.nan, -1.0, 0.0, 5.0, np.inf, "1"])

@@ -1,0 +1,239 @@
+"""What was typed: settings, the learner, the problem and the features that it names."""
+
+from __future__ import annotations
+
+import ast
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import structsvm.features
+from structsvm.cli.options import CONTEXT, CONTEXT_OF_IMAGES, Parser
+from structsvm.data.words import GRAPHS, IMAGES
+from structsvm.errors import SettingsError
+from structsvm.features import RecordingTransformer, Union
+from structsvm.io.label_file import CHOSEN
+from structsvm.io.recording import SEQUENCES, FileOptions
+from structsvm.learner.learner import Learner
+from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.parameters import named_problem
+from structsvm.messages import said_by
+from structsvm.model_selection.named import learner_named
+from structsvm.partitions.plugins import problem_class, problem_names
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Solver
+from structsvm.solvers.certificate import Stopping
+from structsvm.support.checks import meant
+
+TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
+
+COLUMNS = ("label_column", "time_column", "recording_column")
+
+OF_COMMANDS = ("need_labels", "blanks", "optional", "in_order", "medians", "wanted")
+"""Parameters of reading that commands give themselves."""
+
+OF_LABELS = ["outside", *CHOSEN]  # parameters of reading labels from files of their own
+
+OF_IMAGES = ("labels", "missing_labels")  # parameters of reading that images have
+
+OPTIONS = [one.name for one in fields(FileOptions)]
+
+FILES = [*(name for name in OPTIONS if name not in OF_COMMANDS), *OF_LABELS, "lazy"]
+"""Parameters of reading that can be typed."""
+
+ONCE = ("labels", "lazy", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
+"""Parameters that hold for the files of one command, and are not remembered."""
+
+
+def refuse_if(wrong: object, message: str) -> None:
+    """Refuse what was typed, with what is wrong and the way out."""
+    if wrong:
+        raise SettingsError(message)
+
+
+Settings = Sequence[tuple[str, str, str]]
+"""The group, the name and the value of each ``--set``; the group of the learner is ""."""
+
+
+def assigned(
+    settings: Settings, group: str = "", known: Iterable[str] = (), whose: str = ""
+) -> dict[str, Any]:
+    """The settings of a group; without one, of the learner; all of them known, if these are told.
+
+    Those of files are texts.
+    """
+    found = {name: text for owner, name, text in settings if owner == group}
+    for name in found:
+        if whose and name not in known:
+            typed = f"{group}.{name}".removeprefix(".")
+            hint = meant(name, known)
+            hint += "" if group else "; settings of a problem are problem.NAME"
+            raise SettingsError(
+                f"--set {typed}: {whose} has no such parameter, it has {', '.join(known)}{hint}"
+            )
+    return found if group == "files" else {name: value_of(text) for name, text in found.items()}
+
+
+def value_of(text: str) -> Any:
+    """Return the value of a Python literal, or the text itself."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was typed of a problem, its settings, and the files to read."""
+
+    paths: Sequence[str]
+    settings: Settings
+    files: Mapping[str, Any]
+    """Parameters of reading, as options or settings."""
+    problem: str = ""
+    context: Sequence[str] = ()
+    labels: Path | None = None
+    regions: Path | None = None
+    groups: str | None = None
+    """A pattern that finds whose a file is in its path."""
+
+    @classmethod
+    def of(cls, args: Namespace) -> Request:
+        names = ("problem", "context", "labels", "regions", "groups")
+        typed = {name: getattr(args, name, None) for name in names}
+        given = {name: value for name, value in typed.items() if value is not None}
+        return cls(args.paths, args.set, typed_files(args), **given)
+
+    @property
+    def counts_samples(self) -> bool:
+        """Whether something that was typed counts samples, which are left as they are then."""
+        of_problem = assigned(self.settings, "problem")
+        return bool("window" in self.files or of_problem or self.context or self.regions)
+
+
+def learner_of(
+    request: Request,
+    method: str = "metric",
+    metric: str | None = None,
+    lam: float | None = None,
+    **parameters: Any,
+) -> Learner:
+    """The learner that was typed, for the problem and the features that were typed."""
+    problem = typed_problem(request)
+    masked = getattr(problem, "missing", None) == "mask"
+    for name, typed in (("metric", metric), ("lam", lam)):
+        other = typed is not None and method != "metric"
+        refuse_if(other, f"--{name} is of --method metric, and {method} has none: leave it out")
+    features = typed_features(request, problem)
+    learner = learner_named(
+        method,
+        problem,
+        lam=lam,
+        features=features,
+        random_state=getattr(problem, "random_state", 0),  # folds are the same every time
+        **parameters,
+    )
+    if method == "metric":
+        learner.set_params(metric=metric or ("diagonal" if masked else "full"))
+    known = learner.get_params(deep=False)
+    lacks = features is not None and "features" not in known
+    refuse_if(lacks, f"--context is not for {method}, which makes features of its own")
+    learner.set_params(**assigned(request.settings, "", known, f"the method {method}"))
+    return learner
+
+
+def typed_problem(request: Request) -> PartitionProblem:
+    """The problem that was named, with its settings; one of an image is ``image.radius``."""
+    name = request.problem
+    given = assigned(request.settings, "problem")
+    cls: Any = problem_class(name)
+    if request.files.get("missing") == "mask":
+        refuse_if(
+            "missing" not in cls.__dataclass_fields__,
+            f"--missing mask is not for {name}: rows with missing values are left out there, "
+            "unless --missing impute puts the median of their column there",
+        )
+        given["missing"] = "mask"
+    known = [one.name for one in fields(cls) if one.init]
+    own = {setting: given.pop(setting) for setting in known if setting in given}
+    others = {f"problem__{setting.replace('.', '__')}": v for setting, v in given.items()}
+    try:
+        learner = MetricLearner(cls(**own)).set_params(**others)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"problem {name}: " + said_by(error)) from error
+    problem: PartitionProblem = named_problem(learner.problem)
+    return problem
+
+
+def typed_features(request: Request, problem: PartitionProblem) -> RecordingTransformer | None:
+    """The features of ``--context``, side by side, with their settings."""
+    classes = CONTEXT if problem.traits.contiguous else {}
+    classes = CONTEXT_OF_IMAGES if takes_images(problem) else classes
+    which = f"one or more of {', '.join(classes)}"
+    which = which if classes else "for recordings and images, leave it out"
+    for name in request.context:
+        strange = name not in classes
+        refuse_if(strange, f"--context of {request.problem} is {which}, got {name!r}")
+    stages = [(name, getattr(structsvm.features, classes[name])()) for name in request.context]
+    typed = assigned(request.settings, "features")
+    if not stages:
+        refuse_if(typed, f"--set features.{next(iter(typed), '')} is of --context: give one")
+        return None
+    stage: RecordingTransformer = stages[0][1] if len(stages) == 1 else Union(*stages)
+    try:
+        stage.set_params(**{name.replace(".", "__"): v for name, v in typed.items()})
+    except ValueError as error:
+        raise SettingsError("--set features: " + said_by(error)) from error
+    return stage
+
+
+def solver_of(request: Request, problem: PartitionProblem) -> Solver:
+    """The solver that was typed, with its stopping rule."""
+    convex = problem.traits.convex
+    limits = {field.name for field in fields(Stopping)}
+    known = sorted([*limits, *(("master", "slack") if convex else ())])
+    settings = assigned(request.settings, "solver", known, f"a solver of {request.problem}")
+    stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
+    stopping |= {name: settings.pop(name) for name in limits & settings.keys()}
+    solver = assigned(request.settings).get("solver", "auto")
+    return solver_from(solver, Stopping(**stopping), **settings, convex=convex)
+
+
+def typed_files(args: Namespace) -> dict[str, Any]:
+    """The parameters of reading that were typed, as options or settings."""
+    typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
+    for name, text in assigned(args.set, "files", FILES, "reading").items():
+        typed[name] = value_of(text) if name in ("window", "max_bytes", "lazy") else text
+        if name in SEQUENCES:
+            parts = text.strip("[]()").split(",")
+            typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
+    return {name: value for name, value in typed.items() if value is not None}
+
+
+def options_for(parser: Parser, command: str, own: str | None) -> dict[str, str]:
+    """How parameters are typed: as options of this command, for its own problem, or another."""
+    lead = "" if command in ("fit", "compare") else "fit "
+    options = {name: f"{lead}--set {name}=" for name in MetricLearner().get_params(deep=False)}
+    options |= {field.name: f"{lead}--set solver.{field.name}=" for field in fields(Stopping)}
+    for problem in [own] if own else problem_names():
+        with suppress(Exception):  # a plugin that cannot be loaded has said so
+            names = [field.name for field in fields(problem_class(problem))]  # type: ignore[arg-type]
+            options |= {name: f"{'' if own else 'fit '}--set problem.{name}=" for name in names}
+    options["unseen_states"] = f"{'' if command == 'evaluate' else 'evaluate '}--set unseen_states="
+    for other in () if command == "compare" else ("evaluate", "fit"):
+        options |= {k: f"{other} {option} " for k, option in parser.options_of(other).items()}
+    options |= {name: f"--set files.{name}=" for name in FILES}
+    options |= {k: f"{option} " for k, option in parser.options_of(command).items()}
+    aliases = {"resume": "checkpoint", "n_jobs": "jobs"}
+    return options | {name: options[alias] for name, alias in aliases.items() if alias in options}
+
+
+def takes_images(problem: PartitionProblem) -> bool:
+    return problem.traits.words in (GRAPHS, IMAGES)

@@ -1,0 +1,1 @@
+"""What makes a fit poor, and what to do about it."""

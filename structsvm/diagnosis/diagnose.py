@@ -1,0 +1,134 @@
+"""Look for what makes a fit poor: the table of checks, and the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from structsvm.data.sample import is_prepared
+from structsvm.diagnosis.examined import Examined
+from structsvm.diagnosis.findings import Diagnosis, Finding, Found
+from structsvm.diagnosis.of_columns import codes, constant, copied_features, scale, spikes
+from structsvm.diagnosis.of_copies import copies, leakage
+from structsvm.diagnosis.of_fit import certificate, few_labels, path, price
+from structsvm.diagnosis.of_labels import labels_among_features, unrelated_labels
+from structsvm.errors import SettingsError
+from structsvm.evaluation.evaluate import fitted_learner
+from structsvm.learner.form import Form
+from structsvm.learner.learner import Learner
+from structsvm.learner.preparing import measured
+from structsvm.model_selection import MetricLearnerCV
+
+
+class Check(NamedTuple):
+    """A kind of finding, what it is looked for in, and how."""
+
+    kind: str
+    of: str
+    look: Callable[[Any], Found]
+
+
+CHECKS = (
+    Check("certificate", "fit", certificate),
+    Check("price", "metric", price),
+    Check("few labels", "metric", few_labels),
+    Check("path", "search", path),
+    Check("scale", "distances", scale),
+    Check("spikes", "samples", spikes),
+    Check("codes", "samples", codes),
+    Check("constant", "samples", constant),
+    Check("copied features", "samples", copied_features),
+    Check("copies", "samples", copies),
+    Check("leakage", "samples", leakage),
+    Check("unrelated labels", "labels", unrelated_labels),
+    Check("labels among features", "labels", labels_among_features),
+)
+"""In the order in which findings are told: the worst first."""
+
+
+def diagnose(
+    learner: Learner | MetricLearnerCV,
+    Xs: Any = None,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """Look for causes of a poor fit, and say what to do about each finding.
+
+    Parameters
+    ----------
+    learner : MetricLearner, StateSegmenter or another learner, or MetricLearnerCV
+        Fitted. Of what is no metric nothing is said about prices, weights and scales.
+    Xs : samples, as for :meth:`MetricLearner.fit`, optional
+        Training samples, or others. Without them only the learner is examined.
+    ys : their labels, optional
+        Full or partial. Without them nothing that needs labels is examined.
+    groups : sequence of length N, optional
+        Group of each sample (person, machine, ...). Samples of different groups must not overlap.
+    names : sequence of str, optional
+        Names of the samples in findings; by default their own names, or else their numbers.
+
+    Returns
+    -------
+    Diagnosis
+        The findings, which ``print`` shows. A metric without any can still be poor;
+        :func:`structsvm.evaluate` measures how good it is.
+
+    Raises
+    ------
+    NotFittedError
+        If the learner is not fitted.
+    DataError, SettingsError
+        For a sample or a parameter that cannot be used.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, diagnose
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> in_mm = [X * [1.0, 1.0, 1.0, 1000.0] for X in Xs]
+    >>> learner = MetricLearner(metric="diagonal", standardize=None).fit(in_mm, ys)
+    >>> found = diagnose(learner, in_mm, ys)
+    >>> found.kinds, found.findings[0].values["feature"]
+    (('scale',), 'x3')
+    """
+    fitted = fitted_learner(learner, "diagnose")
+    given = [name for name, value in (("ys", ys), ("groups", groups)) if value is not None]
+    if Xs is None:
+        if given:
+            raise SettingsError(f"{given[0]} of no samples: give Xs as well")
+        return diagnosis_of(learner)
+    if is_prepared(Xs):
+        raise SettingsError("give the original samples: prepared ones have lost their scale")
+    form = Form.given_to(fitted, Xs)
+    ys = form.labels(ys)
+    groups = form.in_order(groups, "groups")
+    names = form.names if names is None else names
+    examined = Examined(fitted, measured(fitted, form.samples), ys, groups, names)
+    return diagnosis_of(learner, examined)
+
+
+def diagnosis_of(learner: Learner | MetricLearnerCV, given: Examined | None = None) -> Diagnosis:
+    """As :func:`diagnose`, of samples that were checked already."""
+    fitted = fitted_learner(learner, "diagnose")
+    looked_at: dict[str, Any] = {"fit": fitted}
+    is_metric = fitted.sees is not None
+    if is_metric:
+        looked_at["metric"] = fitted
+        if fitted is not learner and fitted.is_learned:
+            looked_at["search"] = learner
+    if given is not None:
+        looked_at["samples"] = given
+        if is_metric:
+            looked_at["distances"] = given
+        if given.has_labels:
+            looked_at["labels"] = given
+    checks = [check for check in CHECKS if check.of in looked_at]
+    findings: list[Finding] = []
+    for check in checks:
+        found = check.look(looked_at[check.of])
+        findings += [Finding(check.kind, *parts) for parts in found]
+    return Diagnosis(tuple(findings), tuple(check.kind for check in checks))

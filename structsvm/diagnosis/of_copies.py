@@ -1,0 +1,103 @@
+"""Samples that are not independent of others, or of what was learned from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from structsvm.diagnosis.examined import Examined
+from structsvm.diagnosis.findings import Found
+from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.support.checks import counted, some_of
+
+WINDOW = 8  # consecutive items that two samples must share to have a stretch in common
+
+SHARED = 0.1  # a part of the shorter sample from which on an overlap is one
+
+
+def copies(given: Examined) -> Found:
+    """Samples that are the same, to the last value."""
+    places = defaultdict(list)
+    for name, number in zip(given.names, given.numbers.tolist(), strict=True):
+        places[number].append(name)
+    same = [names for names in places.values() if len(names) > 1]
+    if same:
+        n = sum(len(names) - 1 for names in same)
+        yield (
+            f"{n} of {given.words.wholes(len(given.names))} "
+            f"{'is a copy of another one' if n == 1 else 'are copies of others'}: "
+            f"{some_of([' = '.join(names) for names in same])}",
+            f"keep one of each, because a copy counts twice; to weight a {given.words.whole}, use "
+            "sample_weight=",
+            {"copies": same},
+        )
+
+
+def leakage(given: Examined) -> Found:
+    """Samples that were learned from, overlap across groups, or are of too few groups."""
+    data = given.learner.training_data_
+    N = len(given.measured)
+    groups = given.groups
+    words = given.words
+    whole = given.words.whole
+    seen = [given.names[i] for i, sample in enumerate(given.measured) if sample.data in data]
+    # All of them: these are the samples that were learned from, and nothing is held out.
+    if 0 < len(seen) < N:
+        yield (
+            f"{given.learner.called} was learned from {len(seen)} of these {words.wholes(N)}: "
+            f"{some_of(seen)}",
+            "evaluate it on the others alone",
+            {"learned_from": seen},
+        )
+    across = [
+        {"first": given.names[a], "second": given.names[b], "share": share}
+        for (a, b), share in _shared_stretches(given).items()
+        if groups is None or groups[a] != groups[b]
+    ]
+    if across:
+        said = [f"{pair['first']} and {pair['second']}" for pair in across]
+        different = " of different groups" if groups is not None else ""
+        yield (
+            f"stretches of the same values in {counted(len(across), 'pair')} of {whole}s"
+            f"{different}: {some_of(said)}",
+            f"cut {whole}s that do not overlap, or put overlapping ones in the same group: a "
+            "held-out one is not independent of the other",
+            {"pairs": across},
+        )
+    n = MIN_UNITS if groups is None else len(set(map(str, groups)))
+    if n < MIN_UNITS:
+        yield (
+            f"the {words.wholes(N)} are of {counted(n, 'group')}: the gain on further groups "
+            f"cannot be estimated from fewer than {MIN_UNITS}",
+            "label a little of further groups rather than more of these groups",
+            {"groups": n, "needed": MIN_UNITS},
+        )
+
+
+def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
+    """The part of the shorter of two samples that is in the other, if it is large."""
+    window = WINDOW if given.learner.problem_.traits.contiguous else 1
+    Xs = [sample.X for sample in given.measured]
+    N = len(given.measured)
+    owners = np.repeat(np.arange(N), [len(X) for X in Xs])
+    last = owners[window - 1 :]
+    first = owners[: last.size]
+    whole = first == last  # stretches of one sample
+    if not whole.any():
+        return {}
+    rows = np.unique(np.vstack(Xs), axis=0, return_inverse=True)[1].reshape(-1)
+    views = np.lib.stride_tricks.sliding_window_view(rows, window)[whole]
+    numbers = np.unique(views, axis=0, return_inverse=True)[1].reshape(-1)
+    times = coo_array((np.ones(numbers.size), (first[whole], numbers))).tocsr()
+    once = (times == 1).astype(np.int64)  # what repeats itself says nothing
+    pairs = (once @ once.T).tocoo()
+    n = np.bincount(first[whole], minlength=N)
+    found = {}
+    for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
+        share = float(shared / min(n[a], n[b]))
+        may_differ = given.numbers[a] != given.numbers[b] or given.groups is not None
+        if a < b and may_differ and share >= SHARED:
+            found[int(a), int(b)] = share
+    return found

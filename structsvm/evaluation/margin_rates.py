@@ -1,0 +1,83 @@
+"""How often changes with a margin are right, on recordings they were not learned from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from structsvm.errors import DataError
+from structsvm.evaluation.splits import split_samples
+from structsvm.learner.learner import Learner
+from structsvm.learner.preparing import read_training
+from structsvm.partitions.constraint import UNCONSTRAINED
+from structsvm.partitions.margins import MarginRates, hits
+from structsvm.support.checks import refuse_below
+from structsvm.support.progress import stage
+
+
+def margin_rates(
+    learner: Learner,
+    Xs: Any,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    cv: Any = 5,
+    tolerance: int = 5,
+) -> MarginRates:
+    """Estimate from labelled recordings how often changes of a given margin are right.
+
+    Every recording is segmented by a model learned from the other folds. Assign the result to
+    ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
+    change, and model files store it.
+
+    Parameters
+    ----------
+    learner : MetricLearner or another learner with margins
+        Fitted or not; it is cloned.
+    Xs, ys, groups : as for :meth:`MetricLearner.fit`
+        Recordings that are labelled in part are learned from only.
+    cv : int or splitter
+        As for :class:`MetricLearnerCV`.
+    tolerance : int
+        A change is right if a labelled one is within so many samples; the margin is against the
+        best segmentation without a change within so many samples.
+
+    Raises
+    ------
+    DataError, SettingsError
+        If partitions are not segmentations, nothing can be held out, or no change is found.
+    LearningError
+        If nothing can be learned without one of the folds.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, margin_rates
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs[:5], ys[:5])
+    >>> learner.margin_rates_ = margin_rates(learner, Xs[:5], ys[:5], cv=2)
+    >>> all(0 < segment["rate"] < 1 for segment in learner.predict_segments(Xs[5:])[0][1:])
+    True
+    """
+    refuse_below(0, "tolerance", tolerance)
+    data = read_training(learner, Xs, ys, groups=groups)
+    words = data.problem.traits.words
+    if not data.problem.traits.contiguous:
+        raise DataError(f"margins are those of changes, and a {words.whole} has none")
+    split = split_samples(None, data, cv, getattr(learner, "random_state", None))
+    margins = []
+    right = []
+    for k in stage("folds", range(len(split))):
+        own = split.learned_without(k, learner)
+        test = split.test_set(k)
+        for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
+            if known.truth is None:
+                continue
+            asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED, tolerance
+            found, of_sample = own.model_.margins(*asked)
+            margins.append(of_sample)
+            right.append(hits(found.partition, known.truth, tolerance))
+    return MarginRates.of(np.concatenate(margins), np.concatenate(right), tolerance, len(data))

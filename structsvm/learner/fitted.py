@@ -1,0 +1,52 @@
+"""What is asked of a fitted learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from structsvm.data.sample import Sample
+from structsvm.data.words import IMAGES, Words
+from structsvm.graphs.labelled_nodes import NodeLabels
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.problem import PartitionProblem
+
+
+class Fitted(Protocol):
+    """What a fitted learner has, as far as it is asked here."""
+
+    problem_: PartitionProblem
+    inputs_: Any
+    model_: Any
+    n_features_in_: int
+    baselines_: dict[str, Any]
+    training_data_: Any
+    classes_: NDArray[Any] | None
+
+
+class FittedMetric(Fitted, Protocol):
+    """What one has whose model is a metric."""
+
+    @property
+    def metric_(self) -> Metric: ...
+
+    metric_feature_names_: list[str]
+
+
+def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
+    """What messages call samples; graphs that were made of images are images."""
+    regions = [getattr(x.side, "regions", None) for x in samples]
+    return problem.traits.words if any(one is None for one in regions) else IMAGES
+
+
+def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
+    """The partition of the items, where the truth is one of what they are made of."""
+    return truth.M if isinstance(truth, NodeLabels) else truth
+
+
+def column_names(learner: Fitted) -> list[str]:
+    names = getattr(learner, "feature_names_in_", None)
+    return [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)

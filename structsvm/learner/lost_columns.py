@@ -1,0 +1,163 @@
+"""Columns that are lost where a metric is used, and features that say nothing there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from copy import copy
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.data.constant import constant_features, values_of_columns
+from structsvm.data.deferred import arrays_among, as_read
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS, IMAGES
+from structsvm.errors import SettingsError, warn
+from structsvm.learner.columns import warn_of_columns
+from structsvm.learner.fitted import Fitted, column_names, words_of
+from structsvm.partitions.metric import Metric
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import some_of
+
+RELIED_ON = 0.05
+"""A share of the weight of a metric from which on columns that are constant are named."""
+
+SPREAD = " spread"
+"""How the name of the deviation of a column in each window ends; its mean has its name."""
+
+
+def without(learner: Fitted, columns: str | Sequence[str]) -> Any:
+    """Return a copy of a fitted learner that partitions without some columns, as of a lost sensor.
+
+    It takes samples of the same columns, and does not look at what is in these. Its metric is the
+    block of the features that are made of the others, and a segment or cluster costs there what it
+    did times the share of the weights that is left. It has no classifiers, and names no states.
+
+    Parameters
+    ----------
+    learner : MetricLearner
+    columns : str or sequence of str
+        Names of columns, or patterns such as "watch*". Spreads of a column go with it.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown column, for a learner that has no metric, or if no feature is left, as where
+        all are scores of classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import without
+    >>> Xs = [np.repeat([[0.0, 1.0], [3.0, 2.0]], 50, axis=0)] * 2
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
+    >>> without(learner, "x1").predict_breakpoints([X * [1.0, 0.0] for X in Xs])
+    [[50, 100], [50, 100]]
+    """
+    check_is_fitted(learner)
+    words = learner.problem_.traits.words
+    if words in (GRAPHS, IMAGES):
+        raise SettingsError(f"the features of {words.whole}s are no columns that can be lost")
+    if not isinstance(learner.model_, Metric):
+        raise SettingsError(
+            f"a {type(learner).__name__} looks at all columns at once: learn it again without "
+            f"{some_of([columns] if isinstance(columns, str) else list(columns))}"
+        )
+    known = column_names(learner)
+    lost = dict[str, None]()
+    for pattern in [columns] if isinstance(columns, str) else columns:
+        same = {pattern, f"{pattern}{SPREAD}"}
+        these = [name for name in known if name in same or fnmatchcase(name, pattern)]
+        if not these:
+            raise SettingsError(f"no column is called {pattern!r}, they are {some_of(known, 12)}")
+        lost |= dict.fromkeys(these)
+    found: Any = copy(learner)
+    found.model_ = metric_without(learner, lost, learner.model_)
+    if not found.model_.factor.any():
+        raise SettingsError(
+            f"no feature is left without {some_of(list(lost))}: scores and components are made of "
+            "all columns; learn without these columns, or from the columns themselves"
+        )
+    found.baselines_ = {}
+    for name, one in learner.baselines_.items():
+        if isinstance(one.model_, Metric):
+            found.baselines_[name] = copy(one)
+            found.baselines_[name].model_ = metric_without(learner, lost, one.model_)
+    found.inputs_ = replace(learner.inputs_, scores=None)
+    found.classes_ = None
+    found.lost_ = list(lost)
+    found.__dict__.pop("margin_rates_", None)
+    return found
+
+
+def metric_without(learner: Fitted, lost: Collection[str], metric: Any) -> Any:
+    """The block of a metric of the features that are made of other columns."""
+    stage = learner.inputs_.features
+    marks = {f"\0{j}\0": name in lost for j, name in enumerate(column_names(learner))}
+    made = list(marks) if stage is None else stage.get_feature_names_out(list(marks))
+    # What is not called after the columns, such as a score, is made of all of them.
+    of = [[gone for mark, gone in marks.items() if mark in str(name)] for name in made]
+    kept = np.array([bool(those) and not any(those) for those in of])
+    factor = np.where(kept[:, None], metric.factor, 0.0)
+    price = metric.price
+    # What a cluster saves is a weighted sum over features of one scale: so is what it costs.
+    share = np.sum(factor**2) / (np.sum(metric.factor**2) or 1.0)
+    return replace(metric, factor=factor, price=None if price is None else price * share)
+
+
+def dead_columns(
+    learner: Fitted, samples: Sequence[Sample], seen: Floats | None = None
+) -> list[tuple[tuple[str, ...], list[int], float]]:
+    """Columns that the metric relies on, constant as never before; where, and what they weigh."""
+    metric = learner.model_
+    if not isinstance(metric, Metric):
+        return []
+    whole = np.sum(metric.factor**2)
+    if learner.problem_.traits.words in (GRAPHS, IMAGES) or not whole > 0.0:
+        return []  # or so small that their squares vanish
+    # Whatever is constant stays so where it is standardised.
+    data = [as_read(sample.data) for sample in samples]
+    names = column_names(learner)
+    usual = learner.training_data_.constant
+    words = tuple(f"{one}=" for one in getattr(learner, "columns_", {}).get("categories", ()))
+    where = defaultdict(list)
+    constant = constant_features(data, seen)
+    for i in np.flatnonzero(constant.any(axis=1)).tolist():
+        dead = [names[j] for j in np.flatnonzero(constant[i]).tolist() if j not in usual]
+        dead = [name for name in dead if not name.startswith(words)]  # all may be of one sex
+        if dead and samples[i].n_samples > 1:
+            where[tuple(dead)].append(i)
+    found = []
+    for lost, places in where.items():
+        left = np.sum(metric_without(learner, lost, metric).factor ** 2) / whole
+        # Of scores, each of which is made of all columns, nothing is said.
+        if left <= 1 - RELIED_ON and (left or learner.inputs_.features is None):
+            found.append((lost, places, 1 - left))
+    return found
+
+
+def warn_of_dead_features(
+    learner: Fitted, samples: Sequence[Sample], seen: Floats | None = None
+) -> None:
+    words = learner.problem_.traits.words
+    for lost, places, share in dead_columns(learner, samples, seen):
+        verb, have = ("is", "has") if len(lost) == 1 else ("are", "have")
+        warn(
+            some_of([words.numbered(i) for i in places]) + f": {some_of(lost)} {verb} constant, "
+            f"which {have} {share:.0%} of the weight of the metric",
+        )
+
+
+def warn_of_new(learner: Fitted, samples: Sequence[Sample]) -> None:
+    """DataWarning for columns of new samples that are dead, or hold codes of missing values."""
+    arrays = arrays_among([sample.data for sample in samples])
+    seen = None
+    if len(arrays) == len(samples):
+        seen = values_of_columns("looking at columns", arrays)
+    warn_of_dead_features(learner, samples, seen)
+    warn_of_columns(samples, column_names(learner), words_of(learner.problem_, samples), (), seen)

@@ -1,0 +1,105 @@
+"""From what users hold to what the model of a fitted learner sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.data.sample import Sample, is_prepared
+from structsvm.learner.fitted import Fitted
+from structsvm.learner.form import Form
+from structsvm.learner.lost_columns import warn_of_new
+from structsvm.learner.parameters import problem_from
+from structsvm.learner.training_set import TrainingSet
+from structsvm.parallel import backend_from, working_on
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.problem import read_samples
+from structsvm.support.codec import Unstored
+from structsvm.training_labels import labels_of_each, read_labels
+
+
+def workers_of(learner: Any) -> AbstractContextManager[None]:
+    """A block whose work is done by the workers of a learner, if it has any."""
+    backend = getattr(learner, "backend", "auto")
+    lost = isinstance(backend, Unstored)  # in a model file; any workers find the same
+    n_jobs = getattr(learner, "n_jobs", None)
+    return working_on(backend_from("auto" if lost else backend, n_jobs))
+
+
+def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
+    """Check samples and labels once, as a training set that ``fit`` and others accept."""
+    problem = problem_from(learner.problem, getattr(learner, "random_state", None))
+    with workers_of(learner):
+        return TrainingSet.of(problem, X, y, **given)
+
+
+def as_measured(learner: Fitted, X: Any) -> list[Sample]:
+    check_is_fitted(learner)
+    return measured(learner, Form.given_to(learner, X).samples)
+
+
+def measured(learner: Fitted, Xs: Any) -> list[Sample]:
+    """Samples that were taken apart already, checked."""
+    names = getattr(learner, "feature_names_in_", None)
+    with workers_of(learner):
+        return read_samples(learner.problem_, Xs, names, learner.n_features_in_)[0]
+
+
+def prepare(learner: Fitted, X: Any) -> list[Sample]:
+    """Check samples and compute the features that the model of a fitted learner sees.
+
+    The result can be given in place of ``X`` to partition the same samples more than once.
+
+    Parameters
+    ----------
+    learner : MetricLearner or another learner
+    X : samples, as for :meth:`structsvm.MetricLearner.predict`
+
+    Returns
+    -------
+    list of samples
+        The features of each are its ``X``, an array (T_i, P); of a metric, standardised.
+
+    Raises
+    ------
+    DataError
+        If a sample cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.interop import prepare
+    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0)] * 2
+    >>> prepare(MetricLearner().fit(Xs, [[50, 100]] * 2), Xs)[0].X.shape
+    (100, 1)
+    """
+    check_is_fitted(learner)
+    return X if is_prepared(X) else prepared(learner, Form.given_to(learner, X).samples)
+
+
+def prepared(learner: Fitted, Xs: Any) -> list[Sample]:
+    """Samples that were taken apart already, as the model sees them."""
+    if is_prepared(Xs):
+        return list(Xs)
+    samples = measured(learner, Xs)
+    with workers_of(learner):
+        warn_of_new(learner, samples)
+        found: list[Sample] = learner.inputs_(samples)
+        return found
+
+
+def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
+    form = Form.given_to(learner, X)
+    return encode_prepared(learner, prepared(learner, form.samples), form.labels(y))
+
+
+def encode_prepared(learner: Fitted, samples: Sequence[Sample], y: Any) -> list[EquivalenceMatrix]:
+    """The true partitions of prepared samples, which labels give in full."""
+    given = labels_of_each(y, samples, learner.problem_.traits.words)
+    labels = read_labels(learner.problem_, samples, given)
+    return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples)), given).truths

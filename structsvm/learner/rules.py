@@ -1,0 +1,114 @@
+"""Which partitions are allowed, as users say it, as constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.labels import UNKNOWN, label_values, unknown_labels
+from structsvm.data.per_sample import Counts, cluster_counts
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError, SettingsError, about
+from structsvm.learner.fitted import Fitted, partition_of
+from structsvm.messages import parameter
+from structsvm.partial_labels import PartialLabels, as_partial
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.checks import some_of
+from structsvm.support.contract import settings_in
+from structsvm.training_labels import labels_of_each
+
+
+class Rules(TypedDict, total=False):
+    """Which partitions are allowed: see :meth:`structsvm.MetricLearner.predict`."""
+
+    known: Any
+    min_length: int
+    max_length: int | None
+
+
+def read_rules(
+    learner: Fitted, samples: Sequence[Sample], rules: Rules
+) -> tuple[PartitionProblem, list[Constraint]]:
+    """The problem with the lengths that are allowed, and a constraint for each sample."""
+    problem: PartitionProblem = learner.problem_
+    if not rules:
+        return problem, [UNCONSTRAINED] * len(samples)
+    strange = sorted(set(rules) - set(Rules.__annotations__))
+    if strange:
+        raise TypeError(
+            f"predict takes {', '.join(Rules.__annotations__)}, and no keyword {strange[0]!r}"
+        )
+    lengths: dict[str, Any] = {k: v for k, v in rules.items() if k.endswith("_length")}
+    missing = sorted(lengths.keys() - settings_in(problem).keys())
+    if missing:
+        raise SettingsError(
+            f"{missing[0]} is a rule for segments, but {type(problem).__name__} has no such "
+            "setting: leave it out, or write a SegmentProblem (docs/plugins.md)"
+        )
+    words = problem.traits.words
+    constraints = []
+    known = rules.get("known")
+    known = [None] * len(samples) if known is None else labels_of_each(known, samples, words)
+    for i, (sample, y) in enumerate(zip(samples, known, strict=True)):
+        if y is None:
+            constraints.append(UNCONSTRAINED)
+            continue
+        with about(words.numbered(i)):
+            labels = sample.known_labels(y)
+            partial = as_partial(labels, sample.n_samples, words.item)
+            if partial is None:
+                partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
+            constraint = partial.constraint(sample.n_samples, problem.traits.contiguous)
+            names = learner.classes_
+            if learner.model_.keeps_states and names is not None:
+                states = known_states(labels, sample.n_samples, names)
+                constraint = replace(constraint, states=states)
+            constraints.append(constraint)
+    return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
+
+
+def known_states(labels: Any, n_samples: int, names: NDArray[Any]) -> tuple[int, ...]:
+    """Numbers of the states that labels name, -1 for none, (T,); nothing if they are no names.
+
+    Numbers are no names of states that have texts as names: they say where segments begin.
+    """
+    values = label_values(getattr(labels, "labels", labels))
+    if values.shape != (n_samples,):
+        return ()
+    known = ~unknown_labels(values)
+    numbers = {name: k for k, name in enumerate(names.tolist())}
+    strange = sorted({*values[known].tolist()} - {*numbers}, key=repr)
+    if strange and values.dtype.kind in "iuf" and names.dtype.kind not in "iuf":
+        return ()
+    if strange:
+        raise DataError(f"{strange[0]!r} is none of the states {some_of(list(numbers))}")
+    states = np.full(n_samples, UNKNOWN)
+    states[known] = [numbers[name] for name in values[known].tolist()]
+    return tuple(states.tolist())
+
+
+def counts_within(
+    problem: PartitionProblem,
+    samples: Sequence[Sample],
+    constraints: Sequence[Constraint],
+    n_clusters: Counts,
+) -> list[int | None]:
+    """The number of clusters of each sample: the one asked for, or the one that is known."""
+    words = problem.traits.words
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
+    for i, constraint in enumerate(constraints):
+        known = constraint.n_clusters
+        if known is not None and counts[i] not in (None, known):
+            raise DataError(
+                words.numbered(i)
+                + f": it is known to have {words.parts(known)}, but "
+                + parameter("n_clusters", counts[i])
+                + ": leave out one of them"
+            )
+        counts[i] = known if counts[i] is None else counts[i]
+    return counts

@@ -1,0 +1,81 @@
+"""Names of what was found: a part has the state that is most probable over its items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.sample import Sample
+from structsvm.errors import SettingsError
+from structsvm.partitions.model import Found
+from structsvm.support.arrays import Ints
+
+
+def names_of_items(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+    """The name of the state of each item, (T,), which is that of its part."""
+    of_parts = states_of_parts(found, sample)
+    return np.asarray(states[of_parts[found.partition.labels]])
+
+
+def named_as_seen(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+    """The same; of pixels where these are named, (H, W)."""
+    names = names_of_items(found, sample, states)
+    regions = getattr(sample.side, "regions", None)
+    if regions is not None and names.size == regions.size != sample.n_samples:
+        return np.asarray(names.reshape(regions.shape))
+    return names
+
+
+def names_in(
+    found: Sequence[Found], samples: Sequence[Sample], states: NDArray[Any] | None
+) -> list[NDArray[Any]] | None:
+    """The names of the items of each sample; None where states are not known."""
+    pairs = list(zip(found, samples, strict=True))
+    if states is None or any(one.states is None and x.states is None for one, x in pairs):
+        return None
+    return [names_of_items(one, x, states) for one, x in pairs]
+
+
+def segment_table(
+    found: Found,
+    sample: Sample,
+    states: NDArray[Any] | None,
+    times: Any = None,
+    margins: Sequence[float] | None = None,
+    rates: Sequence[float] | None = None,
+) -> list[dict[str, Any]]:
+    """A row for each segment: start, end, and time, state, probability, margin, rate if known."""
+    M = found.partition
+    starts = M.boundaries[:-1].tolist()
+    ends = M.boundaries[1:].tolist()
+    columns: dict[str, list[Any]] = {"start": starts, "end": ends}
+    if times is not None:
+        columns["time"] = [times[start] for start in starts]
+    p = sample.states
+    if states is not None and p is not None:
+        of_segments = states_of_parts(found, sample)[M.labels[starts]]
+        bounds = zip(starts, ends, of_segments.tolist(), strict=True)
+        columns["state"] = states[of_segments].tolist()
+        columns["probability"] = [float(p[a:b, c].mean()) for a, b, c in bounds]
+    for name, values in (("margin", margins), ("rate", rates)):
+        if values is not None:
+            columns[name] = [None, *values]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def states_of_parts(found: Found, sample: Sample) -> Ints:
+    """The number of the state of each part, (K,): the most probable one, if none was found."""
+    if found.states is not None:
+        return found.states
+    p = sample.states
+    M = found.partition
+    if p is None:
+        raise SettingsError(
+            "these samples were not prepared by a learner that knows states: give the recordings, "
+            "or what structsvm.interop.prepare makes of them"
+        )
+    counted = [np.bincount(M.labels, column, M.n_clusters) for column in p.T]
+    return np.asarray(np.array(counted, dtype=np.float64).argmax(axis=0))

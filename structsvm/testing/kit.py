@@ -1,0 +1,422 @@
+"""The checks of one partition problem: labels, learning and prediction against enumeration."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError, DataWarning, OracleError, without_warnings
+from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.truths import check_truths
+from structsvm.oracles.exhaustive import all_partitions
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.problem import PartitionProblem, count_of_truth
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.training_sample import Examples, SearchedSample
+from structsvm.problem import CompositeRisk
+from structsvm.regularizers import SquaredNorm
+from structsvm.support.checks import shown
+from structsvm.support.codec import difference
+from structsvm.testing.oracle import (
+    Checked,
+    Question,
+    check_small,
+    constraints_of,
+    in_short,
+)
+from structsvm.testing.separation import (
+    TOLERANCE,
+    Asked,
+    check_separation,
+    random_weights,
+)
+from structsvm.testing.small import neighbours, partition_of_items, tiny_sample
+
+TINY = (1, 2, 4, 6)
+"""Numbers of items whose partitions are all looked at."""
+
+INSTANCES = 40
+"""Questions to the decoder of a few items."""
+
+QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
+"""Scales of the samples given and rewards of a cluster."""
+
+PLANTS, MOST_PLANTED, PLANTED = 12, 50, 10.0
+"""Partitions that are made the best answer, those with the smallest clusters, their most clusters,
+and how clearly they are."""
+
+MOST_MEMBERS = 150
+"""Partitions of a sample given that answers are compared with."""
+
+WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
+"""Weights at which a gradient is compared with differences, directions at each, their length."""
+
+ACCURACY, SMOOTH = 1e-3, 0.75
+"""What a difference may be off, and the share that has to agree: others may lie across a kink."""
+
+ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a partition problem that passed was compared with."""
+
+    enumerated: Mapping[int, int] = field(default_factory=dict)
+    """Number of items to the number of partitions that the family has of them."""
+    given: Sequence[int] = ()
+    """For each sample that was handed in the number of partitions that answers were compared with,
+    neighbours of the truth and of the answers."""
+
+    def __str__(self) -> str:
+        """The report in a sentence."""
+        if not self.given:
+            return "every check passed"
+        found = "; nothing was compared by enumeration: check other settings, too"
+        if max(self.enumerated.values(), default=0) > 1:
+            sizes = ", ".join(map(str, self.enumerated))
+            found = f" and all {sum(self.enumerated.values())} of {sizes} samples"
+        numbers = ", ".join(map(str, self.given))
+        return (
+            f"every check passed: answers were compared with {numbers} partitions of the samples "
+            f"given{found}"
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Kit(Checked):
+    """The checks of one problem."""
+
+    rng: np.random.Generator
+
+    def at(self, i: int) -> Self:
+        return replace(self, where=f"sample {i}")
+
+    def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
+        """Whether a partition is one of the family: ``encode`` gives it back."""
+        try:
+            return bool(self.plugin.encode(self.plugin.decode(M, sample), sample) == M)
+        except DataError:
+            return False
+
+    def must_refuse(self, method: str, what: str, call: Callable[..., Any], *given: Any) -> None:
+        did = "accepted"
+        try:
+            call(*given)
+        except DataError:
+            return
+        except Exception as error:
+            did = f"raised {type(error).__name__} for"
+        self.refuse(f"{method} {did} {what}: raise DataError")
+
+    def check_labels(self, data: TrainingSet) -> None:
+        """Partitions become the labels that they are made of, and what is none is refused."""
+        own = type(self.plugin).read is not PartitionProblem.read
+        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
+            labels = self._decoded(i, partition_of_items(truth), sample)
+            self.require(
+                isinstance(labels, np.ndarray)
+                and (own or labels.shape == (sample.n_samples,))
+                and np.issubdtype(labels.dtype, np.integer),
+                f"decode returned {labels!r}: return one integer for each of the samples",
+            )
+        sample = data.samples[0]
+        encode = self.plugin.encode
+        T = sample.n_samples
+        table = np.zeros((sample.n_samples, 2), int)
+        self.must_refuse("encode", f"a table of labels of {T} samples", encode, table, sample)
+        more = np.full(T + 1, 0.5)
+        self.must_refuse("encode", f"{T + 1} labels of {T} samples", encode, more, sample)
+
+    def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
+        """A partition as labels, which are read as the same partition."""
+        labels = self.at(i).call("decode", M, sample)
+        self.require(
+            not isinstance(labels, np.ndarray)
+            or partition_of_items(self.at(i).call("encode", labels, sample)) == M,
+            f"encode(decode(M)) is another partition than M, sample {i}: write labels that encode "
+            "reads",
+        )
+        return labels
+
+    def check_agreement(self, truths: Sequence[Any]) -> None:
+        """Labels teach something, and the truth agrees best with itself."""
+        single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
+        agreement = self.plugin.agreement
+        check_truths(self.plugin.traits, truths)
+        for truth, other in zip(truths, single, strict=True):
+            best = agreement(truth, truth)
+            worse = agreement(truth, other)
+            self.require(
+                best > worse if partition_of_items(truth) != other else best == worse,
+                f"agreement is {best!r} with the truth and {worse!r} with one single cluster: "
+                "larger must be better, as for minus the loss",
+            )
+
+    def check_weights(self, data: TrainingSet) -> None:
+        """A weight of 2 counts as a sample that is there twice."""
+        problem = self.plugin
+        few = list(range(min(len(data), 2)))
+        found = []
+        for part in (
+            replace(data.at(few), weights=np.array([2.0, 1.0])[: len(few)]),
+            data.at([*few, 0]),
+        ):
+            factor = problem.closed_form("untrained", part.examples)
+            self.require(factor is not None, 'closed_form has no metric called "untrained"')
+            metric = problem.calibrate(factor, part.examples).metric(factor)
+            unit = problem.unit(part.examples)
+            found.append((metric.price, metric.n_clusters, unit))
+        names = ("the price", "the number of clusters", "the unit")
+        for what, one, other in zip(names, *found, strict=True):
+            self.require(
+                (one is None) == (other is None) and np.isclose(one or 0.0, other or 0.0, 1e-6),
+                f"{what} is {one!r} with a weight of 2, and {other!r} with that sample twice",
+            )
+
+    def check_risk(self, risk: Any, metric: str) -> None:
+        """Loss-augmented inference of the samples given."""
+        if isinstance(risk, CompositeRisk):
+            self._check_composite(risk)
+            return
+        self.require(
+            self.plugin.traits.convex,
+            "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
+        )
+        weights = random_weights(risk.problem, self.rng)
+        for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
+            where = f"sample {i}, {metric} metric"
+            sample = Asked(risk.problem, self.name, where, x=x, y=y, number=i)
+            check_separation(sample, weights)
+
+    def _check_composite(self, risk: CompositeRisk) -> None:
+        """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
+        rng = self.rng
+        space = risk.space
+        weights = [risk.start]
+        agree = []
+        for _ in range(WEIGHTS - 1):
+            step = 0.2 * rng.standard_normal(space.dim)
+            weights.append(np.asarray(space.project(risk.start + step) + 0.2 * risk.start))
+        for w in weights:
+            value, gradient = risk.losses(w)
+            self.require(
+                np.isfinite(value)
+                and value >= -ROUNDING
+                and np.shape(gradient) == w.shape
+                and np.isfinite(gradient).all(),
+                f"losses returned {value!r} and {shown(gradient)}: return a mean of hinge losses, "
+                f"finite and not negative, and its gradient of shape {w.shape}",
+            )
+            for direction in rng.standard_normal((DIRECTIONS, w.size)):
+                d = direction / np.linalg.norm(direction)
+                above = risk.losses(w + STEP * d)[0]
+                below = risk.losses(w - STEP * d)[0]
+                slope = float(gradient @ d)
+                size = float(np.abs(gradient).max())
+                off = abs(slope - (above - below) / (2.0 * STEP))
+                agree.append(off <= ACCURACY * (1.0 + abs(slope) + size))
+            model = risk.model(w, risk.regularizer)
+            touching = 0.0
+            for x, y, omega in zip(model.xs, model.ys, model.sample_weight, strict=True):
+                found = model.problem.separate(w, x, y).y
+                phi = model.problem.joint_feature
+                worth = float(model.problem.loss(y, found)) + float((phi(x, found) - phi(x, y)) @ w)
+                touching += omega * max(0.0, worth)
+            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
+            copied = pickle.loads(pickle.dumps(risk)).losses(w)[0]
+            for other, complaint in (
+                (parts, "the parts of the risk do not add up to it: part(which) is a sum of some"),
+                (touching, "the model is another than the losses: it has to touch them there"),
+                (copied, "losses differ after pickling: seed every choice"),
+            ):
+                alike = abs(other - value) <= ROUNDING * (1.0 + abs(value))
+                self.require(alike, f"{complaint} ({other!r} instead of {value!r})")
+        self.require(
+            np.mean(agree) >= SMOOTH,
+            f"the gradient of losses agrees with {sum(agree)} of {len(agree)} differences: it is "
+            "not that of the value returned with it",
+        )
+
+    def check_training_samples(
+        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+    ) -> None:
+        """Training samples have the joint features of what they are made of."""
+        for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
+            sample = self.at(i).call("training_sample", given, M)
+            y = sample.truth
+            self.require(
+                y.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
+                f"sample {i} has another truth than it was given",
+            )
+            if not sample.usual_features:
+                found = np.diag(sample.gram(y))
+                alike = np.allclose(sample.gram_diagonal(y), found, atol=TOLERANCE)
+                self.require(alike, f"gram_diagonal of sample {i} is not the diagonal of gram")
+                continue
+            diagonal = M.gram_diagonal(given.X)
+            scale = TOLERANCE * (1.0 + float(np.abs(diagonal).max()))
+            fits = np.allclose(sample.gram_diagonal(y), diagonal, rtol=0, atol=scale)
+            if not given.has_gaps:
+                fits &= np.allclose(sample.gram(y), M.gram(given.X), rtol=0, atol=scale)
+            self.require(
+                fits,
+                f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
+                "diagonal: joint features would be wrong",
+            )
+
+    def check_decoders(
+        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+    ) -> Report:
+        """Decoders of few items against enumeration, those of samples given against neighbours."""
+        tiny = {T: x for T in TINY if (x := tiny_sample(samples, T)) is not None}
+        families = {T: self._family(x) for T, x in tiny.items()}
+        for T, family in families.items():
+            if family:
+                self._check_tiny(tiny[T], family)
+        given = []
+        for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
+            oracles = [self.plugin.decoder(sample)]
+            learned = self.plugin.training_sample(sample, truth)
+            of_learned = getattr(learned, "oracle", oracles[0])
+            if difference(oracles[0], of_learned) is not None:
+                oracles.append(of_learned)
+            where = f"sample {i} of {truth.n_samples} samples"
+            given.append(max(self._check_given(o, sample, truth, where) for o in oracles))
+        enumerated = {T: len(family) for T, family in families.items()}
+        self.require(
+            max(given) > 1 or max(enumerated.values(), default=0) > 1,
+            "nothing was compared, because the family has one single partition of every sample "
+            "that was looked at: give samples that can be partitioned in more than one way",
+        )
+        searched = {T: (self.plugin.decoder(tiny[T]), family) for T, family in families.items()}
+        check_small(searched, INSTANCES, self.plugin.traits.contiguous, self.rng)
+        return Report(enumerated, given)
+
+    def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
+        """Every partition of a few items that the problem has: those ``encode`` gives back."""
+        T = sample.n_samples
+        contiguous = self.plugin.traits.contiguous
+        possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
+        found = [M for M in possible if self.is_member(M, sample)]
+        self.require(
+            not contiguous or all(M.is_contiguous for M in found),
+            "contiguous is True, but encode accepts clusters that are no segments: say False",
+        )
+        return found
+
+    def _check_tiny(self, items: Sample, family: list[EquivalenceMatrix]) -> None:
+        """Loss-augmented inference against all partitions of a few items."""
+        for scale in (0.3, 1.0, 3.0):
+            truth = family[int(self.rng.integers(len(family)))]
+            x = items.with_features(scale * self.rng.standard_normal(items.X.shape))
+            objective = self.plugin.objective("diagonal", x.n_features)
+            risk: Any = objective.risk(Examples([x], [truth]), SquaredNorm())
+            made = "" if x.side is None else ", as at makes them of a sample"
+            where = f"{truth.n_samples} items{made}, truth {truth.labels}"
+            sample = Asked(risk.problem, self.name, where, x=risk.xs[0], y=risk.ys[0], number=0)
+            plain = replace(sample, x=SearchedSample(x.X, truth, self.plugin.decoder(x)), y=truth)
+            answer = sample.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
+            for M in family:
+                if not self.plugin.traits.given_k or M.n_clusters == truth.n_clusters:
+                    sample.compare(answer, plain.labelling(M, "which encode accepts"))
+
+    def _check_given(
+        self, oracle: Oracle, sample: Sample, truth: EquivalenceMatrix, where: str
+    ) -> int:
+        """An oracle on a sample given: how many partitions its answers were compared with.
+
+        A family may have a scale, such as segments of eight samples or more, so that enumeration of
+        a handful of samples compares nothing. So answers and their neighbours are compared with.
+        """
+        members = {truth: None}
+        answers = []
+
+        def ask(objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> None:
+            question = Question.to(oracle, where, objective, constraint)
+            answer = question.ask()
+            if answer.y.is_partition:
+                question.require(
+                    self.is_member(answer.y, sample),
+                    f"the answer, {in_short(answer.y)}, is no partition of this family: encode "
+                    "refuses it, or makes another of decode(M)",
+                )
+                members[answer.y] = None
+            answers.append((question, answer))
+
+        for scale, shift in QUESTIONS:
+            ask(TraceObjective(scale * sample.X, shift=shift, gaps=True))
+            ask(TraceObjective(scale * sample.X, truth, 2.0, shift, gaps=True))
+        contiguous = self.plugin.traits.contiguous
+        for M in list(members)[:4]:
+            for constraint in constraints_of(M, oracle.takes, self.rng, contiguous):
+                ask(TraceObjective(sample.X, shift=-1.0, gaps=True), constraint)
+                ask(TraceObjective(sample.X, truth, 2.0, -1.0, gaps=True), constraint)
+        known = [M for M in members if M.is_partition]
+        for other in chain.from_iterable(neighbours(M, self.rng) for M in known):
+            if len(members) >= MOST_MEMBERS:
+                break
+            if other not in members and self.is_member(other, sample):
+                members[other] = None
+        # The rows of M.factor() are as far apart as the clusters of M, so that M itself is the best
+        # partition of them.
+        small = [M for M in members if M.is_partition and M.n_clusters <= MOST_PLANTED]
+        small.sort(key=lambda M: int(M.sizes.min()))
+        for M in small[:PLANTS]:
+            ask(TraceObjective(PLANTED * M.factor(), shift=-1.0))
+        for question, answer in answers:
+            question.compare(answer, members)
+        return len(members)
+
+    def check_predictions(self, data: TrainingSet, metric: Metric) -> None:
+        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
+            K = count_of_truth(self.plugin, sample, truth)
+            M = self._predicted(i, sample, metric, K)
+            if metric.price is not None or metric.n_clusters is not None:
+                M = self._predicted(i, sample, metric, None)
+            if not self.plugin.traits.contiguous:
+                for constraint in constraints_of(
+                    partition_of_items(truth), {"links"}, self.rng, False
+                ):
+                    self._predicted(i, sample, metric, K, constraint)
+            found = self.plugin.scores(truth, M, 5)
+            self.require(
+                {"loss", "disagreement"} <= found.keys()
+                and all(value is None or np.isfinite(value) for value in found.values()),
+                f"scores returned {found!r}: return finite numbers by name, None where one does "
+                "not apply, among them 'loss' and 'disagreement'",
+            )
+
+    def _predicted(
+        self,
+        i: int,
+        sample: Sample,
+        metric: Metric,
+        K: int | None,
+        constraint: Constraint = UNCONSTRAINED,
+    ) -> Any:
+        """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
+        try:
+            with without_warnings(DataWarning):
+                M = self.at(i).call("partition", sample, metric, K, constraint)
+                again = self.at(i).call("partition", sample, metric, K, constraint)
+        except OracleError:
+            if constraint == UNCONSTRAINED:
+                raise
+            return None
+        where = f"sample {i}, {constraint.with_clusters(K)}"
+        T = sample.n_samples
+        self.require(M.n_samples == T, f"partition returned {shown(M)} of {T} items [{where}]")
+        broken = constraint.with_clusters(K).violation(M)
+        self.require(broken is None, f"partition breaks what was asked for: {broken} [{where}]")
+        self.require(M == again, f"partition differs on a second call: seed it [{where}]")
+        self._decoded(i, M, sample)
+        return M

@@ -1,0 +1,223 @@
+"""What is known of the samples of a training set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from structsvm.data.checks import one_each
+from structsvm.data.labels import UNKNOWN
+from structsvm.data.reading import labels_that_came
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS, IMAGES, RECORDINGS, Words
+from structsvm.errors import DataError, about
+from structsvm.graphs.label_maps import is_picture, label_map_of, levelled
+from structsvm.graphs.labelled_nodes import NodeLabels
+from structsvm.messages import parameter
+from structsvm.partial_labels import PartialLabels, as_partial
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.arrays import Ints
+from structsvm.support.checks import read_only
+from structsvm.support.contract import asked, raise_wrong
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    n_samples: int
+    constraint: Constraint
+    truth: EquivalenceMatrix | None
+    """The partition itself, if that is known."""
+    contiguous: bool = False
+    """Where the partition is not known: whether it is a segmentation."""
+    codes: Ints | None = None
+    """Numbers of the labels of a recording that is labelled in part, -1 for none, (T,)."""
+
+    @classmethod
+    def of(cls, truth: EquivalenceMatrix) -> Known:
+        return cls(truth.n_samples, Constraint(n_clusters=truth.n_clusters), truth)
+
+    @property
+    def part(self) -> tuple[list[Ints], list[EquivalenceMatrix]]:
+        """The rows of each stretch, or of the table, of which the partition is known, and it."""
+        if self.truth is not None:
+            return [np.arange(self.n_samples)], [self.truth]
+        if self.contiguous:  # where it is known of each sample whether a segment begins there
+            allowed, forced = self.constraint.boundary_masks(self.n_samples)
+            found = stretches_of(forced | ~allowed, forced)
+            return [np.arange(a, b) for a, b, _ in found], [truth for *_, truth in found]
+        groups = self.constraint.together
+        if not groups:
+            return [], []
+        numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        return [np.concatenate(groups)], [EquivalenceMatrix.from_labels(numbers)]
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The items that are labelled, by which partitions are scored."""
+        if self.truth is not None:
+            return np.arange(self.n_samples)
+        return np.flatnonzero(np.empty(0) if self.codes is None else self.codes != UNKNOWN)
+
+    @cached_property
+    def scored(self) -> EquivalenceMatrix | None:
+        """The partition of the labelled items; None where single items have no labels.
+
+        Two that follow each other with equal labels are in one segment, whatever is between them.
+        """
+        if self.truth is not None or not self.rows.size:
+            return self.truth
+        assert self.codes is not None
+        return runs_of(self.codes[self.rows])
+
+    def of_scored(self, M: EquivalenceMatrix) -> EquivalenceMatrix:
+        """A segmentation of all items as one of those that are labelled.
+
+        Between equal labels there may be other segments: several changes among items without a
+        label are neither right nor wrong there, and a single one is wrong.
+        """
+        if self.truth is not None:
+            return M
+        assert self.codes is not None
+        n_changes = np.diff(np.asarray(M.labels)[self.rows])
+        is_same = np.diff(self.codes[self.rows]) == 0
+        begins = np.where(is_same, n_changes == 1, n_changes > 0)
+        return runs_of(np.concatenate([[0], np.cumsum(begins)]))
+
+    @property
+    def drawn(self) -> EquivalenceMatrix:
+        """The partition in which items without a label are parts of their own."""
+        return self.truth if self.codes is None else runs_of(self.codes)  # type: ignore[return-value]
+
+    @property
+    def names_clusters(self) -> bool:
+        if self.truth is not None or self.contiguous:
+            return True
+        home = {row: k for k, group in enumerate(self.constraint.together) for row in group}
+        apart = {frozenset((home.get(i, -1), home.get(j, -2))) for i, j in self.constraint.apart}
+        n = len(self.constraint.together)
+        return all(frozenset((a, b)) in apart for a in range(n) for b in range(a + 1, n))
+
+    @property
+    def n_changes(self) -> int:
+        if self.truth is not None:
+            return self.truth.n_clusters - 1
+        counted = sum(r.changes for r in self.constraint.regions)
+        K = self.constraint.n_clusters or 1
+        return max(len(self.constraint.forced) + counted, K - 1)
+
+    def loss(self, M: EquivalenceMatrix) -> float:
+        """Distance of a partition from what is known; 0 if it agrees.
+
+        The loss ``|M - M_i|_F^2`` within every stretch whose partition is known, 1 for each region
+        with another number of changes, and the clusters too many or too few. Where no partition is
+        known, 1 for each pair of rows in one cluster that are to be in two.
+        """
+        if self.truth is not None:
+            return partition_loss(self.truth, M)
+        K = self.constraint.n_clusters
+        wrong = 0 if K is None else abs(K - M.n_clusters)
+        wrong += sum(not r.holds(M.boundaries) for r in self.constraint.regions if r.changes)
+        if self._union is None:
+            return float(sum(M.labels[i] == M.labels[j] for i, j in self.constraint.apart) + wrong)
+        rows, apart, truth = self._union
+        return partition_loss(truth, EquivalenceMatrix.from_labels(apart + M.labels[rows])) + wrong
+
+    @cached_property
+    def _union(self) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
+        """The rows of all parts, what keeps their labels apart, and their partitions as one.
+
+        Clusters of different parts have no row in common, so that the losses within parts add up to
+        that of their union.
+        """
+        parts, truths = self.part
+        if not parts:
+            return None
+        apart = np.repeat(np.arange(len(parts)), [rows.size for rows in parts]) * self.n_samples
+        labels = np.concatenate([np.asarray(M.labels) for M in truths])
+        return np.concatenate(parts), apart, EquivalenceMatrix.from_labels(apart + labels)
+
+
+def read_labels(
+    problem: PartitionProblem, samples: Sequence[Sample], ys: Sequence[Any]
+) -> list[Known]:
+    """Labels of each sample (:func:`labels_of_each`) as users write them, full or partial."""
+    words = problem.traits.words
+    found = []
+    for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
+        where = words.numbered(i)
+        with about(where), asked(problem, "encode", where):
+            given = read_only(y) if type(y) is np.ndarray else y
+            found.append(_read(problem, sample, sample.known_labels(given)))
+    return found
+
+
+def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:
+    """What the labels of a sample say; in part, how many clusters where K has to be known."""
+    traits = problem.traits
+    T = sample.n_samples
+    labels = as_partial(y, T, traits.words.item)
+    constraint = UNCONSTRAINED
+    if labels is not None:
+        constraint = labels.constraint(T, traits.contiguous)
+    if labels is None or labels.is_complete:
+        M: Any = problem.encode(y if labels is None else labels.codes, sample)
+        if not isinstance(M, EquivalenceMatrix | NodeLabels) or M.n_samples != T:
+            right = f"an EquivalenceMatrix of {traits.words.items(T)}"
+            right += ", such as EquivalenceMatrix.from_labels(labels)"
+            raise_wrong(problem, "encode", M, right)
+        return Known.of(M)  # type: ignore[arg-type]
+    if traits.given_k and constraint.n_clusters is None and not constraint.says_nothing:
+        named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
+        if named < 2:
+            raise DataError(
+                f"the problem says that the number of {traits.words.part}s is known, and labels in "
+                "part do not give it: let the problem say that it is unknown, "
+                + parameter("cluster_count", "unknown")
+                + ", or give n_clusters with the partial labels"
+            )
+        constraint = constraint.with_clusters(named)
+    return Known(
+        T, constraint, None, traits.contiguous, labels.codes if traits.contiguous else None
+    )
+
+
+def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
+    """The labelling of each sample; a single sample may come with its labels alone."""
+    ys = labels_that_came(samples, words) if ys is None else ys
+    if ys is None:
+        raise DataError(
+            "there are no labels: this requires y to be passed, but the target y is None"
+        )
+    ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
+    single = isinstance(ys, PartialLabels) or (len(samples) == 1 and is_single(ys, words))
+    labels: list[Any] = one_each([ys] if single else ys, len(samples), words)
+    if words in (GRAPHS, IMAGES):
+        return [
+            label_map_of(y) if is_picture(y) else levelled(y, "labels of " + words.numbered(i))
+            for i, y in enumerate(labels)
+        ]
+    return labels
+
+
+def is_single(ys: Any, words: Words = RECORDINGS) -> bool:
+    """Whether labels are those of one sample, and not a list of such labels."""
+    pictured = words in (GRAPHS, IMAGES)
+    if isinstance(ys, PartialLabels | Mapping) or (pictured and is_picture(ys)):
+        return True
+    alone = ys[0] if isinstance(ys, list | tuple) and len(ys) == 1 else ys
+    if alone is None or (pictured and is_picture(alone)):
+        return False
+    ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys
+    if isinstance(ys, np.ndarray) and ys.dtype != object:
+        return pictured or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
+    try:
+        return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)
+    except (IndexError, KeyError, TypeError, ValueError):  # none, or rows of several lengths
+        return False
