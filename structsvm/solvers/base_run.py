@@ -22,6 +22,8 @@ from structsvm.support.checks import shown
 from structsvm.support.contract import hook
 from structsvm.weights import WeightSpace
 
+__all__ = ["AnyRun", "CutRun"]
+
 INSIDE = 1e-8
 """By how much of its norm a weight may be outside of its cone, through rounding."""
 

@@ -16,6 +16,8 @@ from structsvm.solvers.checkpoint import SAME, Checkpoint
 from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 
+__all__ = ["Descent"]
+
 LEAST_SECONDS = 1e-9
 
 

@@ -33,6 +33,8 @@ from structsvm.status import Quality, Solution, Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import read_only
 
+__all__ = ["Run"]
+
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
 
