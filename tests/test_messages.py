@@ -215,7 +215,7 @@ def test_messages_name_parameters_by_fields():
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     assert len(paths) > 100
     for path in paths:
-        if path.name == "usage.py" or "modeling" in path.parts or "testing" in path.parts:
+        if path.name == "options.py" or "modeling" in path.parts or "testing" in path.parts:
             continue  # help, and programs of cvxpy and kits, which the command line does not run
         for line, text in texts_of(path):
             named = set(ASSIGNED.findall(text)) & known
