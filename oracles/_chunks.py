@@ -52,7 +52,11 @@ class Chunks(NamedTuple):
         rows[np.arange(T), r + objective.truth] = 1.0
         sums = np.zeros((int(of.max()) + 1, rows.shape[1]))
         np.add.at(sums, of, rows)
-        pairs = {(int(of[i]), int(of[j])) for a, b in constraint.apart for i, j in ((a, b), (b, a))}
+        pairs = set()
+        for a, b in constraint.apart:
+            one = int(of[a])
+            other = int(of[b])
+            pairs |= {(one, other), (other, one)}
         if any(a == b for a, b in pairs):
             raise OracleError("rows that have to be together have to be apart as well")
         ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,7 +78,9 @@ def constrained_cut(
 ) -> EquivalenceMatrix:
     """A cut in which labelled nodes keep their labels."""
     groups = _groups(constraint)
-    home = {i: k for k, group in enumerate(groups) for i in group}
+    home: dict[int, int] = {}
+    for k, group in enumerate(groups):
+        home |= dict.fromkeys(group, k)
     apart = {frozenset((home[i], home[j])) for i, j in constraint.apart}
     all_apart = len(apart) == len(groups) * (len(groups) - 1) // 2
     linked = Weights(_linked(W, constraint), None)
@@ -99,7 +102,7 @@ def constrained_cut(
     distances = ((coordinates[:, None, :] - centres[None]) ** 2).sum(axis=2)
     labels = distances.argmin(axis=1)
     # Clusters that hold no labelled node stay clusters of their own, the largest ones first.
-    held = {int(free[i]) for group in groups for i in group}
+    held = {int(free[i]) for i in home}
     others = [k for k in np.argsort(-np.bincount(free), kind="stable") if int(k) not in held]
     for number, k in enumerate(others[: K - len(groups)]):
         labels[free == k] = len(groups) + number
@@ -113,15 +116,17 @@ def constrained_cut(
 def _groups(constraint: Constraint) -> list[tuple[int, ...]]:
     """Groups of nodes that are in different clusters: those together, and single ones apart."""
     groups = [tuple(group) for group in constraint.together]
-    inside = {i for group in groups for i in group}
-    alone = {i for pair in constraint.apart for i in pair} - inside
+    inside = set(chain.from_iterable(groups))
+    alone = set(chain.from_iterable(constraint.apart)) - inside
     return groups + [(i,) for i in sorted(alone)]
 
 
 def _linked(W: Weights, constraint: Constraint) -> Floats:
     """The similarity, dense, with 1 inside the groups and 0 between those that are apart."""
     matrix = W.matrix.toarray() if hasattr(W.matrix, "toarray") else np.array(W.matrix)
-    home = {i: list(group) for group in constraint.together for i in group}
+    home: dict[int, list[int]] = {}
+    for group in constraint.together:
+        home |= {i: list(group) for i in group}
     for group in constraint.together:
         matrix[np.ix_(group, group)] = 1.0
     for i, j in constraint.apart:

@@ -166,13 +166,10 @@ class WorkingSet:
         intercept = float(weights @ self.intercepts[which])
         slope = weights @ self.slopes[which]
         parts = [self._labellings[k] for k in which]
-        labellings: Labellings = None
-        if None not in parts:
-            labellings = tuple(
-                (sample, kept, loss, weight * share)
-                for part, weight in zip(parts, weights.tolist(), strict=True)
-                for sample, kept, loss, share in part or ()
-            )
+        found: list[Labelling] = []
+        for part, weight in zip(parts, weights.tolist(), strict=True):
+            found += ((i, kept, loss, weight * share) for i, kept, loss, share in part or ())
+        labellings = None if None in parts else tuple(found)
         return Cut(int(self.groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:

@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ def sizes_of(variables: Iterable[cp.Variable]) -> dict[int, Floats]:
 
 def broken_by(constraints: Sequence[cp.Constraint]) -> tuple[float, list[Any]]:
     """The largest violation at the values of the variables, relative, and the absolute ones."""
-    sizes = sizes_of({v.id: v for c in constraints for v in c.variables()}.values())
+    variables = chain.from_iterable(constraint.variables() for constraint in constraints)
+    sizes = sizes_of({v.id: v for v in variables}.values())
     amounts = [np.abs(np.asarray(constraint.violation())) for constraint in constraints]
     of_terms = [size_of_constraint(constraint, sizes) for constraint in constraints]
     return max(map(violation, amounts, of_terms), default=0.0), amounts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import cvxpy as cp
@@ -179,7 +180,7 @@ def _given(
 def _infeasible(problem: cp.Problem, run: ProgramRun) -> tuple[str, float, Certified]:
     """The same of a problem without a point."""
     conflict = run.conflicts(problem.constraints)
-    duals = [dual for c in problem.constraints for dual in c.dual_variables]
+    duals = chain.from_iterable(c.dual_variables for c in problem.constraints)
     for leaf in (*problem.variables(), *duals):
         leaf.save_value(None)
     found = _certified(run, (np.inf, np.inf), INFEASIBLE, PROVED)
@@ -225,12 +226,13 @@ def _check(problem: cp.Problem) -> None:
             "method='cutting-plane'"
         )
     for atom in atoms:
-        for v in (v for arg in atom.args for v in arg.variables() if v.is_complex()):
-            raise SettingsError(
-                f"{atom.called} depends on {v.name()}, which is complex: write its real and its "
-                "imaginary part as variables of their own"
-            )
-    theirs = [p for atom in atoms for p in atom.parameters_of_oracle]
+        for v in chain.from_iterable(arg.variables() for arg in atom.args):
+            if v.is_complex():
+                raise SettingsError(
+                    f"{atom.called} depends on {v.name()}, which is complex: write its real and "
+                    "its imaginary part as variables of their own"
+                )
+    theirs = chain.from_iterable(atom.parameters_of_oracle for atom in atoms)
     for parameter in (*problem.parameters(), *theirs):
         if parameter.value is None:
             raise SettingsError(f"parameter {parameter.name()} has no value: give it one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import cvxpy as cp
@@ -93,7 +94,7 @@ class Rewritten:
         """Constraints of the user first, in their order."""
         self.variables: list[cp.Variable] = [
             *(v for v in problem.variables() if not v.is_complex()),
-            *(half for _, *halves in self._complex for half in halves),
+            *chain.from_iterable(halves for _, *halves in self._complex),
             *self._inner,
         ]
         self.leaves = [*self.variables, *(held.heights for held in self.held)]
@@ -205,7 +206,8 @@ class Rewritten:
         None where no constraint holds both an atom and such a variable.
         """
         heights = {held.heights.id for held in self.held}
-        inside = {v.id for h in self.held for arg in h.arguments for v in arg.variables()}
+        arguments = chain.from_iterable(held.arguments for held in self.held)
+        inside = {v.id for v in chain.from_iterable(arg.variables() for arg in arguments)}
         free = {v.id for v in self.variables} - inside
         of_constraints = [{v.id for v in c.variables()} for c in self.constraints]
         if not any(ids & heights and ids & free for ids in of_constraints):

@@ -6,6 +6,7 @@ import pickle
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import cvxpy as cp
@@ -66,7 +67,8 @@ class ProgramRun(CutRun):
         name = None if solver is None else solver.upper()
         self._solver_of = partial(solver_of, box=Box(self._start), solver=name, options=options)
         self.n_samples = sum(h.atom.n_terms for h in self.held)
-        self.parts = [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
+        of_atoms = (held.atom.parts(a) for a, held in enumerate(self.held))
+        self.parts = list(chain.from_iterable(of_atoms))
         self.session = SerialSession(self.parts)
         self.certificate = Certificate(floor=-np.inf)
         self.certificate.null = np.nan
@@ -379,11 +381,11 @@ class ProgramRun(CutRun):
     @property
     def rests_on_memory(self) -> bool:
         """Whether planes of earlier runs have a part in the last restricted minimum."""
-        return any(
-            multiplier > ACTIVE and id(cut) in self._remembered
-            for multiplier, active in self._active
-            for _, cut, _, _ in active.labellings or ()
-        )
+        for multiplier, active in self._active:
+            cuts = (cut for _, cut, _, _ in active.labellings or ())
+            if multiplier > ACTIVE and any(id(cut) in self._remembered for cut in cuts):
+                return True
+        return False
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
         """Give the user's variables, constraints and atoms their values, duals and planes."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -265,7 +266,8 @@ def violations(risk: RegularizedRisk, w: Floats) -> tuple[float, list[Any]]:
     metric = risk.space.to_metric(w)
     B = cp.Variable(metric.shape, symmetric=metric.ndim == 2)
     further = risk.further_constraints(B)
-    if any(variable is not B for c in further for variable in c.variables()):
+    variables = chain.from_iterable(constraint.variables() for constraint in further)
+    if any(variable is not B for variable in variables):
         nearest = cp.Problem(cp.Minimize(cp.sum_squares(B - metric)), further)
         solve_with(nearest, ["CLARABEL", "SCS"], precise=True)
     B.value = metric

@@ -300,7 +300,7 @@ def truth_size(block: Block, dim: int) -> Floats:
 
 def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[Planes]:
     """The planes of the answers about each block, summed by group."""
-    rows = [row for block in blocks for row in block]
+    rows = list(chain.from_iterable(blocks))
     if not rows:
         return []
     samples, answered, weights, phis, truths, losses, slacks, kept = zip(*rows, strict=True)
