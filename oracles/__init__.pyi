@@ -6,6 +6,7 @@ from structsvm.oracles.exhaustive import all_segmentations as all_segmentations
 from structsvm.oracles.semi_markov import StateMargins as StateMargins
 from structsvm.oracles.semi_markov import best_states as best_states
 from structsvm.oracles.semi_markov import best_together as best_together
+from structsvm.oracles.semi_markov import losses_with as losses_with
 from structsvm.oracles.semi_markov import state_margins as state_margins
 from structsvm.oracles.semidefinite import SemidefiniteOracle as SemidefiniteOracle
 from structsvm.oracles.sequential import SequentialOracle as SequentialOracle

@@ -13,11 +13,12 @@ from structsvm.oracles._segments.states import (
     ANYWHERE,
     NOWHERE,
     Rules,
+    search_boundaries,
     search_states,
     search_together,
 )
 from structsvm.oracles.state_score import StateScore, segments_of
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
+from structsvm.partitions.constraint import UNCONSTRAINED, Constraint, checked_places
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import is_whole, read_only, shown
 
@@ -99,11 +100,52 @@ def best_together(
     >>> best_together(score, np.array([0, 2]), np.array([4, 4])).round(1).tolist()
     [[3.4, 0.5], [3.4, 1.5]]
     """
+    score, ahead, back, K = _both_ways(score, n_segments, constraint)
+    first, stop = _stretches(begins, ends, len(score.samples))
+    return np.asarray(search_together(ahead, back, score.first, score.last, K, first, stop))
+
+
+def losses_with(
+    score: StateScore,
+    places: Ints,
+    n_segments: int | None = None,
+    constraint: Constraint = UNCONSTRAINED,
+) -> Floats:
+    """By how much the best states with a boundary at each of n places are worse, (n,).
+
+    Exact: 0 at the boundaries of the best states, and infinite where no segment may begin. Places
+    are from 1 to T - 1.
+
+    Raises
+    ------
+    OracleError
+        As :func:`best_together`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import StateScore, losses_with
+    >>> samples = np.repeat([[1.0, 0.0], [0.0, 3.0]], 2, axis=0)
+    >>> score = StateScore(samples, np.zeros((2, 5)), np.full((2, 2), -1.0), *np.zeros((2, 2)))
+    >>> losses_with(score, np.arange(1, 4)).tolist()
+    [1.0, 0.0, 3.0]
+    """
+    score, ahead, back, K = _both_ways(score, n_segments, constraint)
+    at = checked_places(places, len(score.samples))
+    best = search_boundaries(ahead, back, score.first, score.last, K)
+    if best[0] == -np.inf:
+        raise OracleError("no segments with states keep what is forbidden: leave some of it out")
+    return np.asarray(np.maximum(best[0] - best[at], 0.0))
+
+
+def _both_ways(
+    score: StateScore, n_segments: int | None, constraint: Constraint
+) -> tuple[StateScore, Rules, Rules, int]:
+    """The question, as a pass over the recording and as one backwards."""
     score, boundaries, K = _question(score, n_segments, constraint)
     if score.truth is not None:
-        raise OracleError("what is together is asked of a score without a truth: leave it out")
+        raise OracleError("what else is as good is asked of a score without a truth: leave it out")
     T = len(score.samples)
-    first, stop = _stretches(begins, ends, T)
     ahead = Rules(score.samples, score.lengths, score.changes, *_places(boundaries, T))
     back = Rules(
         read_only(np.ascontiguousarray(score.samples[::-1])),
@@ -111,7 +153,7 @@ def best_together(
         read_only(np.ascontiguousarray(score.changes.T)),
         *_places(boundaries and boundaries.reversed(), T),
     )
-    return np.asarray(search_together(ahead, back, score.first, score.last, K, first, stop))
+    return score, ahead, back, K
 
 
 def _stretches(begins: Any, ends: Any, n_samples: int) -> tuple[Ints, Ints]:

@@ -95,6 +95,21 @@ class SequentialOracle(Oracle):
             found[i] = self.maximize(TraceObjective(Zs.array(i), shift=-price))
         return [found[i] for i in range(len(Zs))]
 
+    def losses_with(
+        self, objective: TraceObjective, places: Ints, constraint: Constraint = UNCONSTRAINED
+    ) -> Floats:
+        """One search from the start and one from the end, unless changes are counted."""
+        boundaries = Boundaries.of(constraint, objective.n_samples)
+        counted = boundaries.counted or boundaries.somewhere or constraint.n_clusters is not None
+        if counted or not self.pruning or overrides(type(self), "maximize", SequentialOracle):
+            return super().losses_with(objective, places, constraint)
+        search = SegmentSearch(_without_null_columns(objective), boundaries)
+        before, _ = search.at_price(objective.shift)
+        after, _ = search.reversed().at_price(objective.shift)
+        losses = np.full(objective.n_samples + 1, np.inf)
+        losses[boundaries.knots] = np.maximum(before[-1] - (before + after[::-1]), 0.0)
+        return losses[places]
+
     def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
         T = objective.n_samples
         K = constraint.n_clusters

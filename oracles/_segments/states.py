@@ -185,6 +185,46 @@ def _best_around(
     return best
 
 
+@compiled()
+def search_boundaries(ahead: Rules, back: Rules, first: Floats, last: Floats, K: int) -> Floats:
+    """The best score with a segment that begins at each place, (T,)."""
+    there = passed(ahead, first, NOWHERE, 0.0, K)
+    after = passed(back, last, NOWHERE, 0.0, K)
+    (rows, C, T) = there.opened.shape
+    best = np.full(T, -np.inf)
+    for c in range(C):
+        for k in range(rows):
+            before = there.opened[k, c] + there.total[c, T]
+            behind = after.opened[rows - 1 - k, c]
+            _raise_by_segments(best, before, behind, ahead.lengths[c], there.clear[c])
+    return best
+
+
+@inner()
+def _raise_by_segments(
+    best: Floats, opened: Floats, after: Floats, lengths: Floats, clear: Ints
+) -> None:
+    """Raise the best scores to those of the best segment that begins at each place."""
+    T = opened.size
+    L = lengths.size - 1
+    far = -1  # the best end of a segment of L samples or more
+    last = T  # the last end of a segment from t
+    for t in range(T - 1, -1, -1):
+        while clear[last] > t:
+            last -= 1
+        if far > last:
+            far = -1
+            for e in range(t + L + 1, last + 1):
+                if far < 0 or after[T - e] > after[T - far]:
+                    far = e
+        if t + L <= last and (far < 0 or after[T - t - L] > after[T - far]):
+            far = t + L
+        value = -np.inf if far < 0 else lengths[L] + after[T - far]
+        for e in range(t + 1, min(t + L - 1, last) + 1):
+            value = max(value, lengths[e - t] + after[T - e])
+        best[t] = max(best[t], opened[t] + value)
+
+
 @inner()
 def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32], K: int) -> Ints:
     """The states on the way to the best value of the last segment."""

@@ -249,6 +249,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--tolerance": value("N", "samples by which a change may be off (default: 5)", type=int),
     "--margins": flag("the margin of each change, and its rate, if fit learned --rates"),
+    "--level": value(
+        "SHARE",
+        "the ranges in which each change may be, and others where one may have been missed, which "
+        "hold about such a share of the true changes (0.9), if fit learned --rates",
+        type=float,
+    ),
     "--without": value(
         "COLUMN",
         "partition without a column, or all that a pattern names ('watch*'); may be repeated",

@@ -131,6 +131,10 @@ class Answer:
     """Of the pixels of an image, (H, W)."""
 
 
+ENDS = ("start", "end", "from", "to")
+"""What is a number of a sample, and has a time."""
+
+
 def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answer:
     """The segments of a recording, as ``predict_segments`` describes them, in its own samples."""
     called = {} if label == "label" else {"state": f"{label}_predicted"}
@@ -138,15 +142,19 @@ def segments(item: Any, table: Sequence[Mapping[str, Any]], label: str) -> Answe
     time = (item.fine or item).time
     rows: list[dict[str, Any]] = []
     for k, row in enumerate(table):
-        at = {end: edges[row[end]] for end in ("start", "end")}
+        at = {end: edges[row[end]] for end in ENDS if row.get(end) is not None}
+        if "possible" in row:
+            at["possible"] = [[edges[first], edges[last]] for first, last in row["possible"]]
         # The end is the start of the next one.
-        texts = {} if time is None else {f"{end}_time": time.text(t) for end, t in at.items()}
+        texts = {}
+        if time is not None:
+            texts = {f"{end}_time": time.text(at[end]) for end in ENDS if end in at}
         rows.append({"segment": k, **row, **at, **texts})
     line = " ".join(str(row["end"]) for row in rows)
     if "state" in rows[0]:
         line = ", ".join(f"{row['state']} until {row['end']}" for row in rows)
     if time is not None:
-        called |= {f"{end}_time": f"{end}_{time.name}" for end in ("start", "end")}
+        called |= {f"{end}_time": f"{end}_{time.name}" for end in ENDS}
         moments = ", ".join(row["start_time"] for row in rows[1:])
         line += f" ({time.name} {moments})" if moments else ""
     for column in ("margin", "rate"):

@@ -48,6 +48,7 @@ def answers_of(
     n_clusters: Counts = None,
     rules: Rules | None = None,
     margins: bool = False,
+    level: float | None = None,
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
     """The partitions of samples by a learner, whatever its method."""
@@ -55,8 +56,9 @@ def answers_of(
     samples = learner.inputs_(measured) if prepared is None else prepared
     problem = learner.problem_
     label = inputs.label
-    if margins:
-        tables = learner.predict_segments(samples, n_clusters, margins=True, **rules)
+    if margins or level is not None:
+        about: Any = {"margins": True, "level": level, **rules}
+        tables = learner.predict_segments(samples, n_clusters, **about)
         return [segments(*pair, label) for pair in zip(inputs.items, tables, strict=True)]
     found, _ = partition_all(learner, samples, n_clusters, rules)
     partitions = [one.partition for one in found]
@@ -135,6 +137,7 @@ def run_predict(args: Namespace, terminal: Terminal) -> int:
                 n_clusters=args.n_clusters,
                 rules=_rules(inputs, args.model, links),
                 margins=args.margins,
+                level=args.level,
             )
     decides = args.n_clusters is None and learner.sees is not None
     if decides and not learner.problem_.traits.contiguous:

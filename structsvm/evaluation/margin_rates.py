@@ -10,6 +10,7 @@ from structsvm.errors import DataError
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner.learner import Learner
 from structsvm.learner.preparing import read_training
+from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED
 from structsvm.partitions.margins import MarginRates, hits
 from structsvm.support.checks import refuse_below
@@ -27,9 +28,10 @@ def margin_rates(
 ) -> MarginRates:
     """Estimate from labelled recordings how often changes of a given margin are right.
 
-    Every recording is segmented by a model learned from the other folds. Assign the result to
+    Every recording is segmented by a model learned from the other folds, which also says how much
+    worse the best segmentation with each true change is. Assign the result to
     ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
-    change, and model files store it.
+    change, and ranges of samples for a level, and model files store it.
 
     Parameters
     ----------
@@ -70,14 +72,21 @@ def margin_rates(
     split = split_samples(None, data, cv, getattr(learner, "random_state", None))
     margins = []
     right = []
+    excess = []
+    of_groups = []
     for k in stage("folds", range(len(split))):
         own = split.learned_without(k, learner)
         test = split.test_set(k)
-        for sample, known in zip(own.inputs_(test.samples), test.labels, strict=True):
+        rows = zip(own.inputs_(test.samples), test.labels, split.units[split.test(k)], strict=True)
+        for sample, known, group in rows:
             if known.truth is None:
                 continue
-            asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED, tolerance
-            found, of_sample = own.model_.margins(*asked)
+            asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED
+            found, of_sample = own.model_.margins(*asked, tolerance)
             margins.append(of_sample)
             right.append(hits(found.partition, known.truth, tolerance))
-    return MarginRates.of(np.concatenate(margins), np.concatenate(right), tolerance, len(data))
+            excess.append(own.model_.losses_with(*asked, known.truth.boundaries[1:-1]))
+            of_groups.append(int(group))
+    counts = tolerance, len(data)
+    levels = ChangeLevels.of(excess, of_groups)
+    return MarginRates.of(np.concatenate(margins), np.concatenate(right), *counts, levels)

@@ -28,7 +28,7 @@ from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import FrameScores
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles._segments.every_price import path_losses
-from structsvm.oracles.semi_markov import best_states, state_margins
+from structsvm.oracles.semi_markov import best_states, losses_with, state_margins
 from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
@@ -257,6 +257,17 @@ class StatePath(Model):
         score = self._score_of(problem, sample)
         margins = state_margins(score, n_clusters, constraint, tolerance)
         return Found.of(runs_of(margins.states), margins.states), margins.boundaries
+
+    def losses_with(
+        self,
+        problem: Any,
+        sample: Sample,
+        n_clusters: int | None,
+        constraint: Constraint,
+        places: Ints,
+    ) -> Floats:
+        """By how much the score of the best path with each change is less."""
+        return losses_with(self._score_of(problem, sample), places, n_clusters, constraint)
 
     def _score_of(self, problem: Any, sample: Sample) -> StateScore:
         """What a path earns whose segments have the lengths that the problem allows."""

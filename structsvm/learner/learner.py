@@ -18,6 +18,7 @@ from structsvm.errors import SettingsError
 from structsvm.features.frames import learning_once
 from structsvm.learner.form import Form
 from structsvm.learner.learned import OPTIONAL, How, Learned, recording_tags
+from structsvm.learner.margin_tables import margin_tables, most_excess
 from structsvm.learner.methods import menu_of, which_baselines
 from structsvm.learner.parameters import ProblemParameters, problem_from
 from structsvm.learner.preparing import encode_prepared, prepared, workers_of
@@ -27,7 +28,6 @@ from structsvm.learner.stages import Stage
 from structsvm.learner.steps import (
     labels_of,
     learned_in_words,
-    margin_tables,
     mean_agreement,
     partition_all,
     refuse_no_segments,
@@ -339,6 +339,8 @@ class Learner(ProblemParameters, ABC):
         *,
         margins: bool | None = None,
         tolerance: int | None = None,
+        level: float | None = None,
+        guaranteed: bool = False,
         **rules: Unpack[Rules],
     ) -> Any:
         """Segment recordings: a table of the segments of each.
@@ -352,6 +354,12 @@ class Learner(ProblemParameters, ABC):
         tolerance : int, optional
             The margin of a change compares with the best segmentation that has no change within so
             many samples of it. The default is that of ``margin_rates_``, or 5.
+        level : float, optional
+            Whether to say where changes may be: ranges of samples that hold about such a share of
+            the true changes, as they did in the recordings that ``margin_rates_`` held out.
+        guaranteed : bool
+            Whether the share is to be that of a person or machine that nobody has seen, which needs
+            9 groups for a level of .9 and makes ranges wider.
 
         Returns
         -------
@@ -363,26 +371,31 @@ class Learner(ProblemParameters, ABC):
             worse, in units of the price of a change in a metric, and of the training loss for a
             :class:`~structsvm.StateSegmenter` (infinite if the rules force it, None for the first
             segment); and ``rate``, the share of changes with such a margin that were right in
-            held-out recordings, if :func:`structsvm.margin_rates` counted them.
+            held-out recordings, if :func:`structsvm.margin_rates` counted them. With a ``level``,
+            ``from`` and ``to`` are the first and the last sample at which the segment may begin
+            (None for the first segment), ``from_time`` and ``to_time`` their times, if known, and
+            ``possible`` lists such ranges within the segment, where a change may have been missed.
 
         Raises
         ------
         SettingsError, DataError
-            If partitions are not segmentations, or margins are wanted and the search is not exact.
+            If partitions are not segmentations, or margins are wanted and the search is not exact;
+            if no level can be had: nothing was held out, or too few groups for a guarantee.
         """
         check_is_fitted(self)
         refuse_no_segments(self.problem_)
         form = self._form(X, rules)
         samples = prepared(self, form.samples)
-        if self.model_.has_margins if margins is None else margins:
-            tables = margin_tables(self, samples, n_clusters, rules, tolerance)
+        most = most_excess(self, level, guaranteed)
+        if margins or most is not None or (margins is None and self.model_.has_margins):
+            tables = margin_tables(self, samples, n_clusters, rules, tolerance, most)
         else:
             found, _ = partition_all(self, samples, n_clusters, rules)
-            tables = [(one, None, None) for one in found]
+            tables = [(one, {}) for one in found]
         rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
         states = self.classes_
         return form.answer(
-            [segment_table(one, x, states, times, *sure) for (one, *sure), x, times in rows]
+            [segment_table(one, x, states, times, more) for (one, more), x, times in rows]
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

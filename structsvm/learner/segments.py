@@ -13,6 +13,9 @@ from structsvm.errors import SettingsError
 from structsvm.partitions.model import Found
 from structsvm.support.arrays import Ints
 
+Columns = dict[str, list[Any]]
+"""What is known of the segments of a recording, by name, (K,) each."""
+
 
 def names_of_items(found: Found, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part."""
@@ -44,14 +47,13 @@ def segment_table(
     sample: Sample,
     states: NDArray[Any] | None,
     times: Any = None,
-    margins: Sequence[float] | None = None,
-    rates: Sequence[float] | None = None,
+    known: Columns | None = None,
 ) -> list[dict[str, Any]]:
-    """A row for each segment: start, end, and time, state, probability, margin, rate if known."""
+    """A row for each segment: start, end, and time, state, probability, and what else is known."""
     M = found.partition
     starts = M.boundaries[:-1].tolist()
     ends = M.boundaries[1:].tolist()
-    columns: dict[str, list[Any]] = {"start": starts, "end": ends}
+    columns: Columns = {"start": starts, "end": ends}
     if times is not None:
         columns["time"] = [times[start] for start in starts]
     p = sample.states
@@ -60,9 +62,10 @@ def segment_table(
         bounds = zip(starts, ends, of_segments.tolist(), strict=True)
         columns["state"] = states[of_segments].tolist()
         columns["probability"] = [float(p[a:b, c].mean()) for a, b, c in bounds]
-    for name, values in (("margin", margins), ("rate", rates)):
-        if values is not None:
-            columns[name] = [None, *values]
+    columns |= known or {}
+    if times is not None and "from" in columns:
+        for end in ("from", "to"):
+            columns[f"{end}_time"] = [None if t is None else times[t] for t in columns[end]]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

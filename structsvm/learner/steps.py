@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.deferred import Step, batches_of
 from structsvm.data.per_sample import Counts, check_weights
 from structsvm.data.sample import Sample, apply_to_samples, is_prepared
-from structsvm.errors import SettingsError, about, among
+from structsvm.errors import SettingsError, among
 from structsvm.learner.fitted import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.lost_columns import warn_of_new
@@ -22,15 +22,9 @@ from structsvm.learner.rules import Rules, counts_within, read_rules
 from structsvm.parallel import spread
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked
-from structsvm.support.progress import stage
-
-Sure = list[float] | None
-"""How sure each change between segments is, as far as that is known."""
 
 
 def decode_with(
@@ -139,29 +133,3 @@ def labels_of(
         for M, sample in zip(partitions, samples, strict=True):
             found.append(problem.decode(M, sample))
     return found
-
-
-def margin_tables(
-    learner: Fitted,
-    samples: Sequence[Sample],
-    n_clusters: Counts,
-    rules: Rules,
-    tolerance: int | None,
-) -> list[tuple[Found, Sure, Sure]]:
-    """Segments of prepared samples, margins of the changes between them, and rates if known."""
-    problem, constraints = read_rules(learner, samples, rules)
-    if n_clusters is None:
-        n_clusters = learner.model_.n_parts
-    counts = counts_within(problem, samples, constraints, n_clusters)
-    rates: MarginRates | None = getattr(learner, "margin_rates_", None)
-    if tolerance is None:
-        tolerance = 5 if rates is None else rates.tolerance
-    refuse_below(0, "tolerance", tolerance)
-    known = rates if rates is not None and rates.tolerance == tolerance else None
-    tables: list[tuple[Found, Sure, Sure]] = []
-    tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
-    for i, (sample, K, rule) in enumerate(tasks):
-        with about(problem.traits.words.numbered(i)):
-            found, sure = learner.model_.margins(problem, sample, K, rule, tolerance)
-        tables.append((found, sure.tolist(), None if known is None else known(sure).tolist()))
-    return tables

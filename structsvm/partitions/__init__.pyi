@@ -1,5 +1,6 @@
 from structsvm.data.sample import Sample as Sample
 from structsvm.data.words import Words as Words
+from structsvm.partitions.change_levels import ChangeLevels as ChangeLevels
 from structsvm.partitions.constraint import UNCONSTRAINED as UNCONSTRAINED
 from structsvm.partitions.constraint import Constraint as Constraint
 from structsvm.partitions.constraint import Region as Region

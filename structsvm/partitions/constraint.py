@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_whole, shown
 
 ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links", "states"]
@@ -237,3 +238,13 @@ class Constraint:
 
 
 UNCONSTRAINED = Constraint()
+
+
+def checked_places(places: Any, n_samples: int) -> Ints:
+    """Where a recording may have boundaries, checked: integers from 1 to T - 1, (n,)."""
+    found = np.asarray(places)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise OracleError(f"places must be a vector of integers, got {shown(places)}")
+    if not ((found >= 1) & (found < n_samples)).all():
+        raise OracleError(f"places must be from 1 to {n_samples - 1}, got {shown(places)}")
+    return found.astype(np.int64)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, OracleError
+from structsvm.partitions.change_levels import ChangeLevels
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import warn_of_rounding
@@ -117,9 +118,18 @@ class MarginRates:
     n_right: int
     """Changes that were right."""
     n_recordings: int
+    levels: ChangeLevels | None = None
+    """Where the true changes of these recordings were, if they have any."""
 
     @classmethod
-    def of(cls, margins: Floats, right: Bools, tolerance: int, n_recordings: int) -> MarginRates:
+    def of(
+        cls,
+        margins: Floats,
+        right: Bools,
+        tolerance: int,
+        n_recordings: int,
+        levels: ChangeLevels | None = None,
+    ) -> MarginRates:
         """Learn the rates from changes with their margins, and whether they were right, (n,)."""
         n = right.size
         n_right = int(right.sum())
@@ -137,7 +147,7 @@ class MarginRates:
                 intercept = model.intercept_[0]
                 slope = model.coef_[0, 0]
         counts = (tolerance, int(n), n_right, n_recordings)
-        return cls(float(intercept), float(slope), *counts)
+        return cls(float(intercept), float(slope), *counts, levels)
 
     def __call__(self, margins: Any) -> Floats:
         """The share of changes with such margins that are right, (n,)."""

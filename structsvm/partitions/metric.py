@@ -23,7 +23,7 @@ from structsvm.partitions.margins import margins_of_best
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.oracle import Oracle, warn_of_rounding
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.arrays import Floats, Stack, all_within
+from structsvm.support.arrays import Floats, Ints, Stack, all_within
 from structsvm.support.checks import counted
 from structsvm.support.contract import asked, is_replaced
 
@@ -101,6 +101,20 @@ class Metric(Model):
         constraint = constraint.with_clusters(n_clusters)
         M, losses = margins_of_best(problem, sample, objective, constraint, tolerance)
         return Found(M), losses / self.price if self.price else losses
+
+    def losses_with(
+        self,
+        problem: Any,
+        sample: Sample,
+        n_clusters: int | None,
+        constraint: Constraint,
+        places: Ints,
+    ) -> Floats:
+        """What a change at each of n samples costs, in units of the price of one, (n,)."""
+        objective = self.objective(sample, n_clusters)
+        constraint = constraint.with_clusters(n_clusters)
+        losses = problem.decoder(sample).losses_with(objective, places, constraint)
+        return np.asarray(losses / self.price if self.price else losses)
 
     def objective(self, sample: Sample, n_clusters: int | None = None) -> TraceObjective:
         """What the best partition maximises: minus the distortion, minus the price of clusters."""

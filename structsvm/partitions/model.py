@@ -94,3 +94,18 @@ class Model(ABC):
             f"{type(self).__name__} finds no second best partition, so that its changes have no "
             "margins: margins=False leaves them out"
         )
+
+    @hook
+    def losses_with(
+        self,
+        problem: Any,
+        sample: Sample,
+        n_clusters: int | None,
+        constraint: Constraint,
+        places: Ints,
+    ) -> Floats:
+        """By how much the best partition with a change at each of n samples is worse, (n,)."""
+        raise DataError(
+            f"{type(self).__name__} finds no second best partition, and knows of no other changes: "
+            "level=None leaves them out"
+        )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +14,17 @@ import numpy as np
 from structsvm.data.missing import LARGEST
 from structsvm.errors import OracleError, PluginError, about, warn
 from structsvm.messages import nth
-from structsvm.partitions.constraint import UNCONSTRAINED, Constraint, ConstraintKind
+from structsvm.partitions.constraint import (
+    UNCONSTRAINED,
+    Constraint,
+    ConstraintKind,
+    checked_places,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import TraceObjective, faults_of_truth, refuse_no_samples
 from structsvm.status import Quality as Quality
-from structsvm.support.arrays import Floats, Stack, all_within
+from structsvm.support.arrays import Floats, Ints, Stack, all_within
 from structsvm.support.checks import is_number, shown
 from structsvm.support.contract import Contract, asked, checked_by, hook, raise_wrong
 
@@ -131,6 +137,13 @@ class Oracle(Contract):
             raise OracleError(fault)
         return Z, truth, prices
 
+    def verified_places(
+        self, objective: TraceObjective, places: Ints, constraint: Constraint = UNCONSTRAINED
+    ) -> tuple[TraceObjective, Ints, Constraint]:
+        """A question about boundaries at places 1, ..., T - 1."""
+        objective, constraint = self.verified(objective, constraint)
+        return objective, checked_places(places, objective.n_samples), constraint
+
     def verified_each(self, Zs: Stack, price: float) -> tuple[Stack, float]:
         """Samples side by side, at least one row each, of which each can be asked about."""
         if not (isinstance(Zs, Stack) and Zs.is_sound):
@@ -233,6 +246,23 @@ class Oracle(Contract):
                 f"takes = {sorted(self.takes)}. Leave such labels or arguments out, use another "
                 "problem, or have maximize keep them and add them to takes"
             )
+
+    @checked_by(verified_places)
+    @hook
+    def losses_with(
+        self, objective: TraceObjective, places: Ints, constraint: Constraint = UNCONSTRAINED
+    ) -> Floats:
+        """By how much the best partition with a boundary at each of n places is worse, (n,).
+
+        Infinite where the constraint allows none.
+        """
+        best = self.ask(objective, constraint).value
+        losses = np.full(places.size, np.inf)
+        for i, t in enumerate(places.tolist()):
+            forced = replace(constraint, forced=(*constraint.forced, t))
+            with suppress(OracleError):  # no partition is left
+                losses[i] = max(best - self.ask(objective, forced).value, 0.0)
+        return losses
 
     @checked_by(verified_each)
     @hook

@@ -1,5 +1,6 @@
 """structsvm fit, to its end and interrupted."""
 
+import csv
 import signal
 from pathlib import Path
 
@@ -137,6 +138,11 @@ def test_rates_are_learned_saved_and_shown(done, tmp_path):
     out, _ = done("predict --margins", model, "test")
     assert "(margins " in out
     assert "(rates 0." in out
+    done("predict --level 0.8 -o", tmp_path / "s.csv", model, "test")
+    header, _, second, *_ = (tmp_path / "s.csv").read_text().splitlines()
+    assert header.endswith("margin,rate,from,to,possible")
+    row = dict(zip(header.split(","), next(csv.reader([second])), strict=True))
+    assert int(row["from"]) <= int(row["start"]) <= int(row["to"])
     done("plot --margins -o", tmp_path / "p.png", model, "test/synthetic_00.npz")
 
 

@@ -30,6 +30,7 @@ from structsvm.oracles import (
     all_segmentations,
     best_states,
     best_together,
+    losses_with,
     state_margins,
 )
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, Region, TraceObjective
@@ -84,6 +85,7 @@ CALLS = {
         {"score": SCORE, "n_segments": 3, "constraint": Constraint(forced=(3,))},
     ),
     "best_together": (best_together, {"score": PLAIN, **ENDS, "constraint": Constraint(3)}),
+    "losses_with": (losses_with, {"score": PLAIN, "places": np.array([1, 3]), "n_segments": 3}),
     "state_margins": (state_margins, {"score": PLAIN, "n_segments": 3, "tolerance": 1}),
     "StateScore": (StateScore, {name: getattr(SCORE, name) for name in vars(SCORE)}),
     "StateScore.value": (SCORE.value, {"states": STATES}),
@@ -104,6 +106,7 @@ for name, oracle in ORACLES.items():
     CALLS |= {
         f"{kind}.ask {name}": (oracle.ask, asked),
         f"{kind}.maximize {name}": (oracle.maximize, asked),
+        f"{kind}.losses_with {name}": (oracle.losses_with, {**asked, "places": np.array([2])}),
         f"{kind}.price_path {name}": (oracle.price_path, path),
         f"{kind}.ask_each {name}": (oracle.ask_each, {"Zs": STACK, "price": 0.5}),
         f"{kind}.maximize_each {name}": (oracle.maximize_each, {"Zs": STACK, "price": 0.5}),
@@ -130,7 +133,7 @@ BEYOND = {
     *(
         f"{kind}.verified_{name}"
         for kind in structsvm.oracles.__all__
-        for name in ("curve", "each", "prices")
+        for name in ("curve", "each", "places", "prices")
     ),
 }
 """Public methods without a question here."""

@@ -1,0 +1,78 @@
+"""What is known of the change at the start of each segment: its margin, rate and range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from structsvm.data.per_sample import Counts
+from structsvm.data.sample import Sample
+from structsvm.errors import SettingsError, about
+from structsvm.learner.fitted import Fitted
+from structsvm.learner.rules import Rules, counts_within, read_rules
+from structsvm.learner.segments import Columns
+from structsvm.partitions.change_levels import Places, places_of
+from structsvm.partitions.margins import MarginRates
+from structsvm.partitions.model import Found
+from structsvm.support.checks import refuse_below
+from structsvm.support.progress import stage
+
+
+def margin_tables(
+    learner: Fitted,
+    samples: Sequence[Sample],
+    n_clusters: Counts,
+    rules: Rules,
+    tolerance: int | None,
+    most: float | None = None,
+) -> list[tuple[Found, Columns]]:
+    """Segments of prepared samples, and what is known of the change at the start of each.
+
+    That is its margin, its rate if known, and the samples around whose excess is at most ``most``.
+    """
+    problem, constraints = read_rules(learner, samples, rules)
+    if n_clusters is None:
+        n_clusters = learner.model_.n_parts
+    counts = counts_within(problem, samples, constraints, n_clusters)
+    rates = _rates_of(learner)
+    if tolerance is None:
+        tolerance = 5 if rates is None else rates.tolerance
+    refuse_below(0, "tolerance", tolerance)
+    tables: list[tuple[Found, Columns]] = []
+    tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
+    for i, (sample, K, rule) in enumerate(tasks):
+        with about(problem.traits.words.numbered(i)):
+            found, sure = learner.model_.margins(problem, sample, K, rule, tolerance)
+            columns: Columns = {"margin": [None, *sure.tolist()]}
+            if rates is not None and rates.tolerance == tolerance:
+                columns["rate"] = [None, *rates(sure).tolist()]
+            if most is not None:
+                everywhere = np.arange(1, sample.n_samples)
+                excess = learner.model_.losses_with(problem, sample, K, rule, everywhere)
+                columns |= _columns_of_places(places_of(found.partition, excess, most))
+        tables.append((found, columns))
+    return tables
+
+
+def _columns_of_places(places: Places) -> Columns:
+    first = [place[0] for place in places.around]
+    last = [place[1] for place in places.around]
+    return {"from": [None, *first], "to": [None, *last], "possible": [*places.possible]}
+
+
+def most_excess(learner: Fitted, level: float | None, guaranteed: bool) -> float | None:
+    """The excess up to which samples are in the ranges of a level."""
+    if level is None:
+        return None
+    rates = _rates_of(learner)
+    if rates is None or rates.levels is None:
+        raise SettingsError(
+            "level needs true changes of recordings that were held out: set "
+            "learner.margin_rates_ = margin_rates(learner, Xs, ys) first, or fit with --rates"
+        )
+    return rates.levels.guaranteed(level) if guaranteed else rates.levels.about(level)
+
+
+def _rates_of(learner: Fitted) -> MarginRates | None:
+    return getattr(learner, "margin_rates_", None)

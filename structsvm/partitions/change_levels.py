@@ -1,0 +1,122 @@
+"""Where a change may be: every sample at which one costs little more than the best segmentation.
+
+The excess of a sample t is
+
+    e(t) = (Tr(A M) - max { Tr(A M') : M' has a boundary at t }) / price,
+
+0 at the changes of the best segmentation M. Where a share of the true changes of held-out
+recordings has an excess of at most q, the samples {t : e(t) <= q} of a new recording hold about as
+large a share of its true changes. Of groups that nobody has seen the share is guaranteed if each of
+G held-out groups weighs 1 / (G + 1), and the rest is taken for infinite (hierarchical conformal
+prediction: Lee, Barber and Willett, Distribution-free inference with hierarchical data, 2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from structsvm.errors import SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_number
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeLevels:
+    """The excess at the true changes of held-out recordings, from which intervals are made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.partitions import ChangeLevels
+    >>> levels = ChangeLevels(np.array([0.0, 0.1, 0.4, 0.2]), np.array([0, 0, 1, 1]))
+    >>> levels.about(0.75), levels.guaranteed(0.6)
+    (0.2, 0.4)
+    """
+
+    excess: Floats
+    """In units of the price of a change, or of the training loss, (n,)."""
+    groups: Ints
+    """The number of the group of the recording of each, (n,)."""
+
+    @classmethod
+    def of(cls, excess: Sequence[Floats], groups: Sequence[int]) -> ChangeLevels | None:
+        """Of recordings, each with the excess at its true changes and its group, if any has one."""
+        sizes = [one.size for one in excess]
+        if not sum(sizes):
+            return None
+        _, numbers = np.unique(np.repeat(groups, sizes), return_inverse=True)
+        return cls(np.concatenate(excess), numbers.astype(np.int64))
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.groups.max()) + 1
+
+    def about(self, level: float) -> float:
+        """The excess that so large a share of the true changes had at most."""
+        weights = np.full(self.excess.size, 1.0 / self.excess.size)
+        return self._reached(read_level(level), weights)
+
+    def guaranteed(self, level: float) -> float:
+        """The same for recordings of groups that nobody has seen.
+
+        Raises
+        ------
+        SettingsError
+            If there are too few groups for the level; with the number that is enough.
+        """
+        level = read_level(level)
+        G = self.n_groups
+        if level > G / (G + 1):
+            enough = math.ceil(level / (1.0 - level) - 1e-9)
+            raise SettingsError(
+                f"level={level:g} can be guaranteed for a new group from {enough} groups on, and "
+                f"{G} were held out: label more groups, ask for level={G / (G + 1):.2g} at most, "
+                "or leave guaranteed=True out"
+            )
+        sizes = np.bincount(self.groups)[self.groups]
+        return self._reached(level, 1.0 / ((G + 1) * sizes))
+
+    def _reached(self, level: float, weights: Floats) -> float:
+        """The least excess up to which the weights sum to the level."""
+        order = np.argsort(self.excess, kind="stable")
+        reached = np.cumsum(weights[order]) >= level - 1e-9
+        return float(self.excess[order][reached.argmax()])
+
+
+def read_level(level: float) -> float:
+    """A share of true changes, checked."""
+    if not (is_number(level) and 0.0 < level < 1.0):
+        raise SettingsError(f"level must be a number between 0 and 1, got {level!r}")
+    return float(level)
+
+
+class Places(NamedTuple):
+    """Where changes may be, as ranges of samples, both ends included."""
+
+    around: list[tuple[int, int]]
+    """Around each predicted change, (K - 1,)."""
+    possible: list[list[tuple[int, int]]]
+    """Within each segment, those without a predicted change, (K,)."""
+
+
+def places_of(found: EquivalenceMatrix, excess: Floats, most: float) -> Places:
+    """The ranges of samples 1, ..., T - 1 whose excess is at most so large."""
+    ends = found.boundaries[1:-1]
+    allowed = np.concatenate([[False], excess <= most, [False]])
+    allowed[ends] = True
+    steps = np.diff(allowed.astype(np.int8))
+    first = np.flatnonzero(steps == 1) + 1
+    last = np.flatnonzero(steps == -1)
+    own = np.searchsorted(first, ends, side="right") - 1
+    around = [(int(first[i]), int(last[i])) for i in own]
+    possible: list[list[tuple[int, int]]] = [[] for _ in range(found.n_clusters)]
+    for i in sorted({*range(first.size)} - {*own.tolist()}):
+        segment = int(np.searchsorted(ends, first[i], side="right"))
+        possible[segment].append((int(first[i]), int(last[i])))
+    return Places(around, possible)
