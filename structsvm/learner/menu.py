@@ -50,9 +50,16 @@ class Menu:
         self.data = data
         self.problem = data.problem
         metric = like if like.sees is not None else MetricLearner(data.problem)
-        self.metric: dict[str, Any] = metric.get_params(deep=False) | {"problem": data.problem}
+        self.metric: dict[str, Any] = metric.get_params(deep=False)
+        scale = self.scale(self.metric["standardize"])
+        self.metric |= {"problem": data.problem, "standardize": scale}
         self.features = getattr(like, "features", None)
         """What the learner is learned from, not fitted; None for the columns themselves."""
+
+    @hook
+    def scale(self, standardize: Any) -> Any:
+        """How metrics scale features, where the settings of the learner leave it open."""
+        return standardize
 
     @cached_property
     def labels(self) -> list[Any]:

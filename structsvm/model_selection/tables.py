@@ -12,10 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from structsvm.baselines.row_classifier import KINDS
 from structsvm.data.labels import label_values, missing_labels, unlabelled
 from structsvm.features.context import Rows
-from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
-from structsvm.learner.training_set import CLUSTERS, TrainingSet
+from structsvm.learner.training_set import CLUSTERS
 from structsvm.model_selection.named import learner_named
 from structsvm.regularizers import SquaredNorm
 
@@ -65,10 +64,8 @@ labelled ones, would count for much by their own deviations or by those of train
 class Tables(Menu):
     """Methods for the rows of tables."""
 
-    def __init__(self, data: TrainingSet, like: Learner) -> None:
-        super().__init__(data, like)
-        if self.question == CLUSTERS and self.metric["standardize"] == "auto":
-            self.metric["standardize"] = WIDER
+    def scale(self, standardize: Any) -> Any:
+        return WIDER if standardize == "auto" and self.question == CLUSTERS else standardize
 
     @property
     def others(self) -> list[Method]:
