@@ -25,7 +25,8 @@ from structsvm.evaluation.splits import fewest_rows
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
 from structsvm.partitions.problem import has_rows
-from structsvm.plotting.report import HeldOut, page_of
+from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.report import page_of
 from structsvm.support.archive import write_atomically
 from structsvm.support.codec import Unstored
 from structsvm.support.tables import ShortTable

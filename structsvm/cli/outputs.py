@@ -31,7 +31,7 @@ from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.samples import as_file, overlay
+from structsvm.plotting.cut import as_file, overlay
 from structsvm.support.archive import unwritable, write_atomically
 from structsvm.support.checks import csv_text, finite
 from structsvm.support.lazy import require

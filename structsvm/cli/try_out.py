@@ -55,6 +55,8 @@ from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
+from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.report import page_of
 from structsvm.plotting.words import training_in_words
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import OutOfTimeError, share, until

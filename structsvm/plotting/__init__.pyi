@@ -1,3 +1,6 @@
+from structsvm.plotting.clusters import plot_clusters as plot_clusters
+from structsvm.plotting.cut import overlay as overlay
+from structsvm.plotting.cut import plot_cut as plot_cut
 from structsvm.plotting.metric import plot_gap as plot_gap
 from structsvm.plotting.metric import plot_gaps as plot_gaps
 from structsvm.plotting.metric import plot_metric as plot_metric
@@ -6,8 +9,5 @@ from structsvm.plotting.metric import plot_spectrum as plot_spectrum
 from structsvm.plotting.metric import plot_weight_stability as plot_weight_stability
 from structsvm.plotting.metric import plot_weights as plot_weights
 from structsvm.plotting.report import report_page as report_page
-from structsvm.plotting.samples import overlay as overlay
-from structsvm.plotting.samples import plot_clusters as plot_clusters
-from structsvm.plotting.samples import plot_cut as plot_cut
-from structsvm.plotting.samples import plot_segmentation as plot_segmentation
+from structsvm.plotting.segmentation import plot_segmentation as plot_segmentation
 from structsvm.plotting.words import feature_weights as feature_weights

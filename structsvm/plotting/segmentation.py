@@ -1,8 +1,7 @@
-"""A recording above its segmentations, a table or a graph in two directions, an image in parts."""
+"""A recording above its segmentations."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
@@ -11,35 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.labels import label_values
-from structsvm.data.per_sample import Counts, asked_counts
+from structsvm.data.per_sample import Counts
 from structsvm.data.rows import rows_in_time
 from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.data.words import IMAGES
-from structsvm.errors import DataError, DataWarning, SettingsError, without_warnings
-from structsvm.evaluation.evaluate import fitted_learner
+from structsvm.errors import DataWarning, without_warnings
 from structsvm.features.frames import read_names
-from structsvm.graphs.images import in_unit_range
-from structsvm.graphs.label_maps import is_picture, label_map_of, pixels_of
-from structsvm.learner.fitted import column_names, partition_of, words_of
 from structsvm.learner.learner import Learner
-from structsvm.learner.preparing import as_measured, encode
-from structsvm.learner.segments import names_in
-from structsvm.learner.steps import partition_all
+from structsvm.learner.steps import names_in, partition_all
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.in_metric import InMetric
-from structsvm.partitions.losses import matched_labels
 from structsvm.plotting import style
-from structsvm.plotting.style import OKABE_ITO, new_axes
-from structsvm.plotting.words import heaviest_columns, heaviest_directions
-from structsvm.support.arrays import Floats, Ints
+from structsvm.plotting.drawable import drawable, traces
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import counted, refuse_below
 from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 WIDEST, LINES = 26, 2
 """Letters in a line of the features that name a lane, and lines that it has room for."""
@@ -114,7 +101,7 @@ def plot_segmentation(
     True
     """
     refuse_below(1, "n_traces", n_traces)
-    measured, sample, truth, K = _drawable(learner, X, y, n_clusters, in_order=True)
+    measured, sample, truth, K = drawable(learner, X, y, n_clusters, in_order=True)
     names, values = traces(learner, measured, sample, n_traces)
     strips = _strips(learner, measured, sample, truth, y, K)
     marks = style.state_marks(learner)
@@ -316,283 +303,3 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, style.S
         fontsize="small",
         handlelength=1.6,
     )
-
-
-# ---- a table, or a graph, in the two heaviest directions of the metric, with its clusters
-
-
-LEGEND = 20  # clusters that a legend has room for
-NAME_IN_LEGEND = 26  # letters of a name in it
-
-
-def plot_clusters(
-    learner: Learner,
-    X: Any,
-    y: Any = None,
-    *,
-    n_clusters: int | str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw a sample in the two heaviest directions of the metric; colours are predicted clusters.
-
-    A legend names the clusters: by the label of the true cluster that each goes with, where there
-    are labels, else by its number.
-
-    Parameters
-    ----------
-    learner : MetricLearner or another fitted learner
-    X : array or data frame of shape (T, P), or whatever the problem reads, such as a graph
-    y : labels (T,), optional
-        The truth: items that are in another cluster there are ringed, clusters being matched so
-        that there are as few as possible.
-    n_clusters : int, "true" or None
-        Cluster into so many, into as many as the truth has, or as the price decides.
-
-    Raises
-    ------
-    SettingsError
-        For an image, of which :func:`plot_cut` draws the parts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.plotting import plot_clusters
-    >>> from structsvm.problems import Clustering
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 10)
-    >>> tables = [np.c_[3.0 * y + rng.normal(size=20), rng.normal(size=20)] for _ in range(2)]
-    >>> learner = MetricLearner(Clustering(), metric="diagonal").fit(tables, [y, y])
-    >>> axes = plot_clusters(learner, tables[0], y, n_clusters=2)
-    >>> axes.has_data()
-    True
-    """
-    _, sample, truth, K = _drawable(learner, X, y, n_clusters, in_order=False)
-    (found,) = learner.predict_partitions([sample], K)
-    sides, points, matched, titles = clusters_in_directions(learner, sample, found, truth, y)
-
-    ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
-    colors = style.mark_colors()
-    dots = []
-    for k in range(found.n_clusters):
-        color = colors[k % len(colors)]
-        marker = style.MARKERS[(k + k // 8) % len(style.MARKERS)]
-        look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
-        x, height = points[found.labels == k].T
-        dots.append(ax.scatter(x, height, s=18, **look))
-    title = counted(found.n_clusters, learner.problem_.traits.words.part)
-    if truth is not None:
-        wrong = np.asarray(found.labels != matched)
-        rings: dict[str, Any] = {"edgecolors": style.text_color(), "linewidths": 0.8}
-        x, height = points[wrong].T
-        ax.scatter(x, height, s=60, facecolors="none", **rings)
-        title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
-    ax.set_title(title, loc="left", fontsize="medium")
-    ax.set(**dict(zip(("xlabel", "ylabel"), style.written(sides, style.LONGEST), strict=False)))
-    listed = _listed(titles[: found.n_clusters], matched)
-    ax.legend(
-        [dots[k] for k in listed],
-        list(map(style.legend_text, style.shortened((titles[k] for k in listed), NAME_IN_LEGEND))),
-        title=f"{LEGEND} of {found.n_clusters}" if found.n_clusters > LEGEND else None,
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        frameon=False,
-        fontsize="small",
-    )
-    return ax
-
-
-def _listed(titles: Sequence[str], matched: Ints) -> list[int]:
-    """The clusters that a legend names: those that true ones go with first, numbers by size."""
-    words = [title.rstrip("0123456789") for title in titles]
-    numbers = [int(title[len(word) :] or 0) for title, word in zip(titles, words, strict=True)]
-    goes = set(matched.tolist())
-    order = sorted(range(len(titles)), key=lambda k: (k not in goes, words[k], numbers[k]))
-    return order[:LEGEND]
-
-
-def clusters_in_directions(
-    learner: Learner, sample: Sample, found: EquivalenceMatrix, truth: Any, y: Any
-) -> tuple[list[str], Floats, Ints, list[str]]:
-    """Directions, each item's place in two (T, 2) and true cluster's match (T,), and names."""
-    sides, directions = heaviest_directions(learner, 2)
-    places = np.column_stack([sample.X @ directions.T, np.zeros(found.n_samples)])[:, :2]
-    matched = found.labels if truth is None else matched_labels(truth, found)
-    names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
-    labels = None if y is None else sample.item_labels(y)
-    labels = np.asarray(labels, dtype=object)
-    if truth is not None and labels.shape == matched.shape:
-        for k, first in zip(*np.unique(matched, return_index=True), strict=True):
-            names[k] = str(labels[first])
-    return sides, places, matched, names
-
-
-# ---- what is drawn of a sample
-
-
-def traces(
-    learner: Learner, measured: Sample, prepared: Sample, n: int
-) -> tuple[list[str], list[Floats]]:
-    """Names and values of columns as measured, and of directions, unless these are columns."""
-    columns = column_names(learner)
-    top = heaviest_columns(learner, n)
-    names = [columns[j] for j in top]
-    values = list(measured.X[:, top].T)
-    titles, directions = heaviest_directions(learner, n)
-    for title, seen in zip(titles, InMetric(directions.T)(prepared.X).T, strict=True):
-        if title not in columns:
-            names.append(title)
-            values.append(seen)
-    return names, values
-
-
-def _drawable(
-    learner: Learner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
-) -> tuple[Sample, Sample, EquivalenceMatrix | None, Counts]:
-    """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
-    picture = "plot_segmentation" if in_order else "plot_clusters"
-    fitted_learner(learner, picture)
-    (sample,) = as_measured(learner, [X])
-    traits = learner.problem_.traits
-    other = ""
-    if words_of(learner.problem_, [sample]) is IMAGES:
-        other = "images: plot_cut draws an image with its parts"
-    elif in_order and not traits.contiguous:
-        one = traits.words.whole
-        part = traits.words.part
-        other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
-    if other:
-        raise SettingsError(f"{picture} does not draw {other}")
-    seen = learner.inputs_([sample])
-    truths = None if y is None else encode(learner, seen, [y])
-    truth = None if truths is None else partition_of(truths[0])
-    return sample, seen[0], truth, asked_counts(n_clusters, truths)
-
-
-TINT = 0.35  # share of the colour of a part in what is seen of it
-STRIP = 256  # rows that are coloured at a time
-MOST_PIXELS = 4_000_000
-"""The largest number of pixels of a drawn image; a page has fewer."""
-
-
-def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:
-    """Return the image with its parts in colours and their borders in white on black.
-
-    Parameters
-    ----------
-    image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
-        uint8 or uint16 over the range of its type, or floats in [0, 1].
-    labels : array of int or bool of shape (H, W), image of Pillow, or path of one
-        Part of each pixel, 0, 1, ...; -1 where none is known, which has no colour. The values of a
-        mask, such as 0 and 255, are numbered if there are larger ones than there are colours.
-    tint : float in [0, 1]
-        0 draws the borders alone.
-
-    Returns
-    -------
-    array of uint8 of shape (H, W, 3)
-
-    Raises
-    ------
-    DataError
-        If the labels do not have one integer for each pixel, or the image is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.plotting import overlay
-    >>> overlay(np.zeros((4, 6)), np.repeat([[0, 0, 0, 1, 1, 1]], 4, axis=0)).shape
-    (4, 6, 3)
-    """
-    from scipy.ndimage import binary_dilation
-
-    pixels = _pixels(image)
-    parts = _parts(labels, pixels)
-    colours = np.array([list(bytes.fromhex(colour[1:])) for colour in OKABE_ITO])
-    inner = np.zeros(parts.shape, dtype=np.bool_)  # whose right or lower neighbour differs
-    inner[:, :-1] |= parts[:, :-1] != parts[:, 1:]
-    inner[:-1] |= parts[:-1] != parts[1:]
-    outer = binary_dilation(inner)
-    seen = np.empty((*parts.shape, 3), dtype=np.uint8)
-    for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
-        rows = slice(top, top + STRIP)
-        bare = _as_rgb(pixels[rows])
-        mine = parts[rows]
-        mixed = (1 - tint) * bare + tint * colours[mine % len(colours)]
-        seen[rows] = np.round(np.where(mine[..., None] < 0, bare, mixed))
-    seen[outer] = 0
-    seen[inner] = 255
-    return seen
-
-
-def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw an image with its parts.
-
-    Parameters
-    ----------
-    image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
-    labels : array of int of shape (H, W), image of Pillow, or path of one, optional
-        As :meth:`structsvm.MetricLearner.predict` returns them, or as :func:`overlay` takes them;
-        the bare image without.
-
-    Raises
-    ------
-    DataError
-        If the labels do not have one integer for each pixel, or the image is none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.plotting import plot_cut
-    >>> axes = plot_cut(np.zeros((4, 6)), np.repeat([[0, 0, 0, 1, 1, 1]], 4, axis=0))
-    >>> axes.has_data()
-    True
-    """
-    pixels = _pixels(image)
-    parts = None if labels is None else _parts(labels, pixels)
-    H, W = pixels.shape[:2]
-    step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS))) or 1
-    seen = pixels[::step, ::step]
-    shown = _as_rgb(seen) if parts is None else overlay(seen, parts[::step, ::step])
-    ax = new_axes(ax, width=6.0, height=6.0 * H / W)
-    whole = (-0.5, W - 0.5, H - 0.5, -0.5)
-    ax.imshow(np.round(shown).astype(np.uint8), interpolation="nearest", extent=whole)
-    ax.set_axis_off()
-    return ax
-
-
-def as_file(pixels: NDArray[Any], kind: str, **settings: Any) -> bytes:
-    """Pixels as a file of a kind that Pillow writes."""
-    buffer = io.BytesIO()
-    pillow = require("PIL.Image", "images", "writing images")
-    pillow.fromarray(pixels).save(buffer, format=kind, **settings)
-    return buffer.getvalue()
-
-
-def _pixels(image: Any) -> NDArray[Any]:
-    """An image as an array, (H, W) or (H, W, C)."""
-    pixels = pixels_of(image) if is_picture(image) else np.asanyarray(image)
-    if pixels.ndim not in (2, 3) or not pixels.size:
-        raise DataError(f"an image must have shape (H, W) or (H, W, C), got {pixels.shape}")
-    return pixels
-
-
-def _parts(labels: Any, pixels: NDArray[Any]) -> NDArray[np.int64]:
-    """The part of each pixel, (H, W); large values are numbered, which would share colours."""
-    parts = label_map_of(labels) if is_picture(labels) else label_values(labels)
-    if parts.dtype.kind not in "iub":
-        raise DataError(f"labels of {parts.dtype} values: give integers 0, 1, ... for the parts")
-    if parts.shape != pixels.shape[:2]:
-        raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
-    parts = parts.astype(np.int64)
-    if parts.max(initial=0) < len(OKABE_ITO):
-        return parts
-    return np.where(parts < 0, -1, np.searchsorted(np.unique(parts[parts >= 0]), parts))
-
-
-def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
-    """(H, W, 3) in [0, 255]."""
-    channels = in_unit_range(image)
-    if channels.shape[2] < 3:
-        channels = np.repeat(channels[:, :, :1], 3, axis=2)
-    return np.asarray(255.0 * channels[:, :, :3], dtype=np.float64)

@@ -1,0 +1,60 @@
+"""What is drawn of a sample: its traces, its truth and its number of clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from structsvm.data.per_sample import Counts, asked_counts
+from structsvm.data.sample import Sample
+from structsvm.data.words import IMAGES
+from structsvm.errors import SettingsError
+from structsvm.evaluation.evaluate import fitted_learner
+from structsvm.learner.columns import column_names, partition_of, words_of
+from structsvm.learner.learner import Learner
+from structsvm.learner.steps import as_measured, encode
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.in_metric import InMetric
+from structsvm.plotting.words import heaviest_columns, heaviest_directions
+from structsvm.support.arrays import Floats
+
+if TYPE_CHECKING:
+    pass
+
+
+def traces(
+    learner: Learner, measured: Sample, prepared: Sample, n: int
+) -> tuple[list[str], list[Floats]]:
+    """Names and values of columns as measured, and of directions, unless these are columns."""
+    columns = column_names(learner)
+    top = heaviest_columns(learner, n)
+    names = [columns[j] for j in top]
+    values = list(measured.X[:, top].T)
+    titles, directions = heaviest_directions(learner, n)
+    for title, seen in zip(titles, InMetric(directions.T)(prepared.X).T, strict=True):
+        if title not in columns:
+            names.append(title)
+            values.append(seen)
+    return names, values
+
+
+def drawable(
+    learner: Learner, X: Any, y: Any, n_clusters: Any, *, in_order: bool
+) -> tuple[Sample, Sample, EquivalenceMatrix | None, Counts]:
+    """A sample as measured and as the metric sees it, its truth, and how many parts are found."""
+    picture = "plot_segmentation" if in_order else "plot_clusters"
+    fitted_learner(learner, picture)
+    (sample,) = as_measured(learner, [X])
+    traits = learner.problem_.traits
+    other = ""
+    if words_of(learner.problem_, [sample]) is IMAGES:
+        other = "images: plot_cut draws an image with its parts"
+    elif in_order and not traits.contiguous:
+        one = traits.words.whole
+        part = traits.words.part
+        other = f"{one}s, whose {part}s are in no order: plot_clusters draws a {one}"
+    if other:
+        raise SettingsError(f"{picture} does not draw {other}")
+    seen = learner.inputs_([sample])
+    truths = None if y is None else encode(learner, seen, [y])
+    truth = None if truths is None else partition_of(truths[0])
+    return sample, seen[0], truth, asked_counts(n_clusters, truths)

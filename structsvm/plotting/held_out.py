@@ -1,0 +1,91 @@
+"""All that a report is about: a learner, what was held out, and what it found there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.per_sample import asked_counts
+from structsvm.data.sample import Sample
+from structsvm.data.words import Words
+from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
+from structsvm.errors import DataError, DataWarning, without_warnings
+from structsvm.evaluation.evaluate import evaluate
+from structsvm.evaluation.scores import Evaluation
+from structsvm.graphs.images import as_list, is_picture, pixels_of
+from structsvm.learner.form import Form
+from structsvm.learner.learner import Learner
+
+MARGINS = 3_000_000
+"""Samples times changes up to which margins are computed: less than half a minute."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """All that a page shows, before it is made plain."""
+
+    learner: Learner
+    evaluation: Evaluation
+    images: Sequence[NDArray[Any]]
+    """The image of each sample; empty unless all samples are images that are at hand."""
+    changes: Sequence[Sequence[Mapping[str, Any]]] = ()
+    """How sure each learned change of each recording is; empty where that is not known, or would
+    take long."""
+
+    @property
+    def words(self) -> Words:
+        return self.evaluation.verdict.evidence.words
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        found = self.evaluation
+        names = [row.name for row in self.evaluation.samples]
+        of_samples = (found.measured, found.labels, None, names, found.prepared)
+        return diagnosis_of(self.learner, Examined(self.learner, *of_samples))
+
+    @classmethod
+    def of(
+        cls,
+        learner: Learner,
+        Xs: Any,
+        ys: Any,
+        *,
+        evaluation: Evaluation | None = None,
+        **given: Any,
+    ) -> HeldOut:
+        """Partition and score them, unless that was done; parameters as for ``evaluate``."""
+        found = evaluation
+        if found is None:
+            with without_warnings(DataWarning, beginning="the model was learned from"):  # a note
+                found = evaluate(learner, Xs, ys, **given)
+        changes: list[list[dict[str, Any]]] = []
+        samples = found.prepared
+        guesses = found.guesses["learned"]
+        work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, guesses, strict=True))
+        sure = learner.problem_.traits.contiguous and learner.model_.has_margins
+        if sure and work <= MARGINS:
+            K = asked_counts(given.get("n_clusters"), found.truths)
+            # Warnings were given when they were partitioned; margins are of exact oracles alone.
+            with without_warnings(DataWarning), suppress(DataError):
+                changes = [table[1:] for table in learner.predict_segments(samples, K)]
+        images = _images(Form.given_to(learner, Xs).samples, found.measured)
+        if not images:  # a graph may have been made of one
+            terms = learner.problem_.traits.words
+            evidence = replace(found.verdict.evidence, words=terms)
+            found = replace(found, verdict=replace(found.verdict, evidence=evidence))
+        return cls(learner, found, images, changes)
+
+
+def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
+    """The images the samples were made of; none where some are graphs already."""
+    if any(getattr(sample.side, "regions", None) is None for sample in samples):
+        return []
+    images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in as_list(Xs)]
+    pairs = zip(images, samples, strict=True)
+    return images if all(x.shape[:2] == s.side.regions.shape for x, s in pairs) else []

@@ -1,0 +1,203 @@
+"""What the page of a report draws: recordings, tables, graphs, images, small as screens are."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.times import TimeAxis
+from structsvm.features.frames import read_names
+from structsvm.graphs.graph import NodeLabels
+from structsvm.learner.columns import partition_of
+from structsvm.plotting.clusters import clusters_in_directions
+from structsvm.plotting.cut import as_file, overlay
+from structsvm.plotting.drawable import traces
+from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
+from structsvm.support.arrays import Floats
+
+TRACES = 3  # of the columns of a recording, and of its directions
+VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings
+BINS = (60, 1500)  # of a trace, at least and at most
+ROWS = 2000  # of a table that are drawn
+SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least and at most
+FULL = 50  # images up to which they are drawn as large as that
+KNOTS = 600  # times that are kept of a recording that was sampled irregularly
+LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: finer than any screen
+
+States = tuple[dict[Any, int], list[dict[str, Any]], Sequence[NDArray[Any]] | None]
+"""Number of each state, its look, and the names of true ones, (T_i,) each, if labels are names."""
+
+
+def pictures_of(held_out: HeldOut) -> dict[str, Any]:
+    """Plain values: the script that draws, what it can show, named states, and each sample."""
+    views = list[tuple[str, str]]()
+    marks = list[dict[str, Any]]()
+    part = f"{held_out.words.part}s"
+    draw: Callable[..., dict[str, Any]]
+    if held_out.images:
+        kind, draw = "images", _image
+    elif held_out.learner.problem_.traits.contiguous:
+        states = _states(held_out)
+        kind = "recordings"
+        draw = partial(_recording, states)
+        marks = states[1]
+    else:
+        kind, draw = "tables", _points
+        views = [("predicted", f"predicted {part}"), ("true", f"true {part}")]
+    each = [draw(held_out, i) for i in range(len(held_out.evaluation.samples))]
+    return {"kind": kind, "views": views, "states": marks, "each": each}
+
+
+def _states(held_out: HeldOut) -> States:
+    """The states of all recordings; a segment without a name has a number as well."""
+    found = held_out.evaluation
+    learned = state_marks(held_out.learner)
+    if not found.states:
+        return {}, [], None
+    sizes = [sample.n_samples for sample in found.prepared]
+    truths = read_names(found.labels, sizes, held_out.words.whole)
+    labels = chain(*found.states.values(), truths or ())
+    seen = {name for y in labels for name in y.tolist()}
+    others = [*sorted(seen - learned.keys() - {None}, key=str), None]
+    numbers = {name: k for k, name in enumerate((*learned, *others))}
+    marks = []
+    for name in numbers:
+        mark = learned.get(name, NO_STATE)
+        shown = None if name is None else str(name)
+        look = {"color": mark.color, "ink": mark.ink, "hatch": HATCHES.index(mark.hatch)}
+        marks.append({"name": shown, **look, "learned": name in learned})
+    return numbers, marks, truths
+
+
+def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
+    """Traces, segment ends and states."""
+    (number_of, _, true_names) = states
+    found = held_out.evaluation
+    sample = found.prepared[i]
+    truth = found.truths[i]
+    labels = np.asarray(found.labels[i])
+    bins = int(np.clip(VALUES / (4 * TRACES * len(found.prepared)), *BINS))
+    columns = zip(*traces(held_out.learner, found.measured[i], sample, TRACES), strict=True)
+    ends = {"true": truth.breakpoints}
+    ends |= {name: Ms[i].breakpoints for name, Ms in found.guesses.items()}
+    named = {name: each[i] for name, each in found.states.items()}
+    if true_names is not None:
+        named["true"] = true_names[i]
+    numbers = {name: [number_of[y[t - 1]] for t in ends[name]] for name, y in named.items()}
+    changes = held_out.changes[i] if held_out.changes else ()
+    known = labels.size == truth.n_samples
+    return {
+        "T": sample.n_samples,
+        "traces": [{"name": name, **envelope(values, bins)} for name, values in columns],
+        "ends": ends,
+        "states": numbers,
+        "changes": [
+            {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")} for c in changes
+        ],
+        "labels": [str(labels[t - 1]) for t in truth.breakpoints] if known else None,
+        "time": _knots(found.times[i]) if found.times else None,
+    }
+
+
+def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
+    """The times of some samples, between which the page draws a line; dates in milliseconds."""
+    if time is None:
+        return None
+    T = len(time)
+    is_date = time.holds_dates
+    values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
+    step = abs(float(values[-1]) - float(values[0])) / max(T - 1, 1)
+    line = np.linspace(float(values[0]), float(values[-1]), T)
+    at = np.unique([0, T - 1])
+    if np.abs(values - line).max() > 1e-3 * step:
+        steps = np.diff(values)
+        odd = np.argsort(-np.abs(steps - np.median(steps)), kind="stable")[: KNOTS // 3]
+        even = np.linspace(0, T - 1, min(T, KNOTS)).astype(int)
+        at = np.unique(np.concatenate([even, odd, odd + 1]))  # the sides of gaps are exact
+    known = [float(values[t]) for t in at]
+    return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
+
+
+def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
+    """Items in the two heaviest directions: place, clusters, number of the item; their names."""
+    found = held_out.evaluation
+    sample = held_out.evaluation.prepared[i]
+    truth = partition_of(found.truths[i])
+    guess = found.guesses["learned"][i]
+    T = sample.n_samples
+    about = (sample, guess, truth, found.labels[i])
+    _, places, true, names = clusters_in_directions(held_out.learner, *about)
+    wrong = np.asarray(guess.labels != true)
+    numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
+    drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
+    pairs = zip(places[drawn].round(4).tolist(), numbers[drawn].tolist(), strict=True)
+    points = [[*place, *own] for place, own in pairs]
+    return {"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names}
+
+
+def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
+    """An image with its true parts and those of each metric."""
+    found = held_out.evaluation
+    sample = held_out.evaluation.prepared[i]
+    pixels = held_out.images[i]
+    side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.images)), *SIDE))
+    decode = held_out.learner.problem_.decode
+    shape = pixels.shape[:2]
+    truth = found.truths[i]
+    if isinstance(truth, NodeLabels) and truth.pixels is not None:
+        true: NDArray[Any] = truth.pixels.reshape(shape)
+    else:
+        true = decode(partition_of(truth), sample)
+    # One map at a time: those of a photograph are large.
+    cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
+    for name, guesses in found.guesses.items():
+        cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
+    return {"T": int(np.prod(shape)), "size": list(shape), "cuts": cuts}
+
+
+def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
+    """The image, its parts marked if there are any, as an address that holds it."""
+    H, W = image.shape[:2]
+    shrink = min(1.0, side / max(H, W))
+    rows, columns = (
+        (np.arange(max(1, round(n * shrink))) / shrink).astype(int).clip(max=n - 1) for n in (H, W)
+    )
+    small = image[rows][:, columns]
+    seen = overlay(small, np.zeros(small.shape[:2], dtype=np.int64), tint=0.0)
+    if labels is not None:
+        seen = overlay(small, labels[rows][:, columns])
+    return "data:image/jpeg;base64," + base64.b64encode(as_file(seen, "jpeg", quality=88)).decode()
+
+
+def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
+    """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins."""
+    T = values.size
+    there = values[~np.isnan(values)]
+    if not there.size:
+        return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}
+    least = float(there.min())
+    most = float(there.max())
+    lows = values
+    high = None
+    if T > 2 * n_bins:
+        starts = np.arange(n_bins) * T // n_bins
+        lows = np.fmin.reduceat(values, starts)
+        high = _quantised(np.fmax.reduceat(values, starts), least, most)
+    return {"min": least, "max": most, "low": _quantised(lows, least, most), "high": high}
+
+
+def _quantised(values: Floats, least: float, most: float) -> list[int | None]:
+    """Levels of values between two limits, by their halves, because large floats would overflow."""
+    span = most / 2 - least / 2
+    if span == 0:
+        levels = np.where(np.isnan(values), np.nan, LEVELS // 2)
+    else:
+        levels = np.rint((values / 2 - least / 2) / span * LEVELS)
+    return [None if np.isnan(level) else int(level) for level in levels.tolist()]
