@@ -19,11 +19,12 @@ from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import classifiers_in
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.evaluation.verdict import Verdict
-from structsvm.io.files import MODEL, PREDICTED
+from structsvm.io.folders import MODEL, PREDICTED
 from structsvm.learner.learner import Learner
 from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.plotting.report import HeldOut, page_of
+from structsvm.plotting.held_out import HeldOut
+from structsvm.plotting.report import page_of
 from structsvm.support.archive import write_atomically
 from structsvm.support.interrupts import Interrupts
 

@@ -14,7 +14,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import build_parser
 from structsvm.datasets.generated import digits_recordings
 from structsvm.errors import MissingExtraError
-from structsvm.io.files import write_recording
+from structsvm.io.npz import write_recording
 
 INTRODUCTION = """\
 The recordings are sequences of handwritten digits (from scikit-learn, 8 x 8 pixels): the digit

@@ -17,7 +17,7 @@ from structsvm.cli.request import Request, assigned, learner_of, refuse_if, solv
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.evaluation.margin_rates import margin_rates
-from structsvm.io.files import find_recordings
+from structsvm.io.folders import find_recordings
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import MODEL, save
 from structsvm.learner.learned import How

@@ -32,7 +32,8 @@ from structsvm.data.words import IMAGES, Words
 from structsvm.errors import DataError, SettingsError, warn
 from structsvm.io.changes import refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
-from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_files, shared
+from structsvm.io.files import RecordingFiles, formats_in_words, read_files
+from structsvm.io.folders import find_recordings, shared
 from structsvm.io.image_folder import read_images
 from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.label_files import read_regions

@@ -23,7 +23,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
 from structsvm.graphs.label_maps import KINDS as IMAGE_KINDS
 from structsvm.graphs.label_maps import MASK_KINDS
-from structsvm.io.files import KINDS, PREDICTED, TRIED, predictions_among
+from structsvm.io.folders import KINDS, PREDICTED, TRIED, predictions_among
 from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.recording import SPACES, Origin, Recording

@@ -43,7 +43,7 @@ from structsvm.errors import (
     VerdictWarning,
     without_warnings,
 )
-from structsvm.io.files import MODEL, PREDICTED, TRIED
+from structsvm.io.folders import MODEL, PREDICTED, TRIED
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
@@ -55,8 +55,6 @@ from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
-from structsvm.plotting.held_out import HeldOut
-from structsvm.plotting.report import page_of
 from structsvm.plotting.words import training_in_words
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import OutOfTimeError, share, until

@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from structsvm.errors import DownloadError
-from structsvm.io.files import read_recording, write_recording
+from structsvm.io.files import read_recording
+from structsvm.io.npz import write_recording
 from structsvm.io.recording import Recording, share_features
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted

@@ -13,7 +13,7 @@ from structsvm.data.labels import label_values, unknown_labels
 from structsvm.data.missing import filled
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, warn
-from structsvm.io.intervals import refuse_dates
+from structsvm.io.interval_files import refuse_dates
 from structsvm.io.label_rows import Interval
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats

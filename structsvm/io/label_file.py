@@ -17,8 +17,8 @@ from typing import Any
 from structsvm.errors import DataError
 from structsvm.io.decoding import decoded
 from structsvm.io.label_rows import LONG, is_moment
-from structsvm.io.sniff import COMMENT
-from structsvm.io.tables import EXCEL, read_frame
+from structsvm.io.sniff import COMMENT, EXCEL
+from structsvm.io.tables import read_frame
 from structsvm.support.checks import refuse_unlisted, uncell
 
 WHOSE = {

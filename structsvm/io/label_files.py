@@ -29,7 +29,7 @@ from structsvm.io.label_tables import (
     read_table,
 )
 from structsvm.io.recording import listed, spelled
-from structsvm.io.tables import EXCEL
+from structsvm.io.sniff import EXCEL
 from structsvm.messages import parameter
 from structsvm.partial_labels import region_from
 from structsvm.partitions.constraint import Region

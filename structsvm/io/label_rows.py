@@ -17,7 +17,8 @@ import numpy as np
 from structsvm.data.clock import YEAR_FIRST, clock_in, length_in
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
-from structsvm.io.sniff import COMMA_NUMBER, MISSING_WORDS
+from structsvm.io.header import MISSING_WORDS
+from structsvm.io.sniff import COMMA_NUMBER
 
 START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
 """What a row says of its label. A point is a stretch that ends where it starts."""

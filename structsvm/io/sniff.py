@@ -15,18 +15,20 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise, starmap, takewhile, zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.io.decoding import decoded, is_text
+from structsvm.io.header import Layout, are_numbers, layout_of
 from structsvm.io.recording import SPACES, FileOptions, listed
 from structsvm.messages import parameter
 from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
+EXCEL = (".xlsx",)
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSIONS = (*OPENERS, ".zip")
 SEPARATORS = ("\t", ",", ";", "|", SPACES)
@@ -34,9 +36,6 @@ CLOSING = (";", ",", "|")
 CLOSED = 10  # lines that a mark ends for one in which it stands elsewhere
 CALLED = {"\t": "tabs", SPACES: "spaces"}
 ROWS = 50  # of a file, that tell how it is written
-UNITS = (1, 2, 3)  # rows below the first of a header: of units, and of whatever columns have
-ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
-EVEN = 1.01  # the largest step, in smallest ones, between numbers that count columns
 FEW = 2**13  # bytes of a file that tell whether it is a table
 SEVERAL = 10  # lines that these have to hold
 CHUNK = 2**20
@@ -46,30 +45,6 @@ POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
-MISSING_WORDS = {
-    *(
-        "",
-        "-",
-        "--",
-        "---",
-        "\u2013",
-        "\u2014",
-        "\u2212",
-        "?",
-        ".",
-        "*",
-        "na",
-        "n.a.",
-        "n/a",
-        "nan",
-        "nd",
-        "n.d.",
-        "none",
-    ),
-    *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
-    *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
-}
-"""Words that stand for a missing value in a column of numbers, in lower case."""
 COMMENT = ("#", '"#', "%")  # how lines begin that are none of the table
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
@@ -158,7 +133,7 @@ def holds_table(path: Path) -> bool:
     """Whether a file is text with rows of numbers, whatever it is called."""
     rows = first_rows(path)
     is_table = len(rows) > 1 and len({*map(len, rows)}) == 1
-    return is_table and any(map(_are_numbers, zip(*rows[1:], strict=True)))
+    return is_table and any(map(are_numbers, zip(*rows[1:], strict=True)))
 
 
 def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tuple[str, TextFormat]:
@@ -274,189 +249,6 @@ def _beginning(text: str) -> str:
     return text[: end if end > 0 else text.find("\n")] if len(text) > CHUNK else text
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What the first lines of a table are, by their numbers from 1."""
-
-    left_out: Sequence[int] = ()
-    """A title above the header, units below it, and what is written above rows without one."""
-    below: Sequence[int] = ()
-    """Further lines of the header."""
-    names: tuple[str, ...] = ()
-    """Of the columns, if they are not a row of the table."""
-    has_header: bool = True
-
-
-def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
-    """Find the header of a table, what stands above it and the units below.
-
-    A title has fewer cells than the header, which holds no number, and all below are as wide, with
-    numbers in a column at least.
-    """
-    numbers, rows = zip(*head, strict=True) if head else ((), ())
-    for h, header in enumerate(rows):
-        above = rows[:h]
-        below = rows[h + 1 :]
-        is_header = not any(map(is_number_text, header))
-        if is_header and _lacks_name_of_index(header, below):
-            bare = (cell.strip().strip('"') for cell in header)
-            return Layout(numbers[:h], (), (ROW_NUMBERS, *bare))
-        if any(len(row) != len(header) for row in below):
-            continue
-        n_words = is_header * _count_words(below)
-        names, n_names = _joined([[cell.strip() for cell in row] for row in rows[h:]], n_words)
-        unnamed = [j for j, name in enumerate(names) if j and not name]  # the first may be an index
-        if any(row[j].strip() for row in below[n_names - 1 :] for j in unnamed):
-            continue
-        body = below[max(UNITS) :] or below
-        is_table = any(map(_are_numbers, zip(*body, strict=True)))
-        widest = max((sum(map(bool, row)) for row in above), default=0)
-        if above and not (is_header and is_table and widest <= sum(map(bool, names))):
-            continue
-        if not is_header and _are_values(rows[h:]):
-            break
-        first = h + n_names
-        last = h + 1 + n_words
-        left_out = [*numbers[:h], *numbers[first:last]]
-        return Layout(left_out, numbers[h + 1 : first], names if n_names > 1 else ())
-    return _without_header(numbers, rows)
-
-
-def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether rows have one cell more, first of all their number, as R writes them."""
-    if min(len(header), len(below)) < 2 or {*map(len, below)} != {len(header) + 1}:
-        return False
-    cells = [row[0].strip('"') for row in below]
-    first = int(cells[0]) if cells[0].isdigit() else 0
-    return cells == [str(first + k) for k in range(len(cells))]
-
-
-def _count_words(below: Sequence[Sequence[str]]) -> int:
-    """How many rows below a header hold words wherever all others hold numbers."""
-    found = 0
-    for k in UNITS:
-        if all(_are_units([row, *below[k:]]) for row in below[:k]) and len(below) > k:
-            found = k
-    return found
-
-
-def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...], int]:
-    """Names that tell columns apart, of the first row or of several, and how many rows these are.
-
-    A blank cell above another one goes on with what is at its left, as merged cells do. Rows that
-    are not needed to tell them apart, such as that of a scorer, are in no name.
-    """
-    first = tuple(rows[0])
-    for n in range(2, n_words + 2):
-        block = [_filled(row, rows[n - 1]) for row in rows[: n - 1]] + [rows[n - 1]]
-        whole = _together(block)
-        is_title = not all(first) and _are_different(_together(block[1:]))
-        if is_title or len(set(block[0])) == len(first):
-            break
-        if not _are_different(whole):
-            continue
-        while len(block) > 1:
-            fewer = _together(block[1:])
-            names = tuple(few or name for few, name in zip(fewer, whole, strict=True))
-            if not _are_different(names):
-                break
-            whole = names
-            block = block[1:]
-        return whole, n
-    return first, 1
-
-
-def _filled(row: Sequence[str], below: Sequence[str]) -> list[str]:
-    found = list[str]()
-    for cell, lower in zip(row, below, strict=True):
-        found.append(found[-1] if found and lower and not cell else cell)
-    return found
-
-
-def _together(block: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    columns = zip(*block, strict=True)
-    return tuple(" ".join(dict.fromkeys(filter(None, cells))) for cells in columns)
-
-
-def _are_different(names: Sequence[str]) -> bool:
-    return len({*names}) == len(names) and all(names[1:])
-
-
-def _without_header(numbers: Sequence[int], rows: Sequence[Sequence[str]]) -> Layout:
-    """Number the columns of rows as wide as the last one that have no header."""
-    if not rows:
-        return Layout()
-    width = len(rows[-1])
-    first = len(rows) - sum(1 for _ in takewhile(lambda row: len(row) == width, reversed(rows)))
-    body = rows[first:]
-    may_be_header = first > 0 and len(rows[first - 1]) + 1 >= width
-    if may_be_header or not _are_values(body) or 2 * len(body) < len(rows):
-        return Layout()
-    names = tuple(f"column {j + 1}" for j in range(width))
-    return Layout(numbers[:first], (), names, has_header=False)
-
-
-def _are_values(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first of these rows is like the others, and has no names of columns."""
-    first, *others = rows
-    numeric = list[tuple[str, Sequence[str]]]()
-    for cell, column in zip(first, zip(*others, strict=True), strict=True) if others else ():
-        if _are_numbers(column):
-            numeric.append((cell, column))
-        elif cell.strip() and cell.strip() in map(str.strip, column):
-            return all(is_number_text(cell) for cell, _ in numeric)
-    if not numeric or not all(is_number_text(cell) for cell, _ in numeric):
-        return False
-    values = [_number(cell) for cell, _ in numeric]
-    steps = [b - a for a, b in pairwise(values)]
-    if not steps:
-        return values[0] != round(values[0])
-    if min(steps) <= 0:
-        return True
-    is_even = max(steps) <= EVEN * min(steps)
-    if is_even and all(value == round(value) for value in values):
-        return False
-    if any(starmap(_continues, numeric)):
-        return True
-    return not is_even and 2 * sum(starmap(_is_within, numeric)) >= len(numeric)
-
-
-def _number(cell: str) -> float:
-    return float(cell.replace(",", "."))
-
-
-def _known(column: Sequence[str]) -> list[float]:
-    return [_number(cell) for cell in column if cell.strip().lower() not in MISSING_WORDS]
-
-
-def _is_within(cell: str, column: Sequence[str]) -> bool:
-    known = _known(column)
-    return min(known) <= _number(cell) <= max(known)
-
-
-def _continues(cell: str, column: Sequence[str]) -> bool:
-    """Whether a column counts, from this cell on."""
-    values = [_number(cell), *_known(column)]
-    steps = [b - a for a, b in pairwise(values)]
-    return len(steps) > 2 and min(steps) > 0 and max(steps) <= EVEN * min(steps)
-
-
-def _are_units(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row has words, and no number, wherever all others have numbers."""
-    has_words = False
-    for first, *others in zip(*rows, strict=True) if len(rows) > 2 else ():
-        if _are_numbers(others):
-            if is_number_text(first):
-                return False
-            has_words = has_words or first.strip().lower() not in MISSING_WORDS
-    return has_words
-
-
-def _are_numbers(column: Sequence[str]) -> bool:
-    known = [x for x in column if x.strip().lower() not in MISSING_WORDS]
-    return bool(known) and all(map(is_number_text, known))
-
-
 def separator_in(text: str, options: FileOptions) -> str:
     """Return the separator that was named, or gives most columns, with a header and of numbers."""
     if options.separator is not None:
@@ -475,7 +267,7 @@ def separator_in(text: str, options: FileOptions) -> str:
         if (n, found.has_header) < most[:2] or n < 2 or not alike:
             continue
         is_whole = len(rows) == 1 or max(map(len, rows[1:])) >= n
-        score = n, found.has_header, sum(map(_are_numbers, zip(*rows[1:], strict=False)))
+        score = n, found.has_header, sum(map(are_numbers, zip(*rows[1:], strict=False)))
         if is_whole and score > most:
             best, most = separator, score
     return best

@@ -9,7 +9,8 @@ import numpy as np
 
 from structsvm.data.sample import Sample
 from structsvm.learner.learner import Learner
-from structsvm.partitions.equivalence import EquivalenceMatrix, matched_labels
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import matched_labels
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable
 from structsvm.plotting.words import heaviest_directions
@@ -117,7 +118,7 @@ def clusters_in_directions(
     places = np.column_stack([sample.X @ directions.T, np.zeros(found.n_samples)])[:, :2]
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
-    labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
+    labels = None if y is None else sample.item_labels(y)
     labels = np.asarray(labels, dtype=object)
     if truth is not None and labels.shape == matched.shape:
         for k, first in zip(*np.unique(matched, return_index=True), strict=True):

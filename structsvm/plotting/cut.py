@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from structsvm.data.labels import label_values
 from structsvm.errors import DataError
-from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
+from structsvm.graphs.images import in_unit_range
+from structsvm.graphs.label_maps import is_picture, label_map_of, pixels_of
 from structsvm.plotting.style import OKABE_ITO, new_axes
 from structsvm.support.lazy import require
 

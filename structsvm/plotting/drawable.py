@@ -9,9 +9,9 @@ from structsvm.data.sample import Sample
 from structsvm.data.words import IMAGES
 from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import fitted_learner
-from structsvm.learner.columns import column_names, partition_of, words_of
+from structsvm.learner.fitted import column_names, partition_of, words_of
 from structsvm.learner.learner import Learner
-from structsvm.learner.steps import as_measured, encode
+from structsvm.learner.preparing import as_measured, encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric
 from structsvm.plotting.words import heaviest_columns, heaviest_directions

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from structsvm.data.per_sample import asked_counts
 from structsvm.data.sample import Sample
 from structsvm.data.words import Words
-from structsvm.diagnosis import Diagnosis, Examined, diagnosis_of
+from structsvm.diagnosis.diagnose import diagnosis_of
+from structsvm.diagnosis.examined import Examined
+from structsvm.diagnosis.findings import Diagnosis
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation
-from structsvm.graphs.images import as_list, is_picture, pixels_of
+from structsvm.graphs.label_maps import is_picture, pixels_of
+from structsvm.graphs.readers import as_list
 from structsvm.learner.form import Form
 from structsvm.learner.learner import Learner
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from structsvm.diagnosis import Diagnosis
+from structsvm.diagnosis.findings import Diagnosis
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.evaluate import fitted_learner
 from structsvm.evaluation.verdict import Verdict

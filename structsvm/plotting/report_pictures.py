@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis
 from structsvm.features.frames import read_names
-from structsvm.graphs.graph import NodeLabels
-from structsvm.learner.columns import partition_of
+from structsvm.graphs.labelled_nodes import NodeLabels
+from structsvm.learner.fitted import partition_of
 from structsvm.plotting.clusters import clusters_in_directions
 from structsvm.plotting.cut import as_file, overlay
 from structsvm.plotting.drawable import traces

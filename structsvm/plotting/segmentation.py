@@ -17,7 +17,8 @@ from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning, without_warnings
 from structsvm.features.frames import read_names
 from structsvm.learner.learner import Learner
-from structsvm.learner.steps import names_in, partition_all
+from structsvm.learner.segments import names_in
+from structsvm.learner.steps import partition_all
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plotting import style
 from structsvm.plotting.drawable import drawable, traces

@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 
 from structsvm.cli import main
 from structsvm.cli.usage import build_parser
-from structsvm.io.files import write_recording
+from structsvm.io.npz import write_recording
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 BLOCKS = re.compile(r"^```bash *\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -10,7 +10,7 @@ import pytest
 from cases import cases
 from media_files import tone, write_media
 
-from structsvm.io.files import find_recordings
+from structsvm.io.folders import find_recordings
 
 MODES = np.repeat(["walk", "bus", "walk"], 20)
 PREAMBLE = "Geolife trajectory\nWGS 84\nReserved 3\n0,2,255,My Track,0,0,2,8421376\n0\n"

@@ -18,7 +18,7 @@ from structsvm.data import reading
 from structsvm.data.standardize import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_images, write_recording
-from structsvm.io.files import find_recordings
+from structsvm.io.folders import find_recordings
 from structsvm.learner.files import load, save
 
 

@@ -21,7 +21,7 @@ from structsvm.errors import DataError, LearningError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Evidence, Verdict
 from structsvm.io import read_recordings
-from structsvm.io.files import write_recording
+from structsvm.io.npz import write_recording
 from structsvm.learner.files import load
 from structsvm.messages import parameter
 from structsvm.model_selection import trials

@@ -21,7 +21,7 @@ from structsvm.io import (
     write_recording,
 )
 from structsvm.io.cleaning import cleaned, read_labels_as
-from structsvm.io.files import find_recordings
+from structsvm.io.folders import find_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2
 Y = np.array([0, 0, 0, 1, 1, 1])

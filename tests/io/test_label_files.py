@@ -18,7 +18,7 @@ from structsvm.io import (
     with_labels,
     write_intervals,
 )
-from structsvm.io.files import find_recordings
+from structsvm.io.folders import find_recordings
 
 MINE = [Interval(0.0, 4.0, "graze"), Interval(8.0, 10.0, "rest")]
 OTHER = [Interval(3.0, 8.0, "graze")]

@@ -1,0 +1,205 @@
+"""Which files of a folder are recordings, and what else is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence, Set
+from fnmatch import fnmatch
+from itertools import takewhile
+from os import PathLike
+from pathlib import Path
+
+from structsvm.errors import DataError, printable
+from structsvm.graphs.label_maps import KINDS as PICTURES
+from structsvm.io.convert import OTHERS, advice_on, line_for
+from structsvm.io.intervals import is_of_each_folder, label_files
+from structsvm.io.label_file import columns_in
+from structsvm.io.media import MEDIA
+from structsvm.io.recording import (
+    spelled,
+)
+from structsvm.io.sniff import (
+    EXCEL,
+    TEXT_KINDS,
+    first_line,
+    first_rows,
+    holds_table,
+    kind_of,
+    stem_of,
+)
+from structsvm.support.checks import is_number_text, some_of
+
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+
+TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
+KINDS = (*TABLES, *MEDIA)
+"""Kinds of files; sound and films of a folder are read if it holds no tables."""
+PROSE = ".txt"
+"""A kind that is read if it is named, or alone in its folder: it may be a text for people."""
+PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
+UNSEEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
+NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
+MODEL, PREDICTED, TRIED = "model.structsvm", "predicted", "tried.npz"
+"""A model, and a folder and a file beside it, that ``structsvm try`` writes."""
+
+
+def find_recordings(
+    paths: Paths, *, labels: str | PathLike[str] | None = None
+) -> tuple[dict[Path, str], list[Path]]:
+    """List the files that :func:`read_recordings` reads, with names, and those that it skips.
+
+    Names are paths below the folder that was given, or that all have in common, without suffix.
+    """
+    paths = [paths] if isinstance(paths, str | PathLike) else paths
+    files: dict[Path, Path] = {}
+    skipped: list[Path] = []
+    folders: list[Path] = []
+    apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
+    own = Path(labels).name if labels and is_of_each_folder(Path(labels)) else ""
+    for path in map(Path, paths):
+        is_folder = os.path.isdir(path)
+        inside, beside = search(path, apart, own) if is_folder else ([checked_path(path)], [])
+        skipped += beside
+        folders.append(Path(os.path.abspath(path if is_folder else path.parent)))
+        for file in inside:
+            files.setdefault(file.resolve(), file)
+    if not files:
+        raise DataError("no recordings were given: name files or folders")
+    called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
+    bare = [path.with_name(stem_of(path)) for path in called]
+    depth = len(shared(folders))
+    names = ["/".join(p.parts[depth:]) for p in (bare if len({*bare}) == len(bare) else called)]
+    names = [spelled(printable(name)) for name in names]
+    return dict(zip(files.values(), names, strict=True)), skipped
+
+
+def shared(folders: Iterable[Path]) -> tuple[str, ...]:
+    """The parts of their paths that all have in common, from the outermost one on."""
+    levels = zip(*(folder.parts for folder in folders), strict=False)
+    return tuple(level[0] for level in takewhile(lambda level: len({*level}) == 1, levels))
+
+
+def predictions_among(files: Iterable[Path]) -> list[Path]:
+    stems = {path: stem_of(path) for path in files}
+    made = {f"{stem}{end}" for stem in stems.values() for end in PREDICTIONS}
+    return [path for path, stem in stems.items() if stem in made]
+
+
+def checked_path(path: Path) -> Path:
+    # os.path.exists takes a name that is too long for one that is not there
+    if not os.path.exists(path) or path.is_dir():
+        raise DataError(f"{path}: no such file or folder")
+    if kind_of(path) not in KINDS and not holds_table(path):
+        raise DataError(f"{path} is {advice_on(path, TABLES)}")
+    return path
+
+
+def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
+    """List the files of a folder and its subfolders by name; of hidden ones, and our own, none."""
+    above = {*above, os.path.realpath(folder)}
+    made = (PREDICTED, TRIED) if (folder / MODEL).exists() else ()
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(UNSEEN) or path.name in made:
+            continue
+        if not path.is_dir() or os.path.realpath(path) in above:
+            yield path
+        else:
+            yield from _below(path, above)
+
+
+def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], list[Path]]:
+    """Return the recordings of a folder and its subfolders, by name, and what else is there.
+
+    Labels are ``apart``, or in files of their ``own`` name, or pattern, in several folders.
+    """
+    files = [
+        path
+        for path in _below(folder)
+        if not fnmatch(path.name, own) and (not apart or path.resolve() not in apart)
+    ]
+    chosen = _of_one_kind(files)
+    made = {*predictions_among(chosen)}
+    chosen = [path for path in chosen if path not in made]
+    chosen = [path for path in chosen if path.name.lower() not in NO_RECORDINGS] or chosen
+    beside = _tables_beside(chosen)
+    chosen = [path for path in chosen if path not in beside] or chosen
+    if not chosen:
+        there = some_of([path.name for path in files])
+        line = next(filter(None, map(line_for, files)), "")
+        raise DataError(
+            f"{folder}: no {', '.join(TABLES)} files in this folder or below, "
+            f"{f'only {there}' if there else 'it is empty'}"
+            f"{line and f'. To convert one: {line}'}"
+        )
+    others = [path for path in files if path not in {*chosen}]
+    first: dict[Path, Path] = {}
+    for path in chosen:
+        if first.setdefault(path.with_name(stem_of(path)), path) is not path:
+            raise DataError(
+                f"{path} has the name of another file: name the files to read, or move the others "
+                "away"
+            )
+    pictures = {path.stem for path in others if path.suffix.lower() in PICTURES}
+    for path in others:  # but for label maps of pictures
+        if kind_of(path) in OTHERS and path.stem not in pictures:
+            raise DataError(
+                f"{path} is {advice_on(path, TABLES)}. Name the files to read, or move it away"
+            )
+    return chosen, _folders_of(others, chosen, folder)
+
+
+def _of_one_kind(files: Sequence[Path]) -> list[Path]:
+    """Those of the first kind that there is: tables, media, and text with rows of numbers."""
+    for kinds in ({*TABLES} - {PROSE}, MEDIA):
+        if chosen := [path for path in files if kind_of(path) in kinds]:
+            return chosen
+    prose = [path for path in files if kind_of(path) == PROSE]
+    return list(filter(holds_table, prose)) or list(filter(holds_table, files)) or prose
+
+
+def _tables_beside(files: Sequence[Path]) -> set[Path]:
+    """The tables of labels, and of what is known of each file, among tables of recordings."""
+    alike: dict[bytes, list[Path]] = {}
+    for path in files:
+        if kind_of(path) in TEXT_KINDS:
+            alike.setdefault(first_line(path), []).append(path)
+    found: set[Path] = set()
+    for some in alike.values():
+        table = first_rows(some[0])
+        if are_stretches(table) or (len(some) == 1 and _lists(table, files)):
+            found.update(some)
+    return found
+
+
+def are_stretches(table: Sequence[Sequence[str]]) -> bool:
+    """Whether a table is one of labels: stretches of time, or changes, and nothing measured."""
+    header, *rows = table or [()]
+    columns = columns_in(header)
+    known = {*columns.values()}
+    is_of_time = {"start", "end"} <= columns.keys() or (len(header) == 1 and "change" in columns)
+    measured = [
+        any(map(is_number_text, cells))
+        for name, cells in zip(header, zip(*rows, strict=False), strict=False)
+        if name not in known
+    ]
+    return is_of_time and not any(measured)
+
+
+def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
+    """Whether a table has a row for each of some files or folders, and no samples."""
+    names = {part for file in files for part in (*file.parts, stem_of(file))}
+    for cells in zip(*table[1:], strict=False):
+        is_number = all(map(is_number_text, cells))
+        if len(cells) > 1 and not is_number and len({*cells} & names) == len(cells):
+            return True
+    return False
+
+
+def _folders_of(others: Sequence[Path], chosen: Sequence[Path], folder: Path) -> list[Path]:
+    """Put the outermost folders that hold nothing else in the place of files that are skipped."""
+    used = {above for path in chosen for above in path.parents}
+    found = []
+    for path in others:
+        inside = [above for above in path.parents if folder in above.parents and above not in used]
+        found.append(inside[-1] if inside else path)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,169 @@
+"""Labels of stretches of time as labels of samples, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.labels import check_vector, label_values, unknown_labels
+from structsvm.data.times import TimeAxis, time_axis
+from structsvm.errors import DataError, warn
+from structsvm.io.boundaries import Boundaries, Span, Stretch
+from structsvm.io.label_rows import Interval
+from structsvm.partial_labels import PartialLabels
+from structsvm.partitions.constraint import Region
+from structsvm.support.checks import counted, is_number, refuse_unless
+
+
+def labels_of(
+    intervals: Sequence[Interval], times: Any, *, tolerance: float = 0.0, outside: str | None = None
+) -> PartialLabels:
+    """Convert stretches of time to labels of the samples of a recording, for ``fit``.
+
+    Parameters
+    ----------
+    intervals : sequence of Interval
+    times : TimeAxis, or numbers or dates of shape (T,)
+    tolerance : float
+        How far from the truth a marked change may be, in seconds, or in the unit of the times.
+        Samples so near to a change are left without a label, and it is only said how many changes
+        there are among them.
+    outside : str, optional
+        The label of samples in no interval; by default they have none.
+
+    Raises
+    ------
+    DataError, SettingsError
+        When intervals of different labels overlap, or an interval ends before it starts; when the
+        tolerance is no number >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.io import Interval, labels_of
+    >>> marked = [Interval(0, 3, "rest"), Interval(3, 6, "walk")]
+    >>> partial = labels_of(marked, np.arange(6), tolerance=1)
+    >>> partial.codes.tolist(), partial.regions
+    ([0, 0, -1, -1, 1, 1], (Region(start=2, end=5, changes=1, or_more=False),))
+    """
+    fits = is_number(tolerance) and 0 <= tolerance < np.inf
+    refuse_unless(fits, "tolerance", "a finite number >= 0", tolerance)
+    axis = time_axis(times, len(times))
+    stretches = [Stretch.of(one, axis) for one in intervals]
+    labels = place(checked_spans(Boundaries().spans(stretches, axis), axis), axis, outside)
+    regions = _blurred(labels, axis, tolerance) if tolerance else []
+    return PartialLabels(labels.tolist(), regions=regions)
+
+
+def place(spans: Sequence[Span], axis: TimeAxis, outside: str | None) -> NDArray[Any]:
+    """Return the label of each sample, ``outside`` where there is none."""
+    if overlap := collisions(spans)[1]:
+        raise DataError(f"{overlap}: a sample has one label")
+    labels = np.full(len(axis), None, dtype=object)
+    for start, end, interval in spans:
+        labels[start:end] = interval.label
+    labels[[label is None for label in labels]] = outside
+    return labels
+
+
+def checked_spans(spans: list[Span], axis: TimeAxis, where: str = "") -> list[Span]:
+    """Warn of stretches that are elsewhere, and of those that are one; return all of them."""
+    misplaced = []
+    for start, end, one in spans:
+        moments = [one.start] if one.end == np.inf else [one.start, one.end]
+        is_end = one.end == np.inf and start == len(axis)  # the last row says where it ends
+        if (start == end and not is_end) or any(map(axis.is_beyond, moments)):
+            misplaced.append(one)
+    joined, _ = collisions(spans)
+    n = counted(len(spans), "interval")
+    if misplaced:
+        warn(
+            f"{where}{len(misplaced)} of {n} hold no sample, or reach beyond the samples, at "
+            f"{axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}, the first is "
+            f"{misplaced[0]}: check that the labels are of this recording, and the unit of time, "
+            "which the name of a column tells, as start_ms or start_sample"
+        )
+    if joined:
+        warn(
+            f"{where}{len(joined)} of {n} begin in another one of the same label and are joined "
+            f"with it, the first is {joined[0]}"
+        )
+    return spans
+
+
+def collisions(spans: Sequence[Span]) -> tuple[list[Interval], str]:
+    """Return what begins within one of its label, and words about the first of two labels."""
+    last: dict[str, tuple[int, Interval]] = {}
+    joined = []
+    overlap = ""
+    for start, end, one in sorted(spans, key=lambda span: span[:2]):
+        for label, (to, other) in last.items():
+            if start < min(end, to) and label == one.label:
+                joined.append(one)
+            elif start < min(end, to):
+                overlap = overlap or f"{other} overlaps {one}"
+        if end > last.get(one.label, (0, one))[0]:
+            last[one.label] = (end, one)
+    return joined, overlap
+
+
+def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
+    """Remove the labels near changes, and return regions with the number of changes there."""
+    regions: list[Region] = []
+    far = axis.span(tolerance)
+    pairs = [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
+    for at in axis.values[np.flatnonzero(pairs) + 1]:
+        first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
+        first = max(first, 1)
+        last = min(last, len(labels) - 1)
+        region = Region(first, last + 1, 1)
+        if regions and regions[-1].end > region.start:  # the two cannot be told apart
+            joined = regions.pop()
+            region = Region(joined.start, region.end, joined.changes + 1)
+        regions.append(region)
+        labels[first:last] = None
+    return regions
+
+
+def intervals_of(y: Any, times: Any) -> list[Interval]:
+    """Convert labels of samples (T,) to stretches of one label; the inverse of :func:`labels_of`.
+
+    Each ends where the next one begins, and the last one a step after its last sample. Samples
+    whose label is missing (None, NaN, NaT, NA, blank text) or -1 are in none.
+
+    Raises
+    ------
+    DataError
+        If there is not one label for each sample, or one is masked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.io import intervals_of
+    >>> intervals_of(["rest", "rest", "walk"], np.array([0.0, 0.5, 1.0]))[1]
+    Interval(start=1.0, end=1.5, label='walk')
+    """
+    values = label_values(y)
+    check_vector(values)
+    axis = time_axis(times, values.size)
+    if not values.size:
+        return []
+    known = ~unknown_labels(values)
+    labels = [label if there else None for label, there in zip(values, known, strict=True)]
+    step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
+    end = axis.values[-1:] + step.astype("m8[ns]" if axis.holds_dates else axis.values.dtype)
+    after = replace(axis, values=end, written=None)
+    bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1])]
+    moments: list[Any] = [*axis.values[bounds].astype(float).tolist(), float(end[0])]
+    if axis.holds_dates:
+        moments = [*map(axis.text, bounds), after.text(0)]
+    return [
+        Interval(start, end, str(labels[t]))
+        for t, (start, end) in zip(bounds, pairwise(moments), strict=True)
+        if labels[t] is not None
+    ]

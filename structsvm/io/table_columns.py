@@ -1,0 +1,232 @@
+"""Columns of a table as features, labels and times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.times import TimeAxis, read_times
+from structsvm.errors import DataError, warn
+from structsvm.io.header import MISSING_WORDS
+from structsvm.io.recording import (
+    FileOptions,
+    Origin,
+    Recording,
+    listed,
+)
+from structsvm.io.sniff import EXCEL, kind_of
+from structsvm.messages import Text, join, parameter
+from structsvm.partial_labels import known_where
+from structsvm.support.arrays import Floats
+from structsvm.support.lazy import require
+
+ROLES = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
+NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
+TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
+
+
+def with_categories(
+    frame: Any, columns: Sequence[str], origin: Origin
+) -> tuple[Any, tuple[str, ...]]:
+    """Put columns of 0 and 1 in place of categories, those of a model where it is known."""
+    options = origin.options
+    features = list[str]()
+    for column in columns:
+        if column not in options.categories:
+            features.append(column)
+            continue
+        words = frame[column].map(lambda value: str(_whole(value)), na_action="ignore")
+        names = _stripped(words)
+        there = sorted(names.dropna().unique())
+        learned = [f for f in options.wanted if f != column and options.column_of(f) == column]
+        own = learned or [f"{column}={name}" for name in there]
+        if new := [name for name in there if f"{column}={name}" not in own]:
+            warn(
+                f"{origin.path}: column {column!r} has {listed(new)}, which the model has not "
+                "learned: such a row is of none of the categories it knows"
+            )
+        known = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
+        frame = frame.assign(**known).astype(dict.fromkeys(own, np.float64))
+        features += own
+    return frame, tuple(features)
+
+
+def _whole(value: Any) -> Any:
+    """Whole numbers without decimals, and anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
+    """Give all recordings the categories that any of them has."""
+    of_all = dict.fromkeys(f for one in recordings for f in one.features)
+    found = []
+    for one in recordings:
+        new = [f for f in of_all if options.column_of(f) != f and f not in one.features]
+        beside = {options.column_of(f): 0.0 * x for f, x in zip(one.features, one.X.T, strict=True)}
+        blank = np.full(len(one.X), np.nan)  # as all of a column may be
+        columns = [beside.get(options.column_of(f), blank) for f in new]
+        X = np.column_stack([one.X, *columns])
+        found.append(replace(one, X=X, features=(*one.features, *new)))
+    return found
+
+
+def features_of(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
+    """Convert columns to floats, (T, P), NaN where a value is missing."""
+    pandas = require("pandas", "files", "reading tables")
+    chosen = frame[list(features)]
+    if all(getattr(dtype, "kind", "O") in "fiub" for dtype in chosen.dtypes):
+        return np.ascontiguousarray(chosen.to_numpy(np.float64, na_value=np.nan))
+    has_commas = origin.format is not None and origin.format.decimal == ","
+    arrays: list[Floats] = []
+    words: dict[str, NDArray[np.int64]] = {}
+    for name in features:
+        column = frame[name]
+        if getattr(column.dtype, "kind", "O") in "mMc":
+            raise DataError(
+                f"column {name!r} holds {column.dtype} values, not numbers; leave it out as the "
+                "time column if that is what it is"
+            )
+        if has_commas and column.dtype.kind == "O":  # of a column with a word, pandas reads none
+            column = column.map(lambda x: x.replace(",", ".") if isinstance(x, str) else x)
+        try:
+            numbers = pandas.to_numeric(column, errors="coerce")
+        except OverflowError as error:
+            raise DataError(f"column {name!r}: a number of hundreds of digits") from error
+        values = numbers.to_numpy(np.float64, na_value=np.nan)
+        wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
+        said = {str(value).strip().lower() for value in column.iloc[wrong]}
+        if wrong.size == len(values) or not said <= MISSING_WORDS:
+            words[name] = wrong
+        arrays.append(values)
+    if words:
+        _refuse_words(frame, words, origin)
+    return np.column_stack(arrays)
+
+
+def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Origin) -> None:
+    """Refuse words in columns of features, with the ways out that help there."""
+    first, rows = next(iter(words.items()))
+    row = rows[0]
+    cell = frame[first].iloc[rows[0]]
+    shown = list(words)[:TEXT_EXAMPLES]
+    ways = [parameter("ignore", shown[0] if len(shown) == 1 else shown) + " leaves it out"]
+    is_time = _is_of_times(frame[first], origin)
+    if is_time:
+        ways.append(parameter("time_column", first) + " reads its times")
+    elif 2 * rows.size > len(frame):
+        ways.append("if it is of labels, of time or of names of recordings, say so (" + ROLES + ")")
+    else:
+        ways.append(Text("a missing value is a blank cell"))
+    if len({*np.concatenate(list(words.values())).tolist()}) == 1 < len(frame):
+        ways.append(parameter("skip_lines", [origin.line(row)]) + " leaves out that line")
+    if again := [name for name, rows in words.items() if _are_categories(frame[name], rows)]:
+        ways.append(parameter("categories", again) + " makes a feature of each word")
+    if any(map(str.isdigit, str(cell))) and is_text_table(origin) and not is_time:
+        columns = between(origin, "columns are read with {} between them (")
+        decimal = parameter("decimal", origin.format.decimal)
+        ways.append(columns + parameter("separator") + ") and " + decimal)
+    raise DataError(
+        f"{cell!r} is not a number, {origin.place(row)}, column {first!r}: " + join(ways, "; ")
+    )
+
+
+def _is_of_times(column: Any, origin: Origin) -> bool:
+    with suppress(DataError):
+        return isinstance(read_times(str(column.name), column, True, origin.place), TimeAxis)
+    return False
+
+
+def _are_categories(column: Any, rows: NDArray[np.int64]) -> bool:
+    """Whether a column holds few words, each of them often, and no number."""
+    return bool(rows.size == column.notna().sum() and 2 * column.nunique() <= rows.size)
+
+
+def labels_in_column(column: Any, origin: Origin) -> NDArray[Any] | None:
+    """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
+    options = origin.options
+    column = as_numbers(_stripped(column, options.missing_labels), origin)
+    known = column.notna().to_numpy()
+    kind = getattr(column.dtype, "kind", "O")
+    if not (options.blanks or known.all()):
+        if not options.need_labels:
+            return None
+        place = origin.place(int(known.argmin()))
+        n = int((~known).sum())
+        raise DataError(
+            f"no label, {place}, column {column.name!r}; {n} are missing: label them, or let fit "
+            "learn without them (in Python, what is read with blanks=True)"
+        )
+    if kind == "f" and (column.abs() >= 2**53).any():
+        raise DataError(
+            f"column {column.name!r} has labels that are numbers beyond 2**53, of which several "
+            "are one float: write them as text"
+        )
+    if known.all():
+        return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
+    if kind in "iuf":
+        filled = column.fillna(0).to_numpy(dtype=np.float64 if kind == "f" else np.int64)
+        return known_where(filled, known)
+    values = np.empty(len(column), dtype=object)
+    values[:] = [one if isinstance(one, bool) else str(one) for one in column]
+    return known_where(values, known)
+
+
+def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
+    """Strip the texts of a column, and remove blank and missing ones."""
+    if not missing and getattr(column.dtype, "kind", "O") in "biufmM":
+        return column
+    column = column.map(lambda value: value.strip() if isinstance(value, str) else value)
+    return column.mask(are_spelled(column, ("", *missing)))
+
+
+def are_spelled(labels: Iterable[Any], spellings: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which labels are spelled so, whole numbers without decimals."""
+    words = {spelling.strip() for spelling in spellings}
+    return np.array([str(_whole(label)).strip() in words for label in labels], dtype=np.bool_)
+
+
+def as_numbers(column: Any, origin: Origin) -> Any:
+    """Convert texts that are all numbers; warn if two of them are one number."""
+    pandas = require("pandas", "files", "reading tables")
+    known = column.dropna()
+    if not len(known) or not all(isinstance(value, str) for value in known):
+        return column
+    numbers = pandas.to_numeric(known, errors="coerce")
+    if not np.isfinite(numbers.to_numpy(dtype=np.float64)).all():  # "nan" and "inf" are names
+        return column
+    written = known.drop_duplicates()
+    of_each = numbers[written.index]
+    if of_each.duplicated().any():
+        one, other, *_ = written[of_each == of_each[of_each.duplicated()].iloc[0]]
+        warn(
+            f"{origin.path}: {one!r} and {other!r} in column {column.name!r} are the same number, "
+            "and therefore one label: give them names if they are two"
+        )
+    return numbers.reindex(column.index)
+
+
+def times_of(column: Any, origin: Origin) -> TimeAxis | None:
+    times = read_times(str(column.name), column, origin.format is not None, origin.place)
+    if isinstance(times, TimeAxis):
+        return times
+    warn(
+        f"{origin.path}: the times of column {column.name!r} are not used, because "
+        f"{str(column.iloc[times])!r}, {origin.place(times)}, is neither a number nor a date; "
+        "samples are counted instead"
+    )
+    return None
+
+
+def between(origin: Origin, words: str) -> str:
+    """Return words about what separates the columns of a text; nothing of other files."""
+    return words.format(origin.format.between) if is_text_table(origin) else ""
+
+
+def is_text_table(origin: Origin) -> bool:
+    return origin.format is not None and kind_of(origin.path) not in EXCEL
