@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.errors import SettingsError
+from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
@@ -74,10 +75,13 @@ class ChangeLevels:
         G = self.n_groups
         if level > G / (G + 1):
             enough = math.ceil(level / (1.0 - level) - 1e-9)
+            most = math.floor(100 * G / (G + 1)) / 100
             raise SettingsError(
-                f"level={level:g} can be guaranteed for a new group from {enough} groups on, and "
-                f"{G} were held out: label more groups, ask for level={G / (G + 1):.2g} at most, "
-                "or leave guaranteed=True out"
+                parameter("level", level)
+                + f" can be guaranteed for a new group from {enough} groups on, and {G} were held "
+                "out: label more groups, ask for "
+                + parameter("level", most)
+                + " at most, or leave the guarantee out"
             )
         sizes = np.bincount(self.groups)[self.groups]
         return self._reached(level, 1.0 / ((G + 1) * sizes))
