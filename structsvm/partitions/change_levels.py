@@ -24,7 +24,7 @@ from structsvm.errors import SettingsError
 from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number
+from structsvm.support.checks import is_number, refuse_unless
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,8 @@ class ChangeLevels:
 
 def read_level(level: float) -> float:
     """A share of true changes, checked."""
-    if not (is_number(level) and 0.0 < level < 1.0):
-        raise SettingsError(f"level must be a number between 0 and 1, got {level!r}")
+    between = is_number(level) and 0.0 < level < 1.0
+    refuse_unless(between, "level", "a number between 0 and 1", level)
     return float(level)
 
 
