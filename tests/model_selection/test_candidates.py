@@ -10,7 +10,7 @@ from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner import Menu, Method, TrainingSet
 from structsvm.learner.preparing import encode
-from structsvm.model_selection.search import candidates_among
+from structsvm.model_selection.candidates import candidates_among
 from structsvm.partitions import UNCONSTRAINED
 
 FRAMES = Method("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))

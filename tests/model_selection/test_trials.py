@@ -13,15 +13,8 @@ from structsvm.baselines import EqualSegments, FrameClassifier
 from structsvm.errors import CheckpointError, SettingsError
 from structsvm.learner import Method
 from structsvm.model_selection import trials
-from structsvm.model_selection.trials import (
-    Clock,
-    SavedTrials,
-    Task,
-    Trial,
-    tasks_of,
-    trials_of,
-    with_count,
-)
+from structsvm.model_selection.folds import Trial, with_count
+from structsvm.model_selection.trials import Clock, SavedTrials, Task, tasks_of, trials_of
 from structsvm.partitions import UNCONSTRAINED, Sample
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, stage, tell, until, watching

@@ -1,0 +1,157 @@
+"""How metrics, a path of metrics and other methods are tried in a fold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    MasterError,
+    among,
+    without_warnings,
+)
+from structsvm.learner.closed_forms import tuned
+from structsvm.learner.fitting import FitState, Settings
+from structsvm.learner.methods import Method
+from structsvm.learner.stages import Inputs
+from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.truths import check_truths
+from structsvm.model_selection.folds import (
+    FEWEST_INNER,
+    Fold,
+    SamplesAndStates,
+    Trial,
+    cross_fitted,
+    in_folds,
+)
+from structsvm.partitions.metric import Metric
+from structsvm.solvers.planes import Memory
+from structsvm.status import Status
+from structsvm.support.arrays import Ints
+from structsvm.support.progress import share, stage
+
+Whole = tuple[TrainingSet, Sequence[Ints]]
+"""All samples, and which of them each fold holds out."""
+
+Tried = tuple[list[list["Trial"]], Any]
+"""Trials of the candidates of a task in each of some folds, and what was learned from all, if it
+was."""
+
+
+def try_metrics(asked: Mapping[Method, Settings], fold: Fold) -> list[Trial]:
+    """Metrics that see the same: those that are only tuned, or a learned one along its path."""
+    start = time.perf_counter()
+    settings = next(iter(asked.values()))
+    try:
+        with without_warnings(DataWarning):
+            fit = partial(Inputs.fit, settings.features, settings.standardize)
+            inputs, train = cross_fitted(fit, fold.folded, fold.train)
+            seen = inputs(fold.test.samples), inputs.states
+            train = train.parts  # features see what has no labels, and metrics do not
+    except (DataError, LearningError) as error:
+        if any(c.name == "untrained" for c in asked):  # which the others have to beat
+            error.add_note(f"in fold {fold.number}")
+            with among():  # the fold
+                raise
+        return [fold.failed(error, start) for _ in asked]
+    sees = id(settings.features), settings.standardize
+    if sees not in fold.untrained:
+        fold.untrained[sees] = _closed_form("untrained", train)
+    untrained = fold.untrained[sees]
+    found = []
+    for c in asked:
+        if c.has_path:
+            return _try_path([*asked.values()], train, untrained, seen, fold)
+        start = time.perf_counter()
+        name = str(asked[c].closed_form)
+        shrinkage = asked[c].shrinkage
+        metric = untrained if name == "untrained" else _closed_form(name, train, shrinkage)
+        found.append(fold.trial_of(metric, seen, time.perf_counter() - start))
+    return found
+
+
+def _try_path(
+    path: Sequence[Settings],
+    train: TrainingSet,
+    untrained: Metric,
+    seen: SamplesAndStates,
+    fold: Fold,
+) -> list[Trial]:
+    """One kind of learned metric along a path of ``lam``, each from the cuts of those before."""
+    trials = []
+    # One recording in a fold, or a feature that is constant there, is told once for all.
+    with without_warnings(DataWarning, ConvergenceWarning):
+        check_truths(train.problem.traits, train.truths)
+        state = FitState.of(path[0], train, untrained)
+        memory = Memory() if train.problem.traits.convex else None
+        for settings in stage("lam", path):
+            start = time.perf_counter()
+            try:
+                with share("the metric", 0.0, 0.5):
+                    omega = state.objective.regularizer(settings.regularizer, settings.lam)
+                    risk = replace(state.risk, regularizer=omega)  # type: ignore[type-var]
+                    solution = settings.solver.solve(risk, memory=memory)
+                if solution.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt("while choosing a metric")
+                with share("its price", 0.5, 1.0):
+                    metric = state.result(settings, solution).metric
+            except (LearningError, MasterError) as error:
+                trials.append(fold.failed(error, start, refused=False))
+                continue
+            about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
+            trial = fold.trial_of(metric, seen, time.perf_counter() - start, **about)
+            trials.append(trial)
+    return trials
+
+
+def _closed_form(name: str, data: TrainingSet, shrinkage: float | None = None) -> Metric:
+    """A metric that minimises nothing, of samples as it sees them."""
+    factor, calibration = tuned(name, data.problem, data.examples, shrinkage)
+    return calibration.metric(factor)
+
+
+def try_method(method: Method, fold: Fold) -> list[Trial]:
+    """A candidate that is no metric: learned from the samples as they were measured."""
+    start = time.perf_counter()
+    try:
+        with without_warnings(DataWarning):
+            learner = cross_fitted(method.learned_from, fold.folded, fold.train)
+        seconds = time.perf_counter() - start
+        seen = learner.inputs_(fold.test.samples), learner.classes_
+        return [fold.trial_of(learner.model_, seen, seconds)]
+    except (DataError, LearningError) as error:
+        return [fold.failed(error, start)]
+
+
+def try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
+    """A learner that is fitted once, and partitions samples by what it learned from others."""
+    start = time.perf_counter()
+    (data, held_out) = whole
+    fold_of = np.full(len(data), -1)
+    for k, which in enumerate(held_out):
+        fold_of[which] = k
+    learner = copy(method.learner)
+    if learner.n_folds is not None:
+        data = in_folds(data, fold_of, FEWEST_INNER + 1)
+    try:
+        with without_warnings(DataWarning, ConvergenceWarning):
+            samples, models = learner.learn_held_out(data)
+    except (DataError, LearningError) as error:
+        return [[fold.failed(error, start)] for fold in folds], None
+    trials = []
+    for fold, which in zip(folds, held_out, strict=True):
+        seen = [samples[i] for i in which.tolist()], learner.classes_
+        own = [models[i] for i in which.tolist()]
+        seconds = (time.perf_counter() - start) / len(folds)
+        trials.append([fold.trial_of(own, seen, seconds)])
+    return trials, learner

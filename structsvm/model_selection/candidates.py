@@ -1,0 +1,49 @@
+"""The candidates to choose from, in the order of preference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from structsvm.errors import SettingsError
+from structsvm.learner.closed_forms import NAMES
+from structsvm.learner.fitting import LEARNED as KINDS
+from structsvm.learner.learner import Learner
+from structsvm.learner.menu import Menu
+from structsvm.learner.methods import Method
+
+
+def candidates_among(
+    candidates: Sequence[str | Method] | Mapping[str, Learner], lams: Any, menu: Menu
+) -> list[Method]:
+    """The candidates in the order of preference, learned metrics once for each strength."""
+    if isinstance(candidates, Mapping):
+        asked: list[Any] = [Method(name, learner) for name, learner in candidates.items()]
+        candidates = asked if "untrained" in candidates else [*asked, "untrained"]
+    known = {name: menu.of_metric(name, name) for name in (*KINDS, *NAMES)}
+    known |= {method.name: method for method in menu.candidates}
+    names: list[str] = []
+    order: list[Method] = []
+    for c in dict.fromkeys(candidates):
+        method = known.get(c) if isinstance(c, str) else c
+        if not isinstance(method, Method) or not isinstance(method.learner, Learner):
+            raise SettingsError(
+                f"there is no candidate {c!r} for these data; there are {', '.join(known)}, and "
+                "learners by name, candidates={'mine': MetricLearner(...)}"
+            )
+        if method.name in names:
+            raise SettingsError(
+                f"two candidates are called {method.name!r}: give each its own name"
+            )
+        names.append(method.name)
+        learner = copy(method.learner)
+        learner.problem = menu.problem
+        order += replace(method, learner=learner).along(lams)
+    if "untrained" not in names or len(order) < 2:
+        raise SettingsError(
+            "candidates must name 'untrained', which the others have to beat, and another one, "
+            f"such as 'diagonal' or 'full', with lams, got {tuple(names)!r}"
+        )
+    return order

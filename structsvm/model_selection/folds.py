@@ -1,0 +1,177 @@
+"""A fold of recordings: what is tuned on some of them, and how it does on the others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError
+from structsvm.evaluation.scores import share_right
+from structsvm.features.frames import read_names
+from structsvm.learner.frame_learner import StatePath
+from structsvm.learner.segments import names_in
+from structsvm.learner.training_set import STATES, TrainingSet
+from structsvm.partitions.comparison import disagreement
+from structsvm.partitions.constraint import UNCONSTRAINED
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.model import Found, Model
+from structsvm.partitions.problem import count_of_truth
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.progress import stage
+
+FEWEST_INNER = 2
+"""Folds within folds that a classifier is cross-fitted in, at least."""
+
+
+Learned = TypeVar("Learned")
+
+
+SamplesAndStates = tuple[Sequence[Sample], NDArray[Any] | None]
+"""Held-out samples as a model sees them, and the names of the states that it knows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Losses of a candidate in a fold, or why it failed."""
+
+    losses: Floats
+    """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
+    candidate failed. See :func:`structsvm.partitions.comparison.disagreement`."""
+    seconds: float
+    """To learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
+    converged: bool = True
+    oracle_calls: int = 0
+    failure: str = ""
+    """Why there is no metric."""
+    refused: bool = False
+    """Whether its features or its classifier could not learn from the labels."""
+    accuracy: Floats | float = np.nan
+    """The share of items of each held-out recording that are named right, (n,); NaN for none."""
+
+    def to_plain(self) -> dict[str, Any]:
+        of_each = {k: np.asarray(getattr(self, k)).tolist() for k in ("losses", "accuracy")}
+        return vars(self) | of_each
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Trial:
+        of_each = {k: np.asarray(plain[k], dtype=np.float64) for k in ("losses", "accuracy")}
+        return cls(**{**plain, **of_each})
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Recordings to tune on, and others to try on, as they were measured."""
+
+    number: int
+    train: TrainingSet
+    test: TrainingSet
+    folded: TrainingSet
+    """What is tuned on, :func:`in_folds`."""
+    untrained: dict[Any, Metric] = field(default_factory=dict)
+    """By what metrics see, once in a process."""
+
+    @cached_property
+    def counts(self) -> list[int | None] | None:
+        """The true numbers of clusters, as far as they are known and the oracle takes a number."""
+        found: list[int | None] = []
+        for sample, known in zip(self.test.samples, self.test.labels, strict=True):
+            whole = known.truth is not None
+            K = count_of_truth(self.test.problem, sample, known.truth) if whole else None
+            found.append(K if whole else known.constraint.n_clusters)
+        return None if all(K is None for K in found) else found
+
+    @cached_property
+    def names(self) -> Sequence[NDArray[Any]] | None:
+        """The true name of each item; None where there are none, or one is hidden from learning."""
+        test = self.test
+        if test.question == STATES or test.asks is not None:  # rows of a cluster have no names
+            return None
+        sizes = [sample.n_samples for sample in test.samples]
+        return read_names(test.item_labels, sizes, test.problem.traits.words.whole)
+
+    def trial(
+        self,
+        found: Sequence[Sequence[Found]],
+        named: Sequence[NDArray[Any]] | None,
+        seconds: float,
+        **about: Any,
+    ) -> Trial:
+        """Score what was found without and with K given, and names, on what is labelled."""
+        problem = self.test.problem
+        truths: list[Any] = [known.scored for known in self.test.labels]
+        losses = np.empty((len(truths), len(found)))
+        for j, guesses in enumerate(found):
+            for i, (known, one) in enumerate(zip(self.test.labels, guesses, strict=True)):
+                guess = known.of_scored(one.partition)
+                losses[i, j] = disagreement(problem, truths[i], guess)
+        accuracy: Floats | float = np.nan
+        if named is not None and self.names is not None:
+            accuracy = np.array(list(map(share_right, self.names, truths, named)))
+        return Trial(losses, seconds, accuracy=accuracy, **about)
+
+    def trial_of(
+        self,
+        models: Model | Sequence[Model],
+        seen: SamplesAndStates,
+        seconds: float,
+        **about: Any,
+    ) -> Trial:
+        """The trial of a model, or of one for each, on the held-out samples as it sees them."""
+        problem = self.test.problem
+        (samples, states) = seen
+        counts: Sequence[int | None] = self.counts or [None] * len(samples)
+        each = [models] * len(samples) if isinstance(models, Model) else models
+        decides = all(getattr(model, "price", 0.0) is not None for model in each)
+        priced: Sequence[Found | None] = [None] * len(samples)
+        if decides and not (isinstance(models, Metric) and problem.traits.given_k):
+            pairs = list(zip(each, samples, strict=True))
+            priced = [
+                model.partition(problem, x, None, UNCONSTRAINED)
+                for model, x in stage("partitioning", pairs)
+            ]
+        asked = list(zip(each, samples, counts, priced, strict=True))
+        counted = [with_count(problem, *one) for one in stage("partitioning into as many", asked)]
+        found = [one or other for one, other in zip(priced, counted, strict=True)]
+        return self.trial([found, counted], names_in(found, samples, states), seconds, **about)
+
+    def failed(self, why: object, start: float, refused: bool = True) -> Trial:
+        """The trial of a candidate that failed after it was tried from ``start``."""
+        nothing = np.full((len(self.test), 2), np.nan)
+        seconds = time.perf_counter() - start
+        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+
+
+def with_count(
+    problem: Any, model: Model, sample: Sample, K: int | None, priced: Found | None
+) -> Found:
+    """The partition into K clusters, given the one that a price decides."""
+    if isinstance(model, StatePath) and priced is not None and priced.partition.n_clusters == K:
+        return priced  # the best of all numbers is that of its own
+    return model.partition(problem, sample, K, UNCONSTRAINED)
+
+
+def in_folds(data: TrainingSet, fold: Ints, fewest: int) -> TrainingSet:
+    """Samples with the folds of the choice for groups, if each is in one and these are enough."""
+    # What is cross-fitted on them again then learns from the same recordings as in other folds.
+    if fold.size != len(data) or fold.min() < 0 or np.unique(fold).size < fewest:
+        return data
+    return replace(data, groups=fold.tolist())
+
+
+def cross_fitted(
+    fit: Callable[[TrainingSet], Learned], folded: TrainingSet, data: TrainingSet
+) -> Learned:
+    """Fit what cross-fits classifiers in the folds of the choice, if that is possible."""
+    try:
+        return fit(folded)
+    except DataError:  # what is needed in two groups is in one fold only
+        if folded is data:
+            raise
+    return fit(data)

@@ -1,0 +1,204 @@
+"""How every candidate did on the recordings that it was not tuned on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from structsvm.baselines.blind import blind_methods
+from structsvm.errors import LearningError
+from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
+from structsvm.evaluation.splits import Split
+from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
+from structsvm.graphs.labelled_nodes import limit_of
+from structsvm.learner.fitting import Settings
+from structsvm.learner.methods import Method
+from structsvm.model_selection.attempts import try_method
+from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
+from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
+from structsvm.partitions.comparison import name_of_disagreement
+from structsvm.support.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Losses of all candidates on all recordings, each held out once."""
+
+    split: Split
+    tried: Mapping[Method, Sequence[Trial]]
+    """A trial in each fold of each candidate, in the order of preference."""
+    losses: Floats
+    """Losses that the verdict compares, (N, n_candidates); NaN where a candidate failed."""
+    criterion: Floats
+    """Losses that candidates are chosen by, (N, n_candidates)."""
+    accuracy: Floats
+    """The share of items that are named right, (N, n_candidates); NaN where none is named."""
+    blind: Mapping[str, Floats]
+    """Losses of what is blind to the samples, (N,) each: nothing pays that is not better."""
+    untried: Mapping[Method, float]
+    """Candidates for which there was no time, and the seconds that each would take."""
+
+    @classmethod
+    def of(
+        cls,
+        split: Split,
+        candidates: Sequence[Method],
+        settings: Mapping[Method, Settings],
+        clock: Clock,
+        saved: SavedTrials,
+    ) -> HeldOut:
+        """Try every candidate on every fold, as long as there is time."""
+        folds = []
+        for k, data in enumerate(split.training):
+            train = folded = data.counted()
+            others = split.train(k)
+            if split.shares is None and others.size == len(data):
+                folded = in_folds(train, split.fold[others[data.weights > 0]], FEWEST_INNER)
+            folds.append(Fold(k, train, split.test_set(k), folded))
+        tasks = tasks_of(settings, candidates, split.whole)
+        found, untried = trials_of(tasks, folds, clock, saved)
+        tried = {c: found[c] for c in candidates if c in found}
+        N = len(split.held_out)
+        traits = split.held_out.problem.traits
+        both = np.empty((N, len(tried), 2))
+        accuracy = np.empty((N, len(tried)))
+        judged = int(traits.given_k)
+        blind = blind_methods(traits.contiguous)
+        of_blind = {method.name: np.empty(N) for method in blind}
+        for k, fold in enumerate(folds):
+            test = split.test(k)
+            for j, trials in enumerate(tried.values()):
+                both[test, j] = trials[k].losses
+                accuracy[test, j] = trials[k].accuracy
+            for method in blind:
+                (trial,) = try_method(method, fold)
+                of_blind[method.name][test] = trial.losses[:, judged]
+        criterion = both[..., 1] if traits.given_k else both.mean(axis=2)
+        return cls(split, tried, both[..., judged], criterion, accuracy, of_blind, untried)
+
+    def _chosen(self, losses: Floats, which: Ints) -> int:
+        """The candidate to take, by the losses of some recordings."""
+        units = np.unique(self.split.units[which], return_inverse=True)[1]
+        names = [c.name for c in self.tried]
+        weights = self.split.held_out.weights[which]
+        draws = self.split.draws_among(which)
+        first = next((c.name for c in self.tried if c.is_first), "")
+        return chosen(losses[which], units, names, weights, draws, first)
+
+    @property
+    def best(self) -> Method:
+        """The candidate that is chosen."""
+        failed = [bool(np.isnan(column).any()) for column in self.criterion.T]
+        if all(fails or c.name == "untrained" for c, fails in zip(self.tried, failed, strict=True)):
+            failures = [t.failure for trials in self.tried.values() for t in trials if t.failure]
+            raise LearningError(
+                f"no candidate gave a model in each of the {len(self.split)} folds; the last one: "
+                f"{failures[-1]}"
+            )
+        return [*self.tried][self._chosen(self.criterion, np.arange(len(self.losses)))]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the candidate that the other folds choose for each recording."""
+        split = self.split
+        data = self.split.held_out
+        best = self.best
+        honest = np.empty(len(self.losses))
+        named = np.empty(len(self.losses))
+        for k in range(len(split)):
+            held_out = split.test(k)
+            j = self._chosen(self.criterion, split.train(k))
+            if best.name == "untrained":  # which is what it is, whatever other folds choose
+                j = [c.name for c in self.tried].index(best.name)
+            honest[held_out] = self.losses[held_out, j]
+            named[held_out] = self.accuracy[held_out, j]
+        others = [
+            (j, c)
+            for j, c in enumerate(self.tried)
+            if c.name == "untrained" or not (c.learner.is_learned or c.name == best.name)
+        ]
+        truths: list[Any] = [known.scored for known in data.labels]
+        return Verdict.of(
+            {LEARNED: honest, **self.blind, **{c.name: self.losses[:, j] for j, c in others}},
+            split.units,
+            split.numbers,
+            weights=data.weights,
+            draws=split.draws,
+            inflation=self._inflation,
+            accuracies=self._accuracies(named, others) if data.problem.traits.contiguous else None,
+            evidence=Evidence(
+                split.words,
+                name_of_disagreement(data.problem, truths[0]),
+                grouped=data.groups is not None,
+                cross_validated=True,
+                method=best.learner.called,
+            ),
+            remarks=Remarks(limit_of(truths), split.question),
+            best=best.name,
+        )
+
+    @property
+    def _inflation(self) -> float:
+        """Variance of the mean over folds, in units of that of independent differences.
+
+        Folds share what is learned from (Nadeau and Bengio, 2003): ``1/J + n_test / n_train`` in
+        place of ``1/J`` for J folds, of which each holds a share p of the units out.
+        """
+        split = self.split
+        held_out = [np.unique(split.units[split.test(k)]).size for k in range(len(split))]
+        n_units = np.unique(split.units).size
+        p = split.draws * float(np.mean(held_out)) / n_units
+        return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
+
+    def _accuracies(
+        self, of_learned: Floats, others: Sequence[tuple[int, Method]]
+    ) -> dict[str, float | None]:
+        """The share of items that each method names right; None for what does not name all."""
+        columns = {LEARNED: of_learned} | {c.name: self.accuracy[:, j] for j, c in others}
+        has_names = ~np.isnan(self.accuracy).all(axis=1)
+        weights = self.split.held_out.weights[has_names]
+        shares = {name: _means(one[has_names, None], weights)[0] for name, one in columns.items()}
+        return {name: None if np.isnan(share) else share for name, share in shares.items()}
+
+    def table(self) -> dict[str, list[Any]]:
+        """A row for each candidate, in columns; gains are over the untrained metric, paired."""
+        losses = self.losses
+        split = self.split
+        weights = self.split.held_out.weights
+        names = [c.name for c in self.tried]
+        trials = self.tried.values()
+        gains = losses[:, [names.index("untrained")]] - losses
+
+        def spread(values: Floats) -> list[float]:
+            columns = values.T
+            return [standard_error(one, split.units, weights, split.draws)[0] for one in columns]
+
+        table: dict[str, list[Any]] = {
+            "candidate": names,
+            "lam": [c.lam for c in self.tried],
+            "mean_loss": _means(losses, weights),
+            "se_loss": spread(losses),
+            "mean_criterion": _means(self.criterion, weights),
+            "mean_accuracy": _means(self.accuracy, weights),
+            "mean_gain": _means(gains, weights),
+            "se_gain": spread(gains),
+            "mean_fit_seconds": [float(np.mean([t.seconds for t in row])) for row in trials],
+            "mean_oracle_calls": [float(np.mean([t.oracle_calls for t in row])) for row in trials],
+            "converged": [all(t.converged for t in row) for row in trials],
+            "failure": [next((t.failure for t in row if t.failure), "") for row in trials],
+        }
+        for k in range(len(split)):
+            here = split.test(k)
+            table[f"split{k}_loss"] = _means(losses[here], weights[here])
+        return table
+
+
+def _means(losses: Floats, weights: Floats) -> list[float]:
+    """Weighted mean of each column; NaN where nothing has any weight."""
+    if not weights.any():
+        return [np.nan] * losses.shape[1]
+    means: list[float] = np.average(losses, axis=0, weights=weights).tolist()
+    return means
