@@ -30,7 +30,8 @@ from structsvm import MetricLearner
 from structsvm.features import Columns
 from structsvm.interop import risk_of
 from structsvm.learner.preparing import read_training
-from structsvm.parallel import Backend, Dask, Session, ShareTask
+from structsvm.parallel import Backend, Dask, Session
+from structsvm.parallel.base import ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
 
 Floats = NDArray[np.float64]

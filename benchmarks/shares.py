@@ -31,7 +31,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
-from structsvm.parallel import Backend, SerialSession, Session, ShareTask
+from structsvm.parallel import Backend, Session
+from structsvm.parallel.base import SerialSession, ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
 
 N, T, P = 1000, 600, 30

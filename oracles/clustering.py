@@ -18,7 +18,7 @@ from structsvm.oracles._chunks import Chunks, placed, sweep_chunks, wished_clust
 from structsvm.oracles._moves import improve
 from structsvm.oracles._starts import GroupedObjective, across, kmeans, numbered, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.parallel import single_threaded
+from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle

@@ -24,7 +24,7 @@ from structsvm.errors import OracleError, without_warnings
 from structsvm.masters.cvxpy import solve_by
 from structsvm.oracles._starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.parallel import single_threaded
+from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.partitions.trace_objective import TraceObjective

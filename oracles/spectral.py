@@ -19,7 +19,7 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from structsvm.errors import OracleError
-from structsvm.parallel import single_threaded
+from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle

@@ -33,7 +33,7 @@ from structsvm.oracles.normalized_cut import (
     constrained_cut,
     indicators,
 )
-from structsvm.parallel import single_threaded
+from structsvm.parallel.single import single_threaded
 from structsvm.partitions.comparison import disagreement
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -22,7 +22,7 @@ ROOMS = (
     "structsvm.solvers",
     "structsvm.testing",
 )
-MODULES = ("structsvm.parallel", "structsvm.regularizers")
+MODULES = ("structsvm.regularizers",)
 """The rooms that are single modules, which load their names when they are imported."""
 
 

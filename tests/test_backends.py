@@ -17,11 +17,10 @@ import pytest
 from clocks import Clock
 from enumerated import Listed, listed_risk
 
-from structsvm import parallel
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import PluginError, SettingsError, StructSVMError
-from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, local
 from structsvm.partitions import Examples
 from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import Separation
@@ -229,7 +228,7 @@ def thread_of(part, argument):
 @pytest.fixture
 def takes(monkeypatch):
     """What answers with its thread, after so many seconds of a clock that nothing else moves."""
-    clock = Clock.of(monkeypatch, parallel)
+    clock = Clock.of(monkeypatch, local)
 
     def thread_after(part, seconds):
         clock.sleep(seconds)
@@ -332,7 +331,7 @@ def test_a_moment_without_any_worker(no_workers, idle_client):
 
 
 def test_no_worker_comes(no_workers, idle_client, monkeypatch):
-    monkeypatch.setattr(parallel, "WAIT", 0.5)
+    monkeypatch.setattr("structsvm.parallel.cluster.WAIT", 0.5)
     message = "has no workers, and had none for 0.5 seconds"
     with pytest.raises(SettingsError, match=re.escape(message)), Dask(idle_client).open([1, 2]):
         pass

@@ -19,7 +19,8 @@ from structsvm import MetricLearner
 from structsvm.data import deferred
 from structsvm.errors import DataError
 from structsvm.features import Lags
-from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded, spread, working_on
+from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded
+from structsvm.parallel.by_name import spread, working_on
 from structsvm.support.progress import watching
 
 

@@ -21,7 +21,7 @@ from structsvm.errors import printable
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.scores import Evaluation, score_table
-from structsvm.evaluation.splits import fewest_rows
+from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
 from structsvm.partitions.problem import has_rows

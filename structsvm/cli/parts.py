@@ -17,7 +17,7 @@ from structsvm.cli.request import refuse_if, takes_images
 from structsvm.data.copies import contents, joined
 from structsvm.errors import DataError
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.evaluation.splits import fewest_rows
+from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.messages import parameter
 from structsvm.support.checks import counted, some_of

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from structsvm.data.missing import has_gaps
 from structsvm.data.words import Words
 from structsvm.errors import DataError
-from structsvm.parallel import single_threaded, spread
+from structsvm.parallel.by_name import spread
+from structsvm.parallel.single import single_threaded
 from structsvm.support import archive
 from structsvm.support.arrays import Bools, Floats, Ints, Stack
 from structsvm.support.checks import read_only

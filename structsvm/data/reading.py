@@ -40,15 +40,12 @@ from structsvm.data.times import warn_about_times
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, StructSVMError
 from structsvm.messages import Text, said_by, wording
-from structsvm.parallel import spread
+from structsvm.parallel.by_name import spread
 from structsvm.support.archive import read_npz
 from structsvm.support.arrays import Floats
 from structsvm.support.codec import fingerprint
 from structsvm.support.lazy import require
-from structsvm.support.tables import (
-    column_names,
-    refuse_other_columns,
-)
+from structsvm.support.tables import column_names, refuse_other_columns
 
 PARTS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""

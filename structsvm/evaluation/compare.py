@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from structsvm.errors import CertificateError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
-from structsvm.parallel import single_threaded
+from structsvm.parallel.single import single_threaded
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer

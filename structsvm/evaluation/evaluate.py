@@ -20,9 +20,12 @@ from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import TABLES, Words
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.confusion import confusions_of
 from structsvm.evaluation.contrast import LEARNED
-from structsvm.evaluation.scores import Evaluation, confusions_of
-from structsvm.evaluation.splits import MOST_PARTS, question_in_words, split_samples
+from structsvm.evaluation.scores import Evaluation
+from structsvm.evaluation.split_tables import question_in_words
+from structsvm.evaluation.split_wholes import MOST_PARTS
+from structsvm.evaluation.splits import split_samples
 from structsvm.evaluation.verdict import Evidence
 from structsvm.io.recording import Recording
 from structsvm.learner.columns import labelled_parts, warn_of_columns

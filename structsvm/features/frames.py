@@ -30,7 +30,7 @@ from structsvm.errors import (
 )
 from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
 from structsvm.messages import join, nth
-from structsvm.parallel import single_threaded
+from structsvm.parallel.single import single_threaded
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, refuse_below, refuse_unless
 from structsvm.support.codec import fingerprint

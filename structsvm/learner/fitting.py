@@ -22,7 +22,8 @@ from structsvm.learner.closed_forms import NAMES, SHRUNK, tuned
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import nth, parameter, wording
-from structsvm.parallel import Backend, backend_from
+from structsvm.parallel.base import Backend
+from structsvm.parallel.by_name import backend_from
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, learning_units
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
@@ -34,12 +35,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.status import HistoryEntry, Solution, Status
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import (
-    among,
-    is_number,
-    refuse_unless,
-    refuse_unlisted,
-)
+from structsvm.support.checks import among, is_number, refuse_unless, refuse_unlisted
 from structsvm.support.codec import refuse_unstored
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts

@@ -7,7 +7,7 @@ import numpy as np
 from structsvm.data.deferred import map_arrays
 from structsvm.data.sample import Sample
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import spread
+from structsvm.parallel.by_name import spread
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import (

@@ -24,7 +24,7 @@ from structsvm.learner.preparing import prepared
 from structsvm.learner.stages import Inputs
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
-from structsvm.parallel import Backend
+from structsvm.parallel.base import Backend
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.regularizers import Regularizer

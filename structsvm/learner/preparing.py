@@ -15,7 +15,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.lost_columns import warn_of_new
 from structsvm.learner.parameters import problem_from
 from structsvm.learner.training_set import TrainingSet
-from structsvm.parallel import backend_from, working_on
+from structsvm.parallel.by_name import backend_from, working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import read_samples
 from structsvm.support.codec import Unstored

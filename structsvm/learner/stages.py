@@ -25,7 +25,7 @@ from structsvm.features.scores import NamedScores
 from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter, wording
-from structsvm.parallel import spread
+from structsvm.parallel.by_name import spread
 from structsvm.support.arrays import Floats
 from structsvm.support.codec import fingerprint
 from structsvm.support.contract import hook

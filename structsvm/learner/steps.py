@@ -19,7 +19,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.lost_columns import warn_of_new
 from structsvm.learner.preparing import measured, workers_of
 from structsvm.learner.rules import Rules, counts_within, read_rules
-from structsvm.parallel import spread
+from structsvm.parallel.by_name import spread
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model

@@ -31,7 +31,8 @@ from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.preparing import read_training
 from structsvm.learner.stages import Inputs
 from structsvm.messages import nth, parameter
-from structsvm.parallel import Backend, backend_from
+from structsvm.parallel.base import Backend
+from structsvm.parallel.by_name import backend_from
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solvers.auto import solver_from

@@ -17,7 +17,7 @@ from structsvm.errors import warn
 from structsvm.features.frames import read_names
 from structsvm.learner.training_set import TrainingSet, names_of_labels
 from structsvm.messages import parameter
-from structsvm.parallel import spread
+from structsvm.parallel.by_name import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.checks import some_of
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError
-from structsvm.evaluation.scores import share_right
+from structsvm.evaluation.confusion import share_right
 from structsvm.features.frames import read_names
 from structsvm.learner.frame_learner import StatePath
 from structsvm.learner.segments import names_in

@@ -11,7 +11,7 @@ import numpy as np
 from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
-from structsvm.evaluation.splits import Split
+from structsvm.evaluation.split_wholes import Split
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.graphs.labelled_nodes import limit_of
 from structsvm.learner.fitting import Settings

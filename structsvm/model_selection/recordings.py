@@ -9,7 +9,9 @@ from sklearn.base import clone
 
 from structsvm.data.labels import labels_of_items, unknown_labels
 from structsvm.features.base import Chain, RecordingTransformer, Union
-from structsvm.features.context import Columns, Components, HermiteMoments, Lags, MovingStatistics
+from structsvm.features.components import Components
+from structsvm.features.context import Columns, Lags, MovingStatistics
+from structsvm.features.hermite import HermiteMoments
 from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import QUICK_COST, Method

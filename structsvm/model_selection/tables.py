@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from structsvm.baselines.row_classifier import KINDS
 from structsvm.data.labels import label_values, missing_labels, unlabelled
-from structsvm.features.context import Rows
+from structsvm.features.wrapped import Rows
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
 from structsvm.learner.training_set import CLUSTERS

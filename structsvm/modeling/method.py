@@ -19,7 +19,8 @@ from structsvm.modeling.certified import Certified
 from structsvm.modeling.restricted import InfeasibleError
 from structsvm.modeling.rewriting import atoms_of
 from structsvm.modeling.run import ProgramRun
-from structsvm.parallel import Backend, backend_from
+from structsvm.parallel.base import Backend
+from structsvm.parallel.by_name import backend_from
 from structsvm.solvers.base import Callback
 from structsvm.solvers.certificate import Stopping, of_relaxed
 from structsvm.solvers.cutting_plane import CuttingPlane

@@ -24,7 +24,7 @@ from structsvm.modeling.restriction import levels
 from structsvm.modeling.rewriting import Held, Rewritten
 from structsvm.modeling.solver_choice import solver_of
 from structsvm.modeling.witnesses import ROUNDING, Witnesses
-from structsvm.parallel import SerialSession
+from structsvm.parallel.base import SerialSession
 from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certificate
 from structsvm.solvers.planes import Planes, weakest

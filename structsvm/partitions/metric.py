@@ -15,7 +15,8 @@ from structsvm.data.missing import LARGEST, means
 from structsvm.data.sample import Sample
 from structsvm.data.standardize import centre, centred
 from structsvm.messages import nth
-from structsvm.parallel import single_threaded, spread
+from structsvm.parallel.by_name import spread
+from structsvm.parallel.single import single_threaded
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.in_metric import InMetric

@@ -12,7 +12,8 @@ from os import PathLike
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
 from structsvm.masters.base import Master
 from structsvm.messages import parameter
-from structsvm.parallel import Backend, Serial, single_threaded
+from structsvm.parallel.base import Backend, Serial
+from structsvm.parallel.single import single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base_run import AnyRun, CutRun

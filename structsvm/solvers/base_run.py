@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import PluginError
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
-from structsvm.parallel import Session
+from structsvm.parallel.base import Session
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.certificate import BudgetSpentError, Certificate, Step, Stopping
 from structsvm.solvers.checkpoint import Checkpoint

@@ -15,7 +15,7 @@ from structsvm.errors import OracleWarning, warn
 from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import broken_by, price, solve_with, solved
-from structsvm.parallel import SerialSession
+from structsvm.parallel.base import SerialSession
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.base_run import CutRun
 from structsvm.solvers.certificate import (

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
 from structsvm import Clustering, DataError, MetricLearner, SettingsError, evaluate, load, save
 from structsvm.baselines import FrameClassifier
-from structsvm.evaluation.scores import Confusion
+from structsvm.evaluation.confusion import Confusion
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
 from structsvm.interop import without
 

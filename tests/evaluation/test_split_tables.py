@@ -19,7 +19,7 @@ from structsvm import (
 )
 from structsvm.data.standardize import Standardizer
 from structsvm.errors import DataError, DataWarning, SettingsError
-from structsvm.evaluation.splits import fewest_rows, split_clusters, split_rows
+from structsvm.evaluation.split_tables import fewest_rows, split_clusters, split_rows
 from structsvm.learner.preparing import read_training
 from structsvm.partitions.comparison import disagreement
 from structsvm.support.arrays import Stack

@@ -9,7 +9,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.standardize import Standardizer
 from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments
-from structsvm.features.context import hermite_functions, robust_scale
+from structsvm.features.hermite import hermite_functions, robust_scale
 from structsvm.learner import closed_forms
 from structsvm.learner.preparing import encode
 from structsvm.partitions.losses import margin_f1, partition_loss

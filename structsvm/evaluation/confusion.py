@@ -1,0 +1,137 @@
+"""Counts of the names that states were given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError
+from structsvm.features.frames import read_names
+from structsvm.graphs import NodeLabels
+from structsvm.learner.fitted import Fitted
+from structsvm.messages import parameter
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted, some_of
+from structsvm.support.tables import ShortTable
+
+__all__ = ["Confusion"]
+
+
+Names = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How often each true state was given each name; items without a name do not count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.evaluation.confusion import Confusion
+    >>> found = Confusion(("rest", "walk"), np.array([[5, 1], [0, 4]]))
+    >>> found.accuracy, round(found.macro_f1, 3)
+    (0.9, 0.899)
+    >>> print(found)
+    true  rest  walk
+    rest     5     1
+    walk     0     4
+    """
+
+    states: tuple[Any, ...]
+    """Names of the rows and of the columns, C."""
+    counts: Ints
+    """(C, C): true states in rows, what they were called in columns."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of items that have their name; None if none has one."""
+        return float(np.trace(self.counts) / self.counts.sum()) if self.counts.any() else None
+
+    @property
+    def macro_f1(self) -> float | None:
+        """The mean F1 of the states that occur or were found; None if no item has a name."""
+        both: Floats = self.counts.sum(axis=0) + self.counts.sum(axis=1)
+        occurs = both > 0
+        f1 = 2 * np.diag(self.counts)[occurs] / both[occurs]
+        return float(np.mean(f1)) if occurs.any() else None
+
+    def __str__(self) -> str:
+        """The table, true states in rows."""
+        names = tuple(map(str, self.states))
+        rows = [(name, *row) for name, row in zip(names, self.counts.tolist(), strict=True)]
+        return str(ShortTable("", ("true", *names), tuple(rows)))
+
+
+def confusions_of(
+    learner: Fitted,
+    samples: Sequence[Sample],
+    labels: Sequence[Any],
+    partitions: Sequence[Any],
+    found: Mapping[str, Sequence[Names]],
+    unseen_states: str,
+) -> dict[str, list[Confusion]]:
+    """Confusions of each sample, by the method that named its states; learned ones come first."""
+    refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
+    words = learner.problem_.traits.words
+    of_items = [x.item_labels(y) for y, x in zip(labels, samples, strict=False)]
+    sizes = [sample.n_samples for sample in samples]
+    truths = read_names(of_items, sizes, words.whole) if found else None
+    if truths is None:
+        return {}
+    named_by_others = getattr(learner.inputs_, "scores", None) is not None
+    known = None if named_by_others else learner.classes_
+    learned = [] if known is None else known.tolist()
+    unseen: dict[Any, int] = {}
+    for i, y in enumerate(truths):
+        for name in set(y.tolist()) - {None, *learned}:
+            unseen.setdefault(name, i)
+    if learned and unseen and unseen_states == "refuse":
+        listed = [f"{s!r} (" + words.numbered(unseen[s]) + ")" for s in sorted(unseen, key=str)]
+        raise DataError(
+            "the labels name states that training did not: "
+            + some_of(listed)
+            + f"; known are {', '.join(map(repr, learned))}. Correct the names, or evaluate with "
+            + parameter("unseen_states", "count")
+            + ": their samples then count as named wrongly, and all scores of the segmentation are "
+            "as usual"
+        )
+    others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
+    others |= {name for M in partitions for name in _names_of_pixels(M)}
+    states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
+    confusions = {}
+    for who, each in found.items():
+        counts = [_counts(*one, states) for one in zip(truths, partitions, each, strict=True)]
+        confusions[who] = [Confusion(states, np.rint(one).astype(np.int64)) for one in counts]
+    return confusions
+
+
+def share_right(truth: Names, M: Any, found: Names) -> float:
+    """The share of items with a name, or of pixels, that were given it; NaN if none has one."""
+    states = dict.fromkeys([*_names_of_pixels(M), *truth.tolist(), *found.tolist()])
+    counts = _counts(truth, M, found, tuple(states))
+    return float(np.trace(counts) / counts.sum()) if counts.any() else np.nan
+
+
+def _counts(truth: Names, M: Any, found: Names, states: Sequence[Any]) -> Floats:
+    """How many items, or pixels, of each true state were given each name, (C, C)."""
+    number = {name: k for k, name in enumerate(states)}
+    codes = np.array([number[name] for name in np.asarray(found).tolist()])
+    counts = np.zeros((len(states), len(states)))
+    if pixels := _names_of_pixels(M):
+        np.add.at(counts, [number[name] for name in pixels], M.common(codes, len(states)))
+        return counts
+    known = truth != None  # noqa: E711
+    true = np.array([number[name] for name in truth[known].tolist()], dtype=np.int64)
+    np.add.at(counts, (true, codes[known]), 1.0)
+    return counts
+
+
+def _names_of_pixels(M: Any) -> list[Any]:
+    """What a true partition of pixels calls its parts; nothing for others."""
+    known = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None
+    return M.names.tolist() if known else []

@@ -1,0 +1,189 @@
+"""Samples held out in folds, as wholes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    check_cv,
+)
+
+from structsvm.data.copies import contents, joined
+from structsvm.data.per_sample import units_of
+from structsvm.data.words import TABLES, Words
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    SettingsError,
+    among,
+    without_warnings,
+)
+from structsvm.learner.fitted import words_of
+from structsvm.learner.memory import even_part
+from structsvm.learner.training_set import TrainingSet
+from structsvm.messages import parameter
+from structsvm.support import archive
+from structsvm.support.arrays import Ints
+from structsvm.support.checks import is_whole
+
+SPLIT_TABLE = (
+    ". Or let it be split: "
+    + parameter("split", "rows")
+    + " holds out rows of the clusters it has, "
+    + parameter("split", "clusters")
+    + " whole clusters"
+)
+MOST_PARTS = 10
+"""Groups of rows, or of clusters, or folds without a state, over all draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Held-out samples in folds, and the training set of each fold."""
+
+    held_out: TrainingSet
+    """M samples: those that were given, or parts of them."""
+    fold: Ints
+    """The fold of each, 0, 1, ..., (M,)."""
+    units: Ints
+    """The group of each, or its own number where there are no groups, (M,); copies are of one."""
+    training: Sequence[TrainingSet]
+    """What is learned from while a fold is held out, for each fold."""
+    words: Words
+    """What the samples that are held out are called."""
+    numbers: Ints | None = None
+    """A number for each of them, the same for copies, (M,); None if there are none."""
+    draws: int = 1
+    """How often everything is held out, each time in other folds."""
+    shares: NDArray[np.bool_] | None = None
+    """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
+    question: str = ""
+    """A sentence that says what is answered by holding these out, and what is not."""
+    pieces: Sequence[tuple[int, Ints]] = ()
+    """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
+    whole: tuple[TrainingSet, Sequence[Ints]] | None = None
+    """All samples, and which of them each fold holds out, if all can be learned from at once."""
+
+    def __len__(self) -> int:
+        return len(self.training)
+
+    def test(self, k: int) -> Ints:
+        """Numbers of the samples that are held out in fold ``k``."""
+        return np.flatnonzero(self.fold == k)
+
+    def train(self, k: int) -> Ints:
+        """Numbers of the samples to learn from while fold ``k`` is held out."""
+        if self.shares is None:
+            return np.flatnonzero(self.fold != k)
+        return np.flatnonzero(~self.shares[k][self.fold])
+
+    def draws_among(self, which: Ints) -> float:
+        """How often these samples are held out in all, where each draw holds out other folds."""
+        if self.draws == 1:
+            return 1.0
+        folds = np.unique(self.fold[which])
+        n_folds = len(self) // self.draws  # in each draw, one after another
+        return folds.size / int(np.bincount(folds // n_folds).max())
+
+    def test_set(self, k: int) -> TrainingSet:
+        return self.held_out.at(self.test(k))
+
+    def learned_without(self, k: int, learner: Any, **given: Any) -> Any:
+        """The learner, which is cloned, of what fold ``k`` does not hold out."""
+        own = clone(learner)
+        try:
+            with without_warnings(DataWarning, ConvergenceWarning), among():
+                own.fit(self.training[k], **given)
+        except LearningError as error:
+            error.add_note(f"so it is without the {self.words.whole}s of fold {k}")
+            raise
+        return own
+
+
+def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole samples out, groups and copies together, but none that cannot be scored."""
+    N = len(data)
+    words = data.problem.traits.words
+    groups = data.groups
+    full = data.scorable
+    numbers = contents([sample.data for sample in data.samples])
+    names, units = units_of(groups, N, words)
+    if np.unique(units[full]).size < 2:
+        what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
+        what = what if full.any() else f"no {words.whole}"
+        what += "" if full.all() else f" whose {words.item}s have labels"
+        raise DataError(
+            f"{what}: nothing can be held out "
+            "to choose and evaluate by; label another one, or use MetricLearner, which needs only "
+            "one" + (SPLIT_TABLE if words is TABLES and N == 1 else "")
+        )
+    apart = joined(units, numbers)
+    fold = np.full(N, -1)
+    judged = full if is_whole(cv) else np.ones(N, dtype=bool)  # a splitter counts all samples
+    fold[judged] = _held_out(cv, units[judged], apart[judged], groups, random_state, words)
+    fold[~full] = -1
+    fold[full] = np.unique(fold[full], return_inverse=True)[1]
+    training = []
+    teaches = np.array([known.n_changes > 0 for known in data.labels]) & (data.weights > 0)
+    for k in range(int(fold.max()) + 1):
+        divided = np.intersect1d(units[full & (fold != k)], units[fold == k])
+        if divided.size:
+            raise SettingsError(
+                f"cv divides the group {names[divided[0]]!r}: use GroupKFold, or a number"
+            )
+        learned = (fold != k) & (full | ~np.isin(apart, apart[fold == k]))
+        if not teaches[learned].any() or not (learned & full).any():
+            raise DataError(
+                f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
+                f"all held out at once in fold {k}: label more, or use more folds"
+            )
+        training.append(data.at(np.flatnonzero(learned)).told_apart)
+    called = words_of(data.problem, data.samples)
+    which = np.flatnonzero(full)
+    fold = fold[full]
+    apart = apart[full]
+    numbers = numbers[full]
+    in_memory = even_part(data, archive.GATHERED).size == N
+    whole = data.told_apart, [which[fold == k] for k in range(len(training))]
+    at_once = whole if in_memory and data.weights.all() else None
+    return Split(data.at(which), fold, apart, training, called, numbers, whole=at_once)
+
+
+def _held_out(
+    cv: Any, units: Ints, apart: Ints, groups: Any, random_state: int | None, words: Words
+) -> Ints:
+    """The fold of each recording, (N,), by a number of folds or a splitter."""
+    N = units.size
+    splitter = cv
+    together = None if groups is None else units
+    if isinstance(cv, int | np.integer):
+        if 1 < np.unique(apart).size < np.unique(units).size:  # copies are held out together
+            together = apart
+        kind = KFold if together is None else GroupKFold
+        n_splits = min(int(cv), np.unique(units if together is None else together).size)
+        splitter = kind(n_splits, shuffle=True, random_state=random_state)
+    held_out = np.zeros(N, dtype=np.int64)
+    times = np.zeros(N, dtype=np.int64)
+    # A splitter that ignores the groups is found out by who calls this.
+    with without_warnings(Warning, beginning="The groups parameter is ignored"):
+        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together)
+        for k, (train, test) in enumerate(splits):
+            held_out[test] = k
+            times[test] += 1
+            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # neither
+    if (times != 1).any():
+        raise SettingsError(
+            f"cv must hold every {words.whole} out exactly once, which it does not with "
+            + words.numbered(int((times != 1).argmax()))
+            + f", got {cv!r}"
+        )
+    return held_out

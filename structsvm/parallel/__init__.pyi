@@ -1,0 +1,9 @@
+from structsvm.parallel.base import Backend as Backend
+from structsvm.parallel.base import Serial as Serial
+from structsvm.parallel.base import Session as Session
+from structsvm.parallel.by_name import backend_from as backend_from
+from structsvm.parallel.cluster import Dask as Dask
+from structsvm.parallel.local import Auto as Auto
+from structsvm.parallel.local import Processes as Processes
+from structsvm.parallel.local import Threads as Threads
+from structsvm.parallel.single import single_threaded as single_threaded
