@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
@@ -17,20 +17,19 @@ from structsvm.parallel.single import single_threaded
 from structsvm.problem import CompositeRisk, Outline, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base_run import AnyRun, CutRun
-from structsvm.solvers.certificate import RunOverError, Step, Stopping
+from structsvm.solvers.certificate import BudgetSpentError, Step, Stopping
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.descent_run import Descent
 from structsvm.solvers.planes import Memory
 from structsvm.solvers.run import Run
 from structsvm.status import HistoryEntry, Solution, Status
+from structsvm.support.checks import shown
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import is_watched, tell
 
 __all__ = ["AnyRun", "CutRun", "Run", "Solver", "Step", "Stopping"]
 
 Callback = Callable[[HistoryEntry], None]
-StepDone = Callable[[Step], None]
-"""Called after each step; it raises when the run is over."""
 
 NONE = "no weight that satisfies the constraints was found before"
 UNBOUNDED = (
@@ -44,8 +43,8 @@ logger = logging.getLogger("structsvm")
 class Solver(ABC):
     """Base of solvers, which minimise a risk; an instance holds settings only.
 
-    A solver declares what it needs (:meth:`check`) and how it iterates; one loop keeps certificate,
-    history, budgets and interruptions for all of them.
+    A solver declares what it needs (:meth:`check`) and takes its :meth:`steps`; one loop follows
+    these and keeps certificate, history, budgets and interruptions for all of them.
 
     Examples
     --------
@@ -62,8 +61,11 @@ class Solver(ABC):
         """Raise SettingsError if this solver cannot minimise such a risk, saying which one can."""
 
     @abstractmethod
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
-        """Iterate, and call ``done`` after each step; it ends the run by raising."""
+    def steps(self, run: AnyRun) -> Iterator[Step]:
+        """Iterate, and yield a step after each iteration, until there is nothing more to gain.
+
+        The loop asks for no further step when the run is over for another reason.
+        """
 
     def solve(
         self,
@@ -130,17 +132,12 @@ class Solver(ABC):
             if status is None:
                 try:
                     with interrupts.released():
-                        self.iterate(run, loop.done)
-                except (RunOverError, MasterError, KeyboardInterrupt) as end:
-                    status = loop.end(end)
+                        status = loop.follow(self.steps(run))
+                except (BudgetSpentError, MasterError, KeyboardInterrupt) as end:
+                    status = loop.cut_short(end)
                 except Exception:
                     loop.keep(now=True)
                     raise
-                else:
-                    raise PluginError(
-                        f"{type(self).__name__}.iterate has returned: call done(Step(label)) after "
-                        "every step, for ever, as in 'while True:'; it raises when the run is over"
-                    )
             if run.certificate.best is None:
                 unbounded = run.certificate.null == float("inf")
                 raise LearningError(f"{status.value}; {UNBOUNDED if unbounded else NONE}", status)
@@ -149,14 +146,35 @@ class Solver(ABC):
 
 @dataclass
 class _Loop:
-    """History, file and end of a run, looked after behind each step."""
+    """Follows the steps of a solver: keeps history and file, and ends the run."""
 
     run: AnyRun
     checkpoint: Checkpoint | None
     callback: Callback | None
     last: Step | None = None
 
-    def done(self, step: Step) -> None:
+    def follow(self, steps: Iterator[Step]) -> Status:
+        """Take step after step until there is a reason to stop, which is returned."""
+        step = None
+        for step in steps if isinstance(steps, Iterator) else [steps]:
+            if not isinstance(step, Step):
+                break
+            status = self.note(step)
+            if status is not None:
+                self.run.remember(step)
+                return status
+        if not isinstance(step, Step):
+            raise PluginError(
+                f"{self.run.solver_name}: steps(run) gave {shown(step)}: yield Step(label) after "
+                "every iteration, and return when there is nothing more to gain"
+            )
+        self.last = replace(step, stalled=True)
+        self.keep(now=True)
+        self.run.remember(step)
+        return self.status_after(self.last) or Status.STALLED
+
+    def note(self, step: Step) -> Status | None:
+        """Record a step and tell of it; why the run is over after it, if it is."""
         run = self.run
         self.last = step
         if isinstance(run, Run) and not run.is_started:
@@ -172,9 +190,7 @@ class _Loop:
             tell(words, run.stopping.part(entry))
         if self.callback is not None:
             self.callback(entry)
-        if status is not None:
-            run.remember(step)
-            raise RunOverError(status)
+        return status
 
     def keep(self, now: bool) -> None:
         """Write the state after the last step into the checkpoint, if there is one."""
@@ -200,18 +216,16 @@ class _Loop:
         is_last = len(certificate.entries) >= self.run.stopping.max_iter
         return Status.MAX_ITER if is_last else None
 
-    def end(self, end: RunOverError | MasterError | KeyboardInterrupt) -> Status:
-        """The status of a run that ended so; what ended it is raised where there is no answer."""
+    def cut_short(self, end: BudgetSpentError | MasterError | KeyboardInterrupt) -> Status:
+        """The status of a run that ended within a step; raises ``end`` if there is no answer."""
         run = self.run
         certificate = self.run.certificate
-        if type(end) is RunOverError:
-            return end.status
         if isinstance(end, KeyboardInterrupt):  # what there is may be half of something
             if certificate.best is None:
                 raise end
             return Status.INTERRUPTED
         self.keep(now=True)
-        if isinstance(end, RunOverError):
+        if isinstance(end, BudgetSpentError):
             status = end.status
             label = "cut short"
         elif certificate.best is not None and (

@@ -245,16 +245,12 @@ def of_relaxed(bound: str, broken: float) -> str:
     return f"{bound}, the upper one for constraints relaxed by {broken:.1g} of their terms"
 
 
-class RunOverError(Exception):
-    """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
+class BudgetSpentError(Exception):
+    """Within a step, no time or no call is left; never leaves :meth:`Solver.solve`."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
-
-
-class BudgetSpentError(RunOverError):
-    """Ends the iterations of a run within a step."""
 
 
 @dataclass(frozen=True)
@@ -321,4 +317,4 @@ class Step:
     stationary: bool = False
     """A local minimum within the tolerance, for objectives that are not convex."""
     state: Callable[[], Mapping[str, NDArray[Any]]] = field(kw_only=True, default=dict)
-    """The arrays with which ``Run.saved`` makes :meth:`Solver.iterate` go on from here."""
+    """The arrays with which ``Run.saved`` lets :meth:`Solver.steps` go on from here."""

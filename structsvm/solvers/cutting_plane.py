@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster, master_from
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import Solver, StepDone, require_convex
+from structsvm.solvers.base import Solver, require_convex
 from structsvm.solvers.base_run import AnyRun, CutRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache, Planes
@@ -109,7 +110,7 @@ class CuttingPlane(Solver):
         wanted = f"at least two per slack, {2 * n_groups} here (with slack='one', 2)"
         refuse_unless(fits, "max_cuts", wanted, self.max_cuts)
 
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
+    def steps(self, run: AnyRun) -> Iterator[Step]:
         """Solve the master and ask every oracle once, in each step.
 
         Again without damping, then precisely, if nothing was gained.
@@ -165,7 +166,7 @@ class CuttingPlane(Solver):
                     break
             else:
                 stalled = answer.is_minimum
-            done(Step("; ".join(labels), len(cuts), stalled=stalled, state=state))
+            yield Step("; ".join(labels), len(cuts), stalled=stalled, state=state)
 
     def _attempts(self, run: CutRun, damping: float) -> list[tuple[float, float]]:
         """Accuracies of the master and dampings, tried in turn until something is gained.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
@@ -11,7 +13,7 @@ from scipy.optimize import minimize as scipy_minimize
 from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.base import Solver, StepDone, smooth_composite
+from structsvm.solvers.base import Solver, smooth_composite
 from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -81,7 +83,7 @@ class CCCP(Solver):
         fits = bool(np.all(omega.curvature == omega.curvature[0]))
         refuse_unless(fits, "the regularizer", "of one curvature for CCCP", risk.regularizer)
 
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
+    def steps(self, run: AnyRun) -> Iterator[Step]:
         """Solve one convex model in each iteration."""
         assert isinstance(run, Descent)
         w = run.risk.start
@@ -89,7 +91,7 @@ class CCCP(Solver):
         precision = self.inner.stopping.tol
         objective, _ = run.evaluate(w)
         scale = max(abs(objective), 1e-300)
-        done(Step("start"))
+        yield Step("start")
         while True:
             promised = 0.0
             found = np.inf
@@ -103,27 +105,27 @@ class CCCP(Solver):
                 if promised <= ROUNDING * scale:
                     promised = 0.0
                 if at_most <= self.stopping.tol * scale:
-                    done(Step("nothing left to gain", stationary=True))
+                    yield Step("nothing left to gain", stationary=True)
                 if promised < 0.5 * at_most:  # too rough to judge, or it leaves much behind
                     if precision > FINEST:
                         precision = max(precision / 10, FINEST)
                     elif not promised:
                         is_solved = model.status.converged
                         label = "as precise as can be"
-                        done(Step(label, stationary=is_solved, stalled=not is_solved))
+                        yield Step(label, stationary=is_solved, stalled=not is_solved)
                 if not promised:
-                    done(Step("a more precise model"))
+                    yield Step("a more precise model")
                     continue
                 found, _ = run.evaluate(model.w)
             if found > objective - SUFFICIENT * promised:  # nearer the next time
                 mu *= 4
-                done(Step("step rejected", stationary=mu > STRONGEST * self.proximal))
+                yield Step("step rejected", stationary=mu > STRONGEST * self.proximal)
                 continue
             if found <= objective - 0.5 * promised:
                 mu = max(mu / 2, 1e-6 * self.proximal)
             w = model.w
             objective = found
-            done(Step("step taken"))
+            yield Step("step taken")
 
     def _model(
         self, run: Descent, w: Floats, mu: float, precision: float
@@ -172,7 +174,7 @@ class QuasiNewton(Solver):
         fits = isinstance(risk.space, PSD | Nonnegative)
         refuse_unless(fits, "the weight", "a metric for QuasiNewton", risk.space)
 
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
+    def steps(self, run: AnyRun) -> Iterator[Step]:
         """L-BFGS from the start of the risk; one accepted step in each iteration."""
         assert isinstance(run, Descent)
         space = run.risk.space
@@ -194,13 +196,13 @@ class QuasiNewton(Solver):
         else:
             root = np.sqrt(start)
         run.evaluate(start)
-        done(Step("start"))
-        found = scipy_minimize(
-            value,
-            root,
-            jac=True,
-            method="L-BFGS-B",
-            callback=lambda _: done(Step("L-BFGS")),
-            options={"maxiter": self.stopping.max_iter + 1, "gtol": tol, "ftol": tol**2},
-        )
-        done(Step("L-BFGS", stationary=found.success, stalled=not found.success))
+        yield Step("start")
+        # scipy cannot pause after a step. So it goes from the start to one step more each time, and
+        # the run, which keeps its evaluations, makes those of the last step alone.
+        for n in count(1):
+            options = {"maxiter": n, "gtol": tol, "ftol": tol**2}
+            found = scipy_minimize(value, root, jac=True, method="L-BFGS-B", options=options)
+            if found.nit < n:
+                break
+            yield Step("L-BFGS")
+        yield Step("L-BFGS", stationary=found.success, stalled=not found.success)

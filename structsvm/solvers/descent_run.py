@@ -43,10 +43,10 @@ class Descent(AnyRun):
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:
         """The objective and its gradient; a new best weight if it is lower than all before."""
-        self.refuse_outside(w, self.risk.space)
-        key = w.tobytes()
+        key = np.asarray(w).tobytes()
         omega = self.omega
         if key not in self._seen:
+            self.refuse_outside(w, self.risk.space)
             self.seconds_left(self.n_samples)
             self._seen[key] = self._losses(w)
         if key not in self._counted:  # at a weight losses count once

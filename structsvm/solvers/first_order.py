@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.problem import Outline, RegularizedRisk, Risk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import Solver, StepDone, strongly_convex
+from structsvm.solvers.base import Solver, strongly_convex
 from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.planes import PlaneCache
@@ -63,7 +63,7 @@ class BlockFrankWolfe(Solver):
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "BlockFrankWolfe")
 
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
+    def steps(self, run: AnyRun) -> Iterator[Step]:
         """Ask every oracle once, step along cached planes, and bound the objective."""
         assert isinstance(run, Run)
         risk = run.risk
@@ -105,7 +105,7 @@ class BlockFrankWolfe(Solver):
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 dual.bound(run)
-            done(Step("block Frank-Wolfe", len(cache), state=state))
+            yield Step("block Frank-Wolfe", len(cache), state=state)
 
 
 class _Dual:
@@ -181,7 +181,7 @@ class ProjectedSubgradient(Solver):
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "ProjectedSubgradient")
 
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
+    def steps(self, run: AnyRun) -> Iterator[Step]:
         """Make one subgradient step in each iteration."""
         assert isinstance(run, Run)
         risk = run.risk
@@ -216,4 +216,4 @@ class ProjectedSubgradient(Solver):
                 run.evaluate(average, whole, known)
             state = {"w": w, "average": average, "slope": slope}
             state |= {"offset": np.array(offset), "t": np.array(t)}
-            done(Step("projected subgradient", 1, state=(first.state() | state).copy))
+            yield Step("projected subgradient", 1, state=(first.state() | state).copy)

@@ -132,9 +132,9 @@ class Unruly(Solver):
     def check(self, risk):
         pass
 
-    def iterate(self, run, done):
+    def steps(self, run):
         while True:
-            done(Step("unruly"))
+            yield Step("unruly")
 
 
 @cases(

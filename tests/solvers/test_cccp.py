@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cut_cases import planted
 from noisy_master import FailsAfter
+from scipy.optimize import minimize
 
 from structsvm.data.sample import Sample
 from structsvm.errors import MasterError, SettingsError
@@ -121,6 +122,35 @@ def test_an_interrupted_run_returns_the_best_so_far(solver):
     assert found.status is Status.INTERRUPTED
     assert found.upper < found.null
     assert found.upper == pytest.approx(objective(risk, found.w))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_quasi_newton_takes_the_steps_of_one_whole_run_and_evaluates_nothing_twice(seed):
+    """As scipy reports them to a callback."""
+    risk = random_risk(seed, metric="diagonal")
+    values = []
+    asked = set()
+
+    def value(x):
+        w = x**2
+        asked.add(w.tobytes())
+        losses, slope = risk.losses(w)
+        omega = risk.quadratic
+        slope = slope + omega.curvature * (w - omega.center) + omega.linear
+        return losses + risk.penalty(w), 2.0 * slope * x
+
+    def note(intermediate_result):
+        values.append(intermediate_result.fun)
+
+    options = {"maxiter": 300, "gtol": 1e-4, "ftol": 1e-8}
+    minimize(
+        value, np.sqrt(risk.start), jac=True, method="L-BFGS-B", callback=note, options=options
+    )
+    found = quasi_newton().solve(risk)
+    assert len(values) > 2
+    assert len(found.history.entries) == len(values) + 2
+    np.testing.assert_array_equal(uppers(found)[1:-1], np.minimum.accumulate(values))
+    assert found.oracle_calls == len(asked | {risk.start.tobytes()}) * risk.n_samples
 
 
 @pytest.mark.parametrize("solver", [cccp(max_iter=1), quasi_newton(max_iter=1)])

@@ -277,24 +277,28 @@ class Own(Solver):
     def check(self, risk):
         pass
 
-    def iterate(self, run, done):
+    def steps(self, run):
         while True:
             run.evaluate(np.ones(run.dim), np.arange(run.n_samples))
-            done(Step("the same again"))
+            yield Step("the same again")
 
 
 class Ends(Own):
-    def iterate(self, run, done):
-        for _ in range(3):
-            done(Step("one of three"))
+    def __init__(self, n):
+        self.n = n
+
+    def steps(self, run):
+        for _ in range(self.n):
+            run.evaluate(np.ones(run.dim), run.groups("one"))
+            yield Step("one of some", state=lambda: {"w": np.ones(run.dim)})
 
 
 class Liar(Own):
-    def iterate(self, run, done):
+    def steps(self, run):
         run.start(run.groups("one"))
         while True:
             run.bound_by(0.99 * run.certificate.upper, np.zeros(run.dim))
-            done(Step("a bound from nowhere"))
+            yield Step("a bound from nowhere")
 
 
 @pytest.fixture
@@ -311,9 +315,26 @@ def test_a_solver_that_never_calls_start_has_gaps_that_hold(risk):
     assert found.lower <= whole.upper
 
 
-def test_an_iteration_that_ends_says_what_it_should_do(risk):
-    with pytest.raises(PluginError, match=r"Ends\.iterate has returned: call done\(Step\(label\)"):
-        Ends().solve(risk)
+@cases((1, Status.STALLED), (3, Status.STALLED), (5, Status.MAX_ITER), (9, Status.MAX_ITER))
+def test_a_solver_whose_steps_end_has_stalled(risk, tmp_path, n, status):
+    """Also when it is resumed: there is nothing more to gain."""
+    found = Ends(n).solve(risk, resume=tmp_path / "state")
+    again = Ends(n).solve(risk, resume=tmp_path / "state")
+    assert found.status is again.status is status
+    assert len(found.history.entries) == len(again.history.entries) == min(n, FEW.max_iter)
+
+
+@cases(
+    (lambda run: None, "gave None"),
+    (lambda run: iter(["a label"]), "gave 'a label'"),
+    (lambda run: iter([]), "gave None"),
+    (lambda run: [Step("one")], "gave a list"),
+)
+def test_what_is_no_generator_of_steps_is_named(risk, steps, complaint):
+    solver = type("Silent", (Own,), {"steps": staticmethod(steps)})()
+    message = f"Silent: steps\\(run\\) {complaint}.*: yield Step\\(label\\) after every iteration"
+    with pytest.raises(PluginError, match=message):
+        solver.solve(risk)
 
 
 def test_solvers_whose_bounds_contradict_each_other_are_named(risk):
@@ -322,11 +343,11 @@ def test_solvers_whose_bounds_contradict_each_other_are_named(risk):
 
 
 class Boaster(Own):
-    def iterate(self, run, done):
+    def steps(self, run):
         run.start(run.groups("one"))
         while True:
             run.bound_by(2.0 * run.certificate.upper, np.zeros(run.dim))
-            done(Step("a bound above all weights"))
+            yield Step("a bound above all weights")
 
 
 def test_bounds_that_cross_name_solvers_among_the_causes(risk):
@@ -340,10 +361,10 @@ class Astray(Own):
     def __init__(self, w):
         self.w = w
 
-    def iterate(self, run, done):
+    def steps(self, run):
         while True:
             run.evaluate(self.w, run.groups("one"))
-            done(Step("astray"))
+            yield Step("astray")
 
 
 @cases(
