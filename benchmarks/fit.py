@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from os import environ
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -175,7 +176,7 @@ def first_times() -> list[Goal]:
 def main() -> None:
     parts: list[Callable[[], list[Goal]]]
     parts = [fits, calibration, predictions, cross_validation, first_times]
-    report("fit", [goal for part in parts for goal in part()])
+    report("fit", list(chain.from_iterable(part() for part in parts)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import chain, pairwise, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -140,7 +140,7 @@ def loss_augmented() -> list[Goal]:
 
 
 def plain_decoding() -> list[Goal]:
-    cases = [(T, r, 80, 1) for T in (2_000, 5_400, 20_000) for r in (10, 30)]
+    cases = [(T, r, 80, 1) for T, r in product((2_000, 5_400, 20_000), (10, 30))]
     cases += [(100_000, 5, 100, 5), (100_000, 5, 5, 50)]
     goals = []
     for T, r, n_changes, goal in cases:
@@ -328,7 +328,7 @@ def main() -> None:
         spectral,
         first_calls,
     )
-    report("oracles", [goal for group in groups for goal in group()])
+    report("oracles", list(chain.from_iterable(group() for group in groups)))
     figure()
 
 

@@ -5,6 +5,7 @@ The poses are generated: mice with three keypoints that walk, rest or turn about
 """
 
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ with tempfile.TemporaryDirectory() as folder:
         for mouse, of_one in zip(MICE, states, strict=True)
     }
     write_intervals(Path(folder) / "marked.boris", marked)
-    poses = [one for dataset, _ in videos[:3] for one in pose_recordings(dataset)]
+    poses = list(chain.from_iterable(pose_recordings(dataset) for dataset, _ in videos[:3]))
     labelled = with_labels(poses, Path(folder) / "marked.boris")
 learner = StateSegmenter().fit(*arrays_and_labels(labelled))
 

@@ -18,6 +18,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,9 @@ def _made(origin: Origin) -> str:
 def measurements(docs: Path = DOCS) -> str:
     """The page of the files that no other page shows, with what their studies say of them."""
     others = [page for page in pages(docs) if page.name != MEASUREMENTS]
-    shown = {found[1] for page in others for found in BLOCK.finditer(_content(page))}
+    shown = {
+        found[1] for found in chain.from_iterable(BLOCK.finditer(_content(page)) for page in others)
+    }
     folder = docs / "paper"
     studies: dict[str, list[str]] = {}
     for path in sorted(folder.glob("*.json")):
@@ -191,7 +194,7 @@ def _numbers_of_link(page: Path, link: str) -> set[float]:
     if target.suffix != ".md" or not anchor:
         return set()
     sections = SECTION.split(target.read_text(encoding="utf-8"))
-    sections += [part for section in sections for part in re.split(r"\n(?=### )", section)]
+    sections += list(chain.from_iterable(re.split(r"\n(?=### )", section) for section in sections))
     named = [section for section in sections if _anchor(section) == anchor]
     known = _numbers_of_tables(named)
     if target.name != MEASUREMENTS:
@@ -207,8 +210,10 @@ def _anchor(section: str) -> str:
 
 
 def _numbers_of_tables(texts: Sequence[str]) -> set[float]:
-    rows = [row for text in texts for row in re.findall(r"^\|.*$", text, re.MULTILINE)]
-    return {float(number) for row in rows for number in re.findall(NUMBER, row)}
+    rows = list(chain.from_iterable(re.findall(r"^\|.*$", text, re.MULTILINE) for text in texts))
+    return {
+        float(number) for number in chain.from_iterable(re.findall(NUMBER, row) for row in rows)
+    }
 
 
 def faults_of_file(path: Path) -> Iterator[str]:
@@ -231,8 +236,11 @@ def _is_among(printed: str, numbers: set[float]) -> bool:
 
 def all_faults() -> list[str]:
     """Of every page and every file."""
-    of_pages = [fault for page in pages() for fault in faults(page)]
-    return [*of_pages, *(f for path in sorted(PAPER.glob("*.json")) for f in faults_of_file(path))]
+    of_pages = list(chain.from_iterable(faults(page) for page in pages()))
+    return [
+        *of_pages,
+        *chain.from_iterable(faults_of_file(path) for path in sorted(PAPER.glob("*.json"))),
+    ]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ class PartialLabels:
             counts.append((0, most, K - 1, K - 1, parameter("n_clusters", K)))
         if not counts:
             return
-        points = np.unique([0, most, *(point for count in counts for point in count[:2])])
+        points = np.unique([0, most, *chain.from_iterable(count[:2] for count in counts)])
         first = np.searchsorted(forced, points, "right").tolist()
         held = np.searchsorted(forbidden, points, "right").tolist()
         for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -154,7 +155,9 @@ class Regularized:
         if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in found)):
             said = f"constraints returned {shown(found)}: return a list of cvxpy constraints"
             raise SettingsError(f"{said}, such as [cp.trace(B) <= 1]")
-        for leaf in {leaf for one in found for leaf in (*one.parameters(), *one.variables())}:
+        for leaf in set(
+            chain.from_iterable((*one.parameters(), *one.variables()) for one in found)
+        ):
             is_whole = leaf.attributes["boolean"] or leaf.attributes["integer"]
             if leaf.value is None if isinstance(leaf, cp.Parameter) else is_whole:
                 raise SettingsError(

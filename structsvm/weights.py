@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -260,7 +260,7 @@ class Product(WeightSpace):
         parts = [f.variable(name) for f, name in zip(self.factors, called, strict=False)]
         w = cp.hstack([vector for _, vector, _ in parts])
         seen = parts[0][0] if self.metric_first else w
-        return seen, w, [constraint for _, _, cone in parts for constraint in cone]
+        return seen, w, list(chain.from_iterable(cone for _, _, cone in parts))
 
 
 def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:

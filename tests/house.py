@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -66,7 +67,7 @@ class Module:
     def imports(self) -> Iterator[Import]:
         """Absolute imports of this project, those of one name each."""
         blocks = [block for block in ast.walk(self.tree) if _runs_later(block)]
-        later = {id(node) for block in blocks for node in ast.walk(block)}
+        later = {id(node) for node in chain.from_iterable(ast.walk(block) for block in blocks)}
         for node in ast.walk(self.tree):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
@@ -164,7 +165,11 @@ class House:
         found = [node for node in self.nodes(ast.ClassDef) if node.name in names]
         if not found:
             return "none of that name"
-        bodies = [item for node in found for item in node.body if isinstance(item, Functions)]
+        bodies = [
+            item
+            for item in chain.from_iterable(node.body for node in found)
+            if isinstance(item, Functions)
+        ]
         kinds = Counter(map(_kind, bodies))
         return f"{kinds['abstract']} abstract, {kinds['hook']} hooks, {kinds['public']} others"
 
@@ -290,7 +295,7 @@ def measured(root: Path) -> Iterator[tuple[str, object]]:
 def _public(owner: type) -> Iterator[str]:
     """Public methods and properties that classes of the house define."""
     own = [base for base in owner.__mro__ if base.__module__.startswith("structsvm")]
-    for name in sorted({name for base in own for name in vars(base)}):
+    for name in sorted(set(chain.from_iterable(vars(base) for base in own))):
         value = getattr(owner, name, None)
         is_own = not (name.startswith("_") or re.fullmatch("set_.*_request", name))
         if is_own and (callable(value) or isinstance(value, property)):
@@ -341,7 +346,7 @@ def counted(house: House) -> Iterator[tuple[str, object]]:
     once = house.once_used()
     share = sum(f.end_lineno - f.lineno + 1 for f in once) / total
     yield "private functions named in one place", f"{len(once)} ({share:.0%} of the lines)"
-    later = [i for m in house.modules.values() for i in m.imports() if i.later]
+    later = [i for i in chain.from_iterable(m.imports() for m in house.modules.values()) if i.later]
     yield "imports inside functions or under TYPE_CHECKING", len(later)
     rooms = house.graph(house.room)
     yield "rooms / arrows between them", f"{len(rooms)} / {sum(map(len, rooms.values()))}"

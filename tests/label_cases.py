@@ -1,6 +1,7 @@
 """Label tables of recordings that are known, drawn in the forms in which tools write them."""
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,7 @@ def rows_of(one, form, written, is_last, states):
         return [(at(a), c) for a, _, c in one.rows]
     if form == "signs":
         pairs = [((at(a), c, "START"), (at(b), c, "STOP")) for a, b, c in one.rows]
-        return [row for pair in pairs for row in pair]
+        return list(chain.from_iterable(pairs))
     if form == "samples":
         return [(at(t), c) for t, c in enumerate(one.y)]
     return [(at(t), *(str(int(c == state)) for state in states)) for t, c in enumerate(one.y)]

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 from urllib.parse import unquote
@@ -95,7 +95,10 @@ def listed(text: str) -> Iterator[object]:
 
 def test_every_public_name_is_in_the_reference_once():
     times = Counter(
-        id(value) for page in PAGES if page.parent.name == "api" for value in listed(read(page))
+        id(value)
+        for value in chain.from_iterable(
+            listed(read(page)) for page in PAGES if page.parent.name == "api"
+        )
     )
     things = public_things(constants=True).items()
     wrong = {address: times[id(value)] for address, value in things if times[id(value)] != 1}
@@ -167,5 +170,5 @@ TEMPLATES = sorted((ROOT / "structsvm" / "cli" / "template").glob("*.py.txt"))
 
 @pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS, *EXAMPLES, *TEMPLATES], ids=name_of)
 def test_what_people_read_imports_at_most_one_level_deep(path):
-    found = [name for source in sources(path) for name in deep(source)]
+    found = list(chain.from_iterable(deep(source) for source in sources(path)))
     assert not found, f"{path.name} imports {found}: import from the room, or make it public there"

@@ -6,6 +6,7 @@ import pickle
 import re
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -212,7 +213,7 @@ def test_messages_name_parameters_by_fields():
         known |= options_for(parser, command.name, None).keys()
     wrong = []
     folders = [CHECKOUT / name for name in ("structsvm", "problems", "oracles")]
-    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    paths = list(chain.from_iterable(folder.rglob("*.py") for folder in folders))
     assert len(paths) > 100
     for path in paths:
         if path.name == "options.py" or "modeling" in path.parts or "testing" in path.parts:

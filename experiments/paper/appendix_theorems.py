@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ def pair(T: int, a: tuple[int, ...] | Ints, b: tuple[int, ...] | Ints) -> Pair:
 
 def all_pairs(T: int) -> Iterator[Pair]:
     """Every pair of different segmentations of ``T`` samples that have a change."""
-    changes = [c for n in range(1, T) for c in itertools.combinations(range(1, T), n)]
+    changes = list(chain.from_iterable(itertools.combinations(range(1, T), n) for n in range(1, T)))
     for a, b in itertools.permutations(changes, 2):
         yield pair(T, a, b)
 

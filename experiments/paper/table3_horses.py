@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class Setting:
 def main(folder: Path, seconds: float, quick: bool) -> None:
     images = read_images(folder)[: FEW if quick else None]
     pieces = Pieces("table3_horses", seconds)
-    settings = [Setting(features, n) for n in SEGMENTS for features in SETS]
+    settings = [Setting(features, n) for n, features in product(SEGMENTS, SETS)]
     some = f" of {FEW}" if quick else ""
     found: dict[Setting, list[Scores]] = {}
     sizes: dict[Setting, float] = {}
@@ -79,7 +80,7 @@ def main(folder: Path, seconds: float, quick: bool) -> None:
             for i in range(1 if quick else DRAWS)
         ]
     pieces.finish()
-    rows = [row for s, runs in found.items() for row in table(s, sizes[s], runs)]
+    rows = list(chain.from_iterable(table(s, sizes[s], runs) for s, runs in found.items()))
     publish("table3_horses", [*floors(images), *rows])
     publish("table3_paired", [paired(s, sizes[s], runs, found) for s, runs in found.items()])
     if not quick:

@@ -1,5 +1,6 @@
 """Files as their authors publish them to recordings: one function for each set."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ def exercise(name: str, fetch: Fetch) -> Recording:
         one for one in content["DataBySeq"] if f"s{one['filename']}".removesuffix(".amc") == name
     )
     mean, std = around(sequence["X"], np.arange(len(sequence["X"])), 7)
-    features = [f"{c}:{kind}" for kind in ("mean15", "logstd15") for c in content["ChannelNames"]]
+    features = [
+        f"{c}:{kind}" for kind, c in product(("mean15", "logstd15"), content["ChannelNames"])
+    ]
     y = np.asarray(sequence["TrueZ"], dtype=np.int64).ravel() - 1
     return Recording(name, single(np.hstack([mean, np.log1p(std)])), y, tuple(features))
 
@@ -49,7 +52,7 @@ def bee(name: str, fetch: Fetch) -> Recording:
     motion = np.column_stack([dturn, np.abs(dturn), speed])
     mean, std = around(motion, np.arange(len(x)), 4)
     X = np.column_stack([x, y, np.sin(angle), np.cos(angle), motion, mean, np.log(std + 1e-3)])
-    smooth = [f"{feature}:{kind}" for kind in ("m9", "ls9") for feature in BEE_FEATURES[4:]]
+    smooth = [f"{feature}:{kind}" for kind, feature in product(("m9", "ls9"), BEE_FEATURES[4:])]
     changes = np.asarray(content["L"]).ravel() != 0
     return Recording(name, single(X), segments(changes), (*BEE_FEATURES, *smooth))
 
@@ -62,7 +65,7 @@ def hasc(name: str, fetch: Fetch) -> Recording:
     X = np.hstack([blocks.mean(1), np.log(blocks.std(1) + 0.01)])
     changes = np.zeros(n, dtype=bool)
     changes[np.round(np.flatnonzero(np.asarray(content["L"]).ravel()) / 20).astype(int)] = True
-    features = [f"{axis}:{kind}" for kind in ("mean", "logstd") for axis in ("ax", "ay", "az")]
+    features = [f"{axis}:{kind}" for kind, axis in product(("mean", "logstd"), ("ax", "ay", "az"))]
     return Recording(name, single(X), segments(changes), tuple(features))
 
 

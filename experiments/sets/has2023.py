@@ -4,6 +4,7 @@ import hashlib
 import json
 from ast import literal_eval
 from collections.abc import Mapping
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ PLACE = (
 COMMIT = "a77bf78d1ff7e7115e64b2214da809660f99d943"
 GIT_OBJECT = "753bd32cb9e4f081d5aa165924d73fb979b025db"
 """The name of the file in git at that commit: the SHA-1 of its length and content."""
-SENSORS = tuple(f"{axis}-{kind}" for kind in ("acc", "gyro", "mag") for axis in "xyz")
+SENSORS = tuple(f"{axis}-{kind}" for kind, axis in product(("acc", "gyro", "mag"), "xyz"))
 """Those that all series have; position and speed are of the outdoor ones alone."""
 SPLITS = ("public", "private")
 

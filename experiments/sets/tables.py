@@ -55,7 +55,7 @@ def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Re
     """Hand movements of Brazilian sign language: 360 rows, 45 points of a curve, 15 kinds."""
     path = MOVEMENT_LIBRAS.fetch("data/movement_libras.data", data_home)
     table = np.loadtxt(path, delimiter=",", skiprows=1)
-    features = tuple(f"{axis}{i}" for i in range(1, N_POINTS + 1) for axis in "xy")
+    features = tuple(f"{axis}{i}" for i, axis in product(range(1, N_POINTS + 1), "xy"))
     return Recording("movement_libras", table[:, :-1], table[:, -1].astype(np.int64), features)
 
 

@@ -17,6 +17,7 @@ import argparse
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,7 @@ def beside_published(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     before = stored("har_label_fraction")[1]
     anew = {row["labelled time"]: row for row in rows}
     known = {row["labelled time"]: row for row in before}
-    columns = dict.fromkeys(c for row in (*before, *rows) for c in row)
+    columns = dict.fromkeys(chain.from_iterable((*before, *rows)))
     merged = []
     for name in dict.fromkeys([*known, *anew]):
         cells = known.get(name, {}) | anew.get(name, {})

@@ -17,6 +17,7 @@ import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -144,17 +145,18 @@ def main(folder: Path, seconds: float) -> None:
     pieces.finish()
     joined: Found = {
         name: {
-            key: [value for part in of_thirds for value in part[name][key]]
+            key: list(chain.from_iterable(part[name][key] for part in of_thirds))
             for key in (RIGHT, *COUNTS)
         }
         for name in NAMES
     }
-    rows = [
-        row
-        for these, test, found in zip(thirds, tests, of_thirds, strict=True)
-        for row in rows_of(f"{these[0]}-{these[-1]}", test, found)
-    ]
-    everybody = [r for test in tests for r in test]
+    rows = list(
+        chain.from_iterable(
+            rows_of(f"{these[0]}-{these[-1]}", test, found)
+            for these, test, found in zip(thirds, tests, of_thirds, strict=True)
+        )
+    )
+    everybody = list(chain.from_iterable(tests))
     rows += [*rows_of("all of them", everybody, joined), *passed_on("har_states")]
     publish("har_states", rows, ["d24bfe533a"])
     publish("har_states_few", [*rows_of_few(few), *passed_on("har_states_few")], ["d24bfe533a"])

@@ -18,6 +18,7 @@ import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +168,7 @@ class Nested:
         order = np.concatenate([fold["test"] for fold in found])
         values = {
             (m, given): np.concatenate([fold["losses"][m][given] for fold in found])
-            for m in METRICS
-            for given in "ku"
+            for m, given in product(METRICS, "ku")
         }
         units = np.arange(order.size)
         if self.groups is not None:

@@ -13,6 +13,7 @@ import argparse
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -54,8 +55,7 @@ def losses(name: str, folder: Path, seed: int) -> dict[str, float]:
     truth = EquivalenceMatrix.from_labels(y)
     learners = {
         f"{metric}, {scale}": MetricLearner(Clustering(), metric=metric, standardize=kind)
-        for metric in ("untrained", "rca")
-        for scale, kind in SCALES.items()
+        for metric, (scale, kind) in product(("untrained", "rca"), SCALES.items())
     }
     learners["chosen"] = MetricLearnerCV(Clustering(), split="clusters", random_state=seed)
     found = {}

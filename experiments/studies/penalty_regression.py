@@ -13,6 +13,7 @@ import argparse
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -173,7 +174,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     args = parser.parse_args()
     warnings.simplefilter("ignore", DataWarning)
-    rows = [row for name in args.sets for row in rows_of(name, args.data)]
+    rows = list(chain.from_iterable(rows_of(name, args.data) for name in args.sets))
     publish("penalty_regression", rows)
 
 

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +261,7 @@ def main() -> None:
     pieces = Pieces("sinkhorn", args.seconds)
     found = {
         (name, method): pieces.get(f"{name} {method}", partial(segmented, name, args.data, method))
-        for name in args.sets
-        for method in METHODS
+        for name, method in product(args.sets, METHODS)
     }
     pieces.finish()
     rows: list[Row] = [{"set": s, "method": m, **of} for (s, m), of in found.items()]

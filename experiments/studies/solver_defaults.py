@@ -98,8 +98,7 @@ def proximal() -> Iterator[Row]:
     """Rounds and seconds to a gap of 1e-2 with a trace."""
     cases = [
         (f"har_spsw, N = 95, {metric}, {word}", activities(95, metric, "trace"), slack)
-        for metric in ("full", "diagonal")
-        for slack, word in SLACKS.items()
+        for metric, (slack, word) in product(("full", "diagonal"), SLACKS.items())
     ]
     small = synthetic(10, 400, 30, "full", "trace")
     for name, risk, slack in [*cases, ("P = 30, N = 10, full, n-slack", small, "n")]:

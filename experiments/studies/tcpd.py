@@ -15,6 +15,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def of_all(one: Annotated) -> list[tuple[Any, float]]:
 def of_the_majority(one: Annotated) -> list[tuple[Any, float]]:
     """One change near marks of a majority, none where nobody marks any, else unknown."""
     T = len(one.recording.X)
-    marks = sorted(end for ends in one.breakpoints.values() for end in ends[:-1])
+    marks = sorted(chain.from_iterable(ends[:-1] for ends in one.breakpoints.values()))
     regions = []
     quiet = 0
     for group in _groups(marks):

@@ -23,6 +23,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -230,7 +231,12 @@ def given(name: str, case: Case, folder: Path, place: Path) -> list[str]:
         return [str(one) for one in sorted(place.iterdir())]
     if case.problem == "normalized-cut":
         return [str(folder / name)]
-    return [str(path) for glob in case.files.split() for path in sorted((folder / name).glob(glob))]
+    return [
+        str(path)
+        for path in chain.from_iterable(
+            sorted((folder / name).glob(glob)) for glob in case.files.split()
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -210,7 +211,7 @@ def apply_all(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> 
     if any(isinstance(X, Deferred) for X in Xs):
         return [apply(X, step, n_features) for X in Xs]
     parts = [Xs[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
-    return [made for part in spread("", _apply_in_stack, parts, step) for made in part]
+    return list(chain.from_iterable(spread("", _apply_in_stack, parts, step)))
 
 
 def map_arrays(
@@ -218,7 +219,7 @@ def map_arrays(
 ) -> list[Any]:
     """``function(X, ...)`` of each: in threads, or by the worker that reads it."""
     tasks = list(zip(Xs, *others, strict=True))
-    return [found for part in _in_batches(words, _map_part, function, tasks) for found in part]
+    return list(chain.from_iterable(_in_batches(words, _map_part, function, tasks)))
 
 
 def sum_arrays(

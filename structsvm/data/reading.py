@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -214,7 +215,7 @@ def _read_later(
     source = replace(source, names=None if names is None else tuple(names))
     numbers = np.array_split(np.arange(n), min(n, PARTS))
     parts = spread("reading", _first_look, [(source, some.tolist()) for some in numbers], None)
-    seen, labels, axes, moved = zip(*(look for part in parts for look in part), strict=True)
+    seen, labels, axes, moved = zip(*chain.from_iterable(parts), strict=True)
     P = check_widths([shape for shape, *_ in seen], names, n_features, words)
     called = [source.called(i) for i in range(n)]
     if any(moved):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
@@ -165,7 +167,7 @@ def digits_recordings(
         words = f"(fewest, most) with 1 <= fewest <= most <= {limit}"
         refuse_unless(1 <= least <= largest <= limit, name, words, (least, largest))
     inked = images.max(axis=0) > 0
-    names = np.array([f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE)])
+    names = np.array([f"pixel_{r}_{c}" for r, c in product(range(SIDE), range(SIDE))])
     features = tuple(names[inked].tolist())
     recordings = []
     for i in range(n_recordings):

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from os import PathLike
 from pathlib import Path, PurePosixPath
 
@@ -227,12 +228,12 @@ def activity(name: str, fetch: Fetch) -> Recording:
     times = [frame["timestamp"].to_numpy(np.float64) for frame in frames]
     grid = np.arange(max(t[0] for t in times), min(t[-1] for t in times), GRID_MS)
     pairs = list(zip(times, frames, strict=True))
-    channels = [np.interp(grid, t, frame[axis]) for t, frame in pairs for axis in AXES]
+    channels = [np.interp(grid, t, frame[axis]) for (t, frame), axis in product(pairs, AXES)]
     # Where several lines have one time, the last of them says what is going on.
     line = np.searchsorted(logs[0]["timestamp"].to_numpy(np.float64), grid, side="right") - 1
     current = logs[0]["label"].map(ACTIVITIES.index).to_numpy()[line]
-    names = [f"{device}.{axis}" for device in ("phone", "watch") for axis in AXES]
-    names += [f"{device}.|{kind}|" for device in ("phone", "watch") for kind in ("acc", "gyro")]
+    names = [f"{device}.{axis}" for device, axis in product(("phone", "watch"), AXES)]
+    names += [f"{device}.|{kind}|" for device, kind in product(("phone", "watch"), ("acc", "gyro"))]
     sizes = [np.linalg.norm(channels[j : j + 3], axis=0) for j in range(0, 12, 3)]
     centres = np.arange(grid.size // 5) * 5 + 2  # of every five samples
     mean, std = around(np.column_stack([*channels, *sizes]), centres, 12)
@@ -242,7 +243,7 @@ def activity(name: str, fetch: Fetch) -> Recording:
         [np.bincount(block).argmax() for block in current[: centres.size * 5].reshape(-1, 5)]
     )
     return Recording(
-        name, X, y, tuple(f"{one}:{kind}" for kind in ("mean", "logstd") for one in names)
+        name, X, y, tuple(f"{one}:{kind}" for kind, one in product(("mean", "logstd"), names))
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def confusions_of(
             "as usual"
         )
     others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
-    others |= {name for M in partitions for name in _names_of_pixels(M)}
+    others |= set(chain.from_iterable(_names_of_pixels(M) for M in partitions))
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
     confusions = {}
     for who, each in found.items():

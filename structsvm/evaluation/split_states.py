@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         )
     check_truths(data.problem.traits, data.truths)
     names = [np.array(names_of_labels(y)) for y in labels]
-    states = sorted({name for y in names for name in y.tolist()})
+    states = sorted(set(chain.from_iterable(y.tolist() for y in names)))
     if len(states) < FEWEST_STATES:
         raise DataError(
             f"{counted(len(states), words.named)}: "

@@ -83,7 +83,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
         if len(test)
     ]
     F = min(int(n_folds), len(groups))
-    out = [[part for group in groups[k::F] for part in group] for k in range(F)]
+    out = [list(chain.from_iterable(groups[k::F])) for k in range(F)]
     return _parts(data, out, ROWS)
 
 
@@ -126,7 +126,9 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
             f"the {words.wholes(len(data))} have too few {words.part}s in common: of those held "
             f"out together, as of the others, some {words.whole} must have two; label more in each"
         )
-    held = [sorted(part) for draw in drawn for part in sorted(draw, key=sorted)]
+    held = [
+        sorted(part) for part in chain.from_iterable(sorted(draw, key=sorted) for draw in drawn)
+    ]
     out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
     shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
     return _parts(data, out, CLUSTERS, len(drawn), shares)

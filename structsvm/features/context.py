@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -126,7 +127,9 @@ class Lags(Stage):
         return found
 
     def _names(self, columns: list[str]) -> list[str]:
-        return [f"{name} lag {lag:+d}" if lag else name for lag in self.lags_ for name in columns]
+        return [
+            f"{name} lag {lag:+d}" if lag else name for lag, name in product(self.lags_, columns)
+        ]
 
 
 @dataclass(eq=False, repr=False)
@@ -206,5 +209,5 @@ class MovingStatistics(Stage):
         return found.reshape(T, -1)
 
     def _names(self, columns: list[str]) -> list[str]:
-        kinds = [f"{statistic} {w}" for w in self.windows_ for statistic in self.statistics]
-        return [f"{name} {kind}" for kind in kinds for name in columns]
+        kinds = [f"{statistic} {w}" for w, statistic in product(self.windows_, self.statistics)]
+        return [f"{name} {kind}" for kind, name in product(kinds, columns)]

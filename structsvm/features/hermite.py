@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class HermiteMoments(Stage):
         refuse_unless(fits, "n_moments", "from 1 to 50", self.n_moments)
 
     def _names(self, columns: list[str]) -> list[str]:
-        return [f"{name} psi{i + 1}" for name in columns for i in range(self.n_moments)]
+        return [f"{name} psi{i + 1}" for name, i in product(columns, range(self.n_moments))]
 
     def _features(self, X: Floats) -> Floats:
         """``psi_1, ..., psi_r`` of every channel, channel by channel."""

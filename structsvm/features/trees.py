@@ -6,6 +6,7 @@ The arrays are the nodes that scikit-learn has learned, whatever objects its ver
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -121,7 +122,7 @@ def _arrivals(
 
 
 def _boosted(fitted: Any) -> tuple[Any, ...]:
-    trees = [tree.nodes for row in fitted._predictors for tree in row]
+    trees = [tree.nodes for tree in chain.from_iterable(fitted._predictors)]
     n_scores = fitted.n_trees_per_iteration_
     flat, first, offset = np.concatenate(trees), *_places([len(tree) for tree in trees])
     if flat["is_categorical"].any():

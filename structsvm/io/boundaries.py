@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,9 @@ class Boundaries:
         the ends are those of last samples. Where most overlap or are apart by less, nobody was
         exact.
         """
-        unit = _last_digit([one.row for stretches, _ in several for one in stretches])
+        unit = _last_digit(
+            [one.row for one in chain.from_iterable(stretches for stretches, _ in several)]
+        )
         steps: list[float] = []
         n_pairs = n_units = n_touching = n_slight = 0
         for stretches, axis in several:
@@ -138,7 +140,9 @@ def _are_from_one(
         for some, axis in numbers
         if np.array_equal(axis.values, np.arange(len(axis)))
     ]
-    if not counted or any(one.start < 1 for some, _ in counted for one in some):
+    if not counted or any(
+        one.start < 1 for one in chain.from_iterable(some for some, _ in counted)
+    ):
         return False
     starts = [(max(one.start for one in some), T) for some, T in counted]
     ends = [(max(one.end or 0 for one in some), T) for some, T in counted if reach is not None]
@@ -178,7 +182,9 @@ def _step(axis: TimeAxis) -> float:
 
 def _last_digit(rows: Sequence[Interval]) -> float:
     """What the last digit counts that times are written with: seconds of dates, if not days."""
-    moments = [at for row in rows for at in (row.start, row.end) if at != np.inf]
+    moments = [
+        at for at in chain.from_iterable((row.start, row.end) for row in rows) if at != np.inf
+    ]
     texts = [at for at in moments if isinstance(at, str)]
     if texts:
         clocks = [found for found in map(OF_A_CLOCK.search, texts) if found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatch
-from itertools import takewhile
+from itertools import chain, product, takewhile
 from os import PathLike
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def shared(folders: Iterable[Path]) -> tuple[str, ...]:
 
 def predictions_among(files: Iterable[Path]) -> list[Path]:
     stems = {path: stem_of(path) for path in files}
-    made = {f"{stem}{end}" for stem in stems.values() for end in PREDICTIONS}
+    made = {f"{stem}{end}" for stem, end in product(stems.values(), PREDICTIONS)}
     return [path for path, stem in stems.items() if stem in made]
 
 
@@ -187,7 +187,7 @@ def are_stretches(table: Sequence[Sequence[str]]) -> bool:
 
 def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
     """Whether a table has a row for each of some files or folders, and no samples."""
-    names = {part for file in files for part in (*file.parts, stem_of(file))}
+    names = set(chain.from_iterable((*file.parts, stem_of(file)) for file in files))
     for cells in zip(*table[1:], strict=False):
         is_number = all(map(is_number_text, cells))
         if len(cells) > 1 and not is_number and len({*cells} & names) == len(cells):
@@ -197,7 +197,7 @@ def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
 
 def _folders_of(others: Sequence[Path], chosen: Sequence[Path], folder: Path) -> list[Path]:
     """Put the outermost folders that hold nothing else in the place of files that are skipped."""
-    used = {above for path in chosen for above in path.parents}
+    used = set(chain.from_iterable(path.parents for path in chosen))
     found = []
     for path in others:
         inside = [above for above in path.parents if folder in above.parents and above not in used]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, starmap, takewhile
+from itertools import pairwise, product, starmap, takewhile
 
 from structsvm.support.checks import is_number_text
 
@@ -69,7 +69,7 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
         n_words = is_header * _count_words(below)
         names, n_names = _joined([[cell.strip() for cell in row] for row in rows[h:]], n_words)
         unnamed = [j for j, name in enumerate(names) if j and not name]  # the first may be an index
-        if any(row[j].strip() for row in below[n_names - 1 :] for j in unnamed):
+        if any(row[j].strip() for row, j in product(below[n_names - 1 :], unnamed)):
             continue
         body = below[max(UNITS) :] or below
         is_table = any(map(are_numbers, zip(*body, strict=True)))

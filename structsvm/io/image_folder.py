@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from os import PathLike
 from pathlib import Path
 
@@ -133,8 +134,7 @@ def made_of_images(files: Iterable[Path]) -> list[Path]:
     bare = {path.with_suffix("") for path in files if path.suffix.lower() in KINDS}
     return [
         path
-        for path in files
-        for end in (MASK, OVERLAY)
+        for path, end in product(files, (MASK, OVERLAY))
         if path.stem.endswith(end) and path.with_name(path.stem.removesuffix(end) or end) in bare
     ]
 
@@ -150,8 +150,8 @@ def _read(
     labels = None
     doubt = ""
     # the label map of its name, or else of its name with ``_mask`` added
-    kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
-    names = [f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds]
+    kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
+    names = [f"{path.stem}{end}{kind}" for end, kind in product(("", MASK), kinds)]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
     if maps:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,7 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
 
 def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[str, Any]:
     now = datetime.now().isoformat(timespec="seconds")
-    every = [one for some in intervals.values() for one in some]
+    every = list(chain.from_iterable(intervals.values()))
     refuse_dates(every, f"{path}: BORIS")
     blank = dict.fromkeys(("description", "category", "modifiers", "excluded"), "")
     behaviors = {

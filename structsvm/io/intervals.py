@@ -147,7 +147,11 @@ def layers_of(
             name: [labelled(one, blanks, outside, name) for one in ours]
             for name in (tiers if tier is None else [tier])
         }
-    labels = list(dict.fromkeys(row.label for one in ours for _, _, row in one.spans if row.label))
+    labels = list(
+        dict.fromkeys(
+            row.label for _, _, row in chain.from_iterable(one.spans for one in ours) if row.label
+        )
+    )
     overlaps = [f"{one.where}: {both}" for one in ours if (both := collisions(one.spans)[1])]
     if tier is None and not overlaps:
         return {"": [labelled(one, blanks, outside) for one in ours]}
@@ -215,7 +219,7 @@ def _marks_of(
     """Read the labels of each recording from a file, or from those of a folder."""
     if is_of_each_folder(path):
         return _with_boundaries(path, _marks_of_folders(recordings, path, chosen), chosen)
-    known = {name for one in recordings for name in _names(one)}
+    known = set(chain.from_iterable(_names(one) for one in recordings))
     marks: dict[str, tuple[Path, list[Interval], set[str]]] = {}
     files = label_files(path)
     for file in files:
@@ -263,7 +267,7 @@ def _marks_of_folders(
     found: list[Marks] = []
     for file, some in of_each.items():
         assert file is not None
-        known = {name for one in some for name in _names(one)}
+        known = set(chain.from_iterable(_names(one) for one in some))
         read = read_rows(LabelFile(file, chosen, known), ("subject", "annotator"), alone=False)
         whole = read.get(printable(file.stem), ([], set[str]()))
         with about(file):
@@ -323,7 +327,11 @@ def _clipped(stretch: Stretch, first: Any, last: Any) -> Interval:
 def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
     """Refuse sound that was read in longer steps than most stretches last."""
     lasting = [one for one in several if one.axis.lasting]
-    lengths = [s.end - s.start for one in lasting for s in one.stretches if s.end is not None]
+    lengths = [
+        s.end - s.start
+        for s in chain.from_iterable(one.stretches for one in lasting)
+        if s.end is not None
+    ]
     step = max((one.axis.lasting for one in lasting), default=0.0)
     n_short = sum(length < step for length in lengths)
     if 2 * n_short > len(lengths):
@@ -347,7 +355,7 @@ def _with_boundaries(
     if means.reach is None:  # else a point is a stretch of one sample
         rows = without_points(path, [one.rows for one in several])
         several = [replace(one, rows=some) for one, some in zip(several, rows, strict=True)]
-        points = [row for some in rows for row in some if row.start == row.end and row.label]
+        points = [row for row in chain.from_iterable(rows) if row.start == row.end and row.label]
         if points:
             warn(
                 f"{path}: points alone are changes, and their names are not used, the first is "
@@ -358,8 +366,10 @@ def _with_boundaries(
         found = [replace(one, axis=_counted_from_one(one.axis)) for one in found]
     changed = [
         span[2]
-        for one, plain in zip(found, several, strict=True)
-        for span, other in zip(one.spans, plain.spans, strict=False)
+        for span, other in chain.from_iterable(
+            zip(one.spans, plain.spans, strict=False)
+            for one, plain in zip(found, several, strict=True)
+        )
         if span != other
     ]
     if changed and means != Boundaries():

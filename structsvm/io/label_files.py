@@ -131,9 +131,9 @@ def read_regions(
 def _are_windows(file: LabelFile) -> bool:
     """Whether JSON has a list of pairs, from and to, for each recording."""
     held = file.document if isinstance(file.document, Mapping) else {}
-    windows = [
-        one for some in held.values() for one in (some if isinstance(some, list) else [some])
-    ]
+    windows = list(
+        chain.from_iterable(some if isinstance(some, list) else [some] for some in held.values())
+    )
     return bool(windows) and all(isinstance(one, list) and len(one) == 2 for one in windows)
 
 
@@ -181,7 +181,7 @@ def _is_task(task: Any) -> bool:
     fields = task if isinstance(task, Mapping) else {}
     made = [fields[by] for by in ("annotations", "predictions") if by in fields]
     lists = [one for one in made if isinstance(one, list)]
-    return bool(lists) and all("result" in one for some in lists for one in some)
+    return bool(lists) and all("result" in one for one in chain.from_iterable(lists))
 
 
 def _are_results(value: Any) -> bool:

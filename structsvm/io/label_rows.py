@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,11 @@ def _until_next(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
 
 def since_start(rows: Sequence[Interval], axis: TimeAxis | None) -> list[Interval]:
     """Return rows whose times on a clock are seconds, unless they are hours of the recording's."""
-    clocks = [at for row in rows for at in (row.start, row.end) if _on_clock(at) is not None]
+    clocks = [
+        at
+        for at in chain.from_iterable((row.start, row.end) for row in rows)
+        if _on_clock(at) is not None
+    ]
     if not clocks or (axis and axis.holds_dates and not any(map(axis.is_beyond, clocks))):
         return list(rows)
     seconds = [_on_clock(at) for at in clocks]

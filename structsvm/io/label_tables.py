@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
@@ -92,8 +92,7 @@ class Columns:
             found.pop("end", None)
         whose = {
             kind: name
-            for kind, names in WHOSE.items()
-            for name in table
+            for (kind, names), name in product(WHOSE.items(), table)
             if name.lower() in names and name not in found.values()
         }
         known = (sign, lasting, *found.values(), *whose.values())
@@ -241,7 +240,7 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
     """Return the column that holds the most names of recordings that are known, if any does."""
     others = {column for role, column in columns.items() if role != "recording"}
     held = {
-        name: len(file.known & {spelled(n(cell)) for cell in cells for n in (str, name_of)})
+        name: len(file.known & {spelled(n(cell)) for cell, n in product(cells, (str, name_of))})
         for name, cells in file.table.items()
         if name not in others
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,7 @@ def read_streams(
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]
     described = _described(path, asked, bool(wanted) or stream is not None, step)
-    features = tuple(feature for kind in described for feature in FEATURES[kind])
+    features = tuple(chain.from_iterable(FEATURES[kind] for kind in described))
     lengths = {kind: len(rows) for kind, rows in described.items()}
     T = min(lengths.values())
     if not T:

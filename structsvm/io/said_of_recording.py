@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
     ways += "), or give the sampling rate in Hz (" + parameter("rate") + ")"
     if not units <= {None, "samples"}:
         raise DataError("its labels are in seconds, and it has no times: " + ways)
-    ends = [axis.value(at) for row in rows for at in (row.start, row.end)]
+    ends = [axis.value(at) for at in chain.from_iterable((row.start, row.end) for row in rows)]
     if any(at % 1 for at in ends if at < np.inf):
         warn(
             f"{recording.name}: it has no times, so that labels count samples and are rounded up "

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +159,7 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
-    cells = [cell for _, row in _head(text, separator)[found.has_header :] for cell in row]
+    cells = list(chain.from_iterable(row for _, row in _head(text, separator)[found.has_header :]))
     has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
     decimal = options.decimal or ("," if has_comma and not has_point else ".")
     beginning = whole[left_out[0] - 1] if left_out else ""

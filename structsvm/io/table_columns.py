@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def _whole(value: Any) -> Any:
 
 def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
     """Give all recordings the categories that any of them has."""
-    of_all = dict.fromkeys(f for one in recordings for f in one.features)
+    of_all = dict.fromkeys(chain.from_iterable(one.features for one in recordings))
     found = []
     for one in recordings:
         new = [f for f in of_all if options.column_of(f) != f and f not in one.features]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class HeldOut:
         """The candidate that is chosen."""
         failed = [bool(np.isnan(column).any()) for column in self.criterion.T]
         if all(fails or c.name == "untrained" for c, fails in zip(self.tried, failed, strict=True)):
-            failures = [t.failure for trials in self.tried.values() for t in trials if t.failure]
+            failures = [t.failure for t in chain.from_iterable(self.tried.values()) if t.failure]
             raise LearningError(
                 f"no candidate gave a model in each of the {len(self.split)} folds; the last one: "
                 f"{failures[-1]}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def trials_of(
     fail, what is preferred of the others.
     """
     saved = SavedTrials() if saved is None else saved
-    pairs = [(task, fold.number) for task in tasks for fold in folds]
+    pairs = [(task, fold.number) for task, fold in product(tasks, folds)]
     found = {pair: known for pair in pairs if (known := saved.of(*pair)) is not None}
     n = len(folds)
     for (task, _), trials in found.items():

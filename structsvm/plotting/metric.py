@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +114,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     image = ax.imshow(entries, cmap="PuOr_r", norm=norm, interpolation="nearest")
     ax.set_aspect("equal" if top.size <= BOTH_SIDES else "auto")  # many names take the width
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
-    ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
+    ticks = [0.0, *(sign * 10.0**power for power, sign in product(powers, (-1, 1)))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
     told = [] if top.size == len(B) else [f"{top.size} features of largest weight of {len(B)}"]
     if top.size <= READABLE:

@@ -64,7 +64,7 @@ def _states(held_out: HeldOut) -> States:
     sizes = [sample.n_samples for sample in found.prepared]
     truths = read_names(found.labels, sizes, held_out.words.whole)
     labels = chain(*found.states.values(), truths or ())
-    seen = {name for y in labels for name in y.tolist()}
+    seen = set(chain.from_iterable(y.tolist() for y in labels))
     others = [*sorted(seen - learned.keys() - {None}, key=str), None]
     numbers = {name: k for k, name in enumerate((*learned, *others))}
     marks = []

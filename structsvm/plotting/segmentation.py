@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -283,7 +284,7 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
 def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, style.StateMark]) -> None:
     """The states that are shown, in the order in which the learner has them, below the axes."""
     patches = require("matplotlib.patches", "plot", "plotting")
-    seen = {name for strip in strips if strip.has_states for name in strip.names} - {None}
+    seen = set(chain.from_iterable(strip.names for strip in strips if strip.has_states)) - {None}
     names = [*(name for name in marks if name in seen), *sorted(seen - marks.keys(), key=str)]
     if not names:
         return

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
+from typing import Any
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
 from structsvm.masters.base import Master
@@ -153,9 +154,9 @@ class _Loop:
     callback: Callback | None
     last: Step | None = None
 
-    def follow(self, steps: Iterator[Step]) -> Status:
+    def follow(self, steps: Any) -> Status:
         """Take step after step until there is a reason to stop, which is returned."""
-        step = None
+        step: Any = None
         for step in steps if isinstance(steps, Iterator) else [steps]:
             if not isinstance(step, Step):
                 break

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from itertools import chain
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -239,7 +240,7 @@ def _update(digest: Any, value: Any, inside: tuple[int, ...]) -> None:
 
 def _parts(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return [part for pair in value.items() for part in pair]
+        return list(chain.from_iterable(value.items()))
     if isinstance(value, set | frozenset):
         return sorted(fingerprint(item) for item in value)
     if isinstance(value, list | tuple | np.ndarray):

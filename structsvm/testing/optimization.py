@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -165,8 +165,7 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
     for n_cuts in (1, 2, 4):
         cuts.add(
             Cut(group, float(rng.uniform(0.2, 2.0)), rng.standard_normal(space.dim))
-            for group in range(GROUPS)
-            for _ in range(n_cuts)
+            for group, _ in product(range(GROUPS), range(n_cuts))
         )
         _check_restricted(checked, risk, cuts)
 

@@ -7,6 +7,7 @@ without them.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -276,7 +277,9 @@ def test_a_model_that_was_learned_without_masks_says_so(refused):
 def test_many_warnings_of_a_kind_are_counted(run, done, tmp_path):
     """Each of two hundred files had a line of its own, above what was found."""
     (tmp_path / "train").mkdir()
-    twice = [replace(recording, name=f"{recording.name}{k}") for k in "ab" for recording in TRAIN]
+    twice = [
+        replace(recording, name=f"{recording.name}{k}") for k, recording in product("ab", TRAIN)
+    ]
     n = len(write_with_gaps(twice, tmp_path / "train"))
     model = tmp_path / "m.structsvm"
     line = "fit change-point --baselines none --missing interpolate"

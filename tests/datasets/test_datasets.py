@@ -1,5 +1,7 @@
 """Recordings that are made rather than measured, and digits."""
 
+from itertools import chain
+
 import numpy as np
 from cases import refused
 from sklearn.datasets import load_digits
@@ -36,7 +38,12 @@ class TestDigits:
 
     def test_no_image_is_in_both_splits(self):
         train, test = (
-            {x.tobytes() for r in digits_recordings(30, split=s, random_state=2) for x in r.X}
+            {
+                x.tobytes()
+                for x in chain.from_iterable(
+                    r.X for r in digits_recordings(30, split=s, random_state=2)
+                )
+            }
             for s in ("train", "test")
         )
         assert len(train) > 900  # of 1029

@@ -2,6 +2,7 @@
 
 import shutil
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -206,7 +207,7 @@ PALETTE = [
     0,
     128,
     0,
-    *(k for k in range(3, 255) for _ in range(3)),
+    *(k for k, _ in product(range(3, 255), range(3))),
     224,
     224,
     192,

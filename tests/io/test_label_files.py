@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from itertools import product
 
 import numpy as np
 import pytest
@@ -396,7 +397,7 @@ class TestFiles:
     def test_text_of_elan_with_a_column_for_each_tier(self, tmp_path):
         elan = tmp_path / "walk.txt"
         times = ("Begin Time", "End Time", "Duration")
-        head = [f"{name} - {form}" for name in times for form in ("hh:mm:ss.ms", "ss.msec")]
+        head = [f"{name} - {form}" for name, form in product(times, ("hh:mm:ss.ms", "ss.msec"))]
         rows = [
             [clock(i.start), i.start, clock(i.end), i.end, clock(1.0), 1.0, i.label] for i in WALK
         ]

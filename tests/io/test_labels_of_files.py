@@ -1,6 +1,7 @@
 """Nothing of a file of labels is lost without a word, and what nobody knows stays unknown."""
 
 import json
+from itertools import chain, product
 
 import numpy as np
 import pandas as pd
@@ -364,7 +365,7 @@ def test_a_rate_gives_times_and_seconds_without_times_are_refused(tmp_path):
 @pytest.mark.parametrize("column", ["viagem", "animal", "subject"])
 def test_the_column_that_holds_the_names_of_recordings(tmp_path, column):
     """Whatever it is called, and though a column of another name looks more like it."""
-    rows = [(name, "s1", *event) for name in ("b", "a", "c") for event in EVENTS]
+    rows = [(name, "s1", *event) for name, event in product(("b", "a", "c"), EVENTS)]
     table = written(tmp_path / "all.csv", [column, "session", "event", "start", "end"], rows)
     with pytest.warns(DataWarning, match="labels of 'c' are not used"):
         found = with_labels([cow(name="a"), cow(name="b")], table)
@@ -392,7 +393,10 @@ def test_several_behaviours_are_layers_where_they_were_looked_for(tmp_path):
     assert b.y.tolist() == ["no walk"] * 60
     assert c.y is None
     assert layers["graze"][1].y.tolist() == ["no graze"] * 10 + ["graze"] * 50
-    assert all(one.X is own.X for some in layers.values() for one, own in zip(some, cows, strict=1))
+    assert all(
+        one.X is own.X
+        for one, own in chain.from_iterable(zip(some, cows, strict=1) for some in layers.values())
+    )
     (again, *_) = layers_of(cows, table, tier="walk", outside="else")["walk"]
     assert again.y.tolist() == ["else"] * 20 + ["walk"] * 20 + ["else"] * 20
     with pytest.warns(DataWarning), pytest.raises(DataError, match="choose one, tier='graze'"):

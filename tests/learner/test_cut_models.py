@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -67,8 +68,7 @@ def test_the_grid_is_exhaustive(graphs):
     scales = 2.0 ** np.arange(-5, 5)
     everything = [
         loss(Metric(np.diag(np.sqrt([a, a, b])), None))
-        for a in scales
-        for b in np.append(0, scales)
+        for a, b in product(scales, np.append(0, scales))
     ]
     assert len(everything) == 110
     assert loss(best) == min(everything)

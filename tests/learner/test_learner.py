@@ -1,6 +1,7 @@
 """The scikit-learn face: what goes in, what comes out, what is refused, and how learning runs."""
 
 import warnings
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -216,7 +217,7 @@ def test_many_recordings_are_partitioned_as_each_alone(rng):
         warnings.simplefilter("ignore")
         together = learner.predict_breakpoints(Xs)
         assert together == [learner.predict_breakpoints(X) for X in Xs]
-        samples = [x for X in Xs for x in learner.inputs_(measured(learner, [X]))]
+        samples = list(chain.from_iterable(learner.inputs_(measured(learner, [X])) for X in Xs))
     model = learner.model_
     alone = [model.partition(learner.problem_, x, None, UNCONSTRAINED).partition for x in samples]
     assert together == [M.breakpoints for M in alone]

@@ -5,6 +5,7 @@ import signal
 import threading
 import warnings
 from dataclasses import replace
+from itertools import product
 
 import cvxpy as cp
 import numpy as np
@@ -170,7 +171,7 @@ DEGENERATE = {
         cuts + [Cut(c.group, c.intercept + 1e-13, c.slope * (1 + 1e-13)) for c in cuts]
     ),
     "the same in every group": lambda cuts: [
-        c._replace(group=g) for c in cuts[:6] for g in range(5)
+        c._replace(group=g) for c, g in product(cuts[:6], range(5))
     ],
     "constant cuts": lambda cuts: cuts + [Cut(g, 0.3, 0 * cuts[0].slope) for g in range(5)],
     "a feature that is constant": lambda cuts: with_slopes(

@@ -1,6 +1,7 @@
 """Candidates are tried while there is time, the best ones first, and not twice."""
 
 import math
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_all_is_tried_without_an_end_and_what_others_would_take_is_told():
     log = []
     tried, untried = trials_of([task("a", log=log), task("b", log=log)], FOLDS, Clock())
     assert (names(tried), untried) == ({"a", "b"}, {})
-    assert log == [(name, k) for name in "ab" for k in range(3)]
+    assert log == list(product("ab", range(3)))
     for of_folds in tried.values():
         assert [trial.losses[0, 0] for trial in of_folds] == [0.0, 1.0, 2.0]
 

@@ -3,6 +3,7 @@
 import runpy
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import cvxpy as cp
@@ -227,7 +228,7 @@ TERMS = {
     "trace": lambda x: 2.0 * cp.trace(x) if x.ndim == 2 and x.is_psd() else 2.0 * cp.sum(x),
 }
 
-CASES = [(name, term) for name in KINDS for term in TERMS if (name, term) != ("free", "trace")]
+CASES = [(name, term) for name, term in product(KINDS, TERMS) if (name, term) != ("free", "trace")]
 
 
 @pytest.mark.parametrize(("name", "term"), CASES)

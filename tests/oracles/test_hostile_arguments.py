@@ -11,7 +11,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -128,12 +128,17 @@ CALLS |= {
 }
 BEYOND = {
     *("SpectralOracle.relaxed", "SpectralOracle.maximize_compressed"),  # of compressed data
-    *(f"{kind}.{name}" for kind in structsvm.oracles.__all__ for name in ("loss_curve", "refuse")),
-    *(f"{kind}.{name}" for kind in structsvm.oracles.__all__ for name in ("relaxed", "verified")),
+    *(
+        f"{kind}.{name}"
+        for kind, name in product(structsvm.oracles.__all__, ("loss_curve", "refuse"))
+    ),
+    *(
+        f"{kind}.{name}"
+        for kind, name in product(structsvm.oracles.__all__, ("relaxed", "verified"))
+    ),
     *(
         f"{kind}.verified_{name}"
-        for kind in structsvm.oracles.__all__
-        for name in ("curve", "each", "places", "prices")
+        for kind, name in product(structsvm.oracles.__all__, ("curve", "each", "places", "prices"))
     ),
 }
 """Public methods without a question here."""
@@ -158,7 +163,7 @@ HOSTILE = {
         *(Constraint(forbidden=(t,)) for t in (0, -3, T, 99, 1.5, np.nan)),
         *(Constraint(regions=(Region(*r),)) for r in ((-10, 9, -1), (3, 3, 1), (2, 99, 1))),
         *(Constraint(regions=(Region(*r),)) for r in ((5, 2, 1), (0, T, T), (0.5, 4, 1))),
-        *(Constraint(regions=(Region(1, 4, n, more),)) for n in (-1, 2, 9) for more in (0, 1)),
+        *(Constraint(regions=(Region(1, 4, n, more),)) for n, more in product((-1, 2, 9), (0, 1))),
         Constraint(regions=(Region(1, 4, 1), Region(3, 6, 1))),
         Constraint(regions=((1, 4, 1),)),
         *(Constraint(states=y) for y in ((0,), (7,) * T, (-2,) * T, (0.5,) * T, tuple(STATES))),

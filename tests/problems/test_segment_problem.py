@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -117,8 +118,10 @@ def constraints(rng: np.random.Generator, T: int) -> list[Constraint]:
         Constraint(regions=(Region(a, b, 0),)),
         *(
             Constraint(K, tuple(at[:forced].tolist()), regions=counted)
-            for counted in ((Region(a, b, 1),), (Region(a, b, 1, True),), halves(rng, T))
-            for K, forced in ((None, 0), (min(T, 4), 0), (None, 1))
+            for counted, (K, forced) in product(
+                ((Region(a, b, 1),), (Region(a, b, 1, True),), halves(rng, T)),
+                ((None, 0), (min(T, 4), 0), (None, 1)),
+            )
         ),
     ]
 

@@ -6,6 +6,7 @@ order of recordings and features, their unit and level, copies or weights, label
 """
 
 import warnings
+from itertools import chain
 
 import numpy as np
 from hypothesis import assume, given
@@ -99,7 +100,10 @@ def test_a_fit_is_certified_and_finite_or_refused(data, metric, standardize):
     for y, found in zip(ys, predicted, strict=True):
         assert found.shape == y.shape
         assert set(np.diff(found)) <= {0, 1}
-    assert all(v is None or np.isfinite(v) for row in scores.values() for v in row.values())
+    assert all(
+        v is None or np.isfinite(v)
+        for v in chain.from_iterable(row.values() for row in scores.values())
+    )
 
 
 @examples(10)

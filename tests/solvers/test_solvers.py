@@ -1,6 +1,7 @@
 """Every solver on problems whose optimum is known, and solvers of one's own."""
 
 from dataclasses import replace
+from itertools import product
 from zlib import crc32
 
 import cvxpy as cp
@@ -72,9 +73,8 @@ ANY = [name for name in SOLVERS if name not in NEED_STRONG_CONVEXITY]
 
 LEGAL = [
     (name, case)
-    for name in SOLVERS
-    for case in (*SMOOTH, *FLAT)
-    if case in SMOOTH or name in ANY  # the illegal pairs have a test of their own
+    for name, case in product(SOLVERS, (*SMOOTH, *FLAT))
+    if case in SMOOTH or name in ANY
 ]
 
 
@@ -141,7 +141,7 @@ def test_constraints_may_have_variables_of_their_own():
         solver.solve(whole)
 
 
-ILLEGAL = [(name, case) for name in NEED_STRONG_CONVEXITY for case in (*FLAT, *CONSTRAINED)]
+ILLEGAL = list(product(NEED_STRONG_CONVEXITY, (*FLAT, *CONSTRAINED)))
 
 
 @pytest.mark.parametrize(("name", "case"), ILLEGAL)

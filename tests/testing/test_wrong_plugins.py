@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import cvxpy as cp
@@ -435,7 +436,7 @@ def test_a_rule_or_a_search_of_a_subclass_is_kept_in_learning_and_prediction(
     Xs, ys = long_recordings
     learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys)
     for found in (learner.predict_breakpoints(Xs), learner.predict_breakpoints(Xs, 4)):
-        assert all(t % 10 == 0 for ends in found for t in ends)
+        assert all(t % 10 == 0 for t in chain.from_iterable(found))
     if isinstance(problem, Tens):  # encode of the other accepts more than its oracle searches
         check_problem(problem, Xs[:1], ys[:1])
 
