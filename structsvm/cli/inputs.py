@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ class InputData:
                     "next one, fill it in, as ffill of pandas does; here the samples between are "
                     "unlabelled"
                 )
-        names = {str(label) for y in labels for label in set(y.tolist())}
+        names = {str(label) for label in chain.from_iterable(set(y.tolist()) for y in labels)}
         if doubtful := sorted(name for name in names if name.lower() in LIKE_MISSING):
             warn(
                 f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "

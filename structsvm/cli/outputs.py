@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,7 @@ def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> lis
     """Paths of the files of predictions, which are never outside the folder."""
     part = problem.traits.words.part
     ends = (f"{MASK}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
-    paths = [Path(f"{name}{end}") for name in names for end in ends]  # which may have slashes
+    paths = [Path(f"{name}{end}") for name, end in product(names, ends)]  # which may have slashes
     return [folder.joinpath(*(p for p in path.parts if p not in ("/", ".."))) for path in paths]
 
 
@@ -201,7 +202,7 @@ def write_file(path: Path, answers: Sequence[Answer]) -> None:
         for answer in answers
         for row in answer.rows
     ]
-    header = list(dict.fromkeys(column for row in rows for column in row))
+    header = list(dict.fromkeys(chain.from_iterable(rows)))
     text = csv_text(header, ([_rounded(row.get(k)) for k in header] for row in rows))
     write_atomically(path, text.encode(errors="backslashreplace"))
 

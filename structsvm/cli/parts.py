@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Part:
         data = self.data
         names = self.data.groups or self.inputs.names
         if data.problem.traits.contiguous and data.scorable.sum() < FEWEST:
-            pieces = [piece for i in range(len(data)) for piece in _pieces(data, i)]
+            pieces = list(chain.from_iterable(_pieces(data, i) for i in range(len(data))))
             part = self.cut(pieces)
             data = replace(part.data, groups=[names[i] for i, _ in pieces])
         return replace(part, data=data.told_apart)
@@ -274,7 +275,7 @@ def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
     n = len(own) - math.ceil(SHARE * len(own))
     end = np.concatenate([rows for _, rows in own[n:]])
     test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
-    others = [piece for j in range(len(data)) if j != i for piece in _pieces(data, j)]
+    others = list(chain.from_iterable(_pieces(data, j) for j in range(len(data)) if j != i))
     train = whole.cut([*own[:n], *others])
     return train, replace(test, question=ALIKE.format("recording", "is its end"))
 

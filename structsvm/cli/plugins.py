@@ -6,6 +6,7 @@ import re
 from argparse import Namespace
 from dataclasses import asdict
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -47,9 +48,12 @@ def run_problems(_: Namespace, terminal: Terminal) -> int:
         found = plugins(group)
         plain[name] = [finite(asdict(one) | {"settings": flat(one.settings)}) for one in found]
         if found:
-            shown += [title, terminal.beside([row for one in found for row in _rows(one)])]
+            shown += [
+                title,
+                terminal.beside(list(chain.from_iterable(_rows(one) for one in found))),
+            ]
     terminal.report(plain, *shown)
-    for plugin in (one for group in GROUPS for one in plugins(group)):
+    for plugin in chain.from_iterable(plugins(group) for group in GROUPS):
         if plugin.error is not None:
             terminal.warn(f"{plugin.error} [{plugin.distribution}]")
     return 0

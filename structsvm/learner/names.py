@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
     vectors = [labels_of_items(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
     states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
-    counts = Counter(name for found in states.values() for name in dict.fromkeys(found))
+    counts = Counter(chain.from_iterable(dict.fromkeys(found) for found in states.values()))
     if all(map(_is_counted, states.values())) or len(counts) < 2 or max(counts.values()) < 2:
         return False
     without = [i for i in range(len(vectors)) if i not in states]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from math import ceil, inf, sqrt
 from typing import Any
 
@@ -356,7 +356,7 @@ class Allowed:
             last = places == C - 1
         elif given.changes is not None:
             follow = {name: list(after) for name, after in given.changes.items()}
-            strange = {*follow, *(name for after in follow.values() for name in after)} - {*names}
+            strange = {*follow, *chain.from_iterable(follow.values())} - {*names}
             if strange:
                 raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
             changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])

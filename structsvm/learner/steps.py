@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Unpack
 
 import numpy as np
@@ -65,7 +66,7 @@ def partition_all(
         ranges = batches_of([sample.n_samples for sample in samples])
         parts = [(a, samples[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
         found = spread("partitioning", _decode_part, parts, (problem, model, step))
-    return [one for part in found for one in part], samples
+    return list(chain.from_iterable(found)), samples
 
 
 def _decode_part(

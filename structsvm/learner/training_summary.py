@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -72,7 +73,7 @@ class TrainingSummary:
         is_table = data.asks is not None
         sizes = [sample.n_samples for sample in data.samples]
         traits = data.problem.traits
-        digests = [row for X in arrays for row in _digests(X)] if is_table else []
+        digests = list(chain.from_iterable(_digests(X) for X in arrays)) if is_table else []
         different = sorted(set(digests))
         many_alike = len(different) < (1 - MANY) * len(digests)
         clusters = data.given if is_table and data.complete.all() else []
@@ -84,7 +85,7 @@ class TrainingSummary:
             n_samples=tuple(sizes),
             n_clusters=tuple(counts),
             fingerprints=tuple(spread("", _digest, arrays, None)),
-            clusters=tuple(sorted({name for y in clusters for name in names_of_labels(y)})),
+            clusters=tuple(sorted(set(chain.from_iterable(names_of_labels(y) for y in clusters)))),
             ends=tuple(tuple(M.breakpoints) for M in truths or () if traits.contiguous),
             commonest=max(states, key=states.__getitem__, default=None),
             rows=() if many_alike else tuple(different[:KEPT]),
@@ -125,7 +126,7 @@ class TrainingSummary:
         """Warn if a table has clusters that a metric made for known ones was not learned from."""
         if question != "rows" or not self.clusters:
             return
-        new = sorted({name for y in ys for name in names_of_labels(y)} - set(self.clusters))
+        new = sorted(set(chain.from_iterable(names_of_labels(y) for y in ys)) - set(self.clusters))
         if not new:
             return
         warn(

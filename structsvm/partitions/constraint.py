@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -155,8 +156,8 @@ class Constraint:
                         f"{name} boundary {t} is outside 1..{last} "
                         f"(a recording of {n_samples} samples)"
                     )
-        together = [i for group in self.together for i in group]
-        for i in (*together, *(i for pair in self.apart for i in pair)):
+        together = list(chain.from_iterable(self.together))
+        for i in (*together, *chain.from_iterable(self.apart)):
             if not 0 <= i <= last:
                 yield f"link of sample {i}, and there are samples 0..{last}"
         if len(set(together)) < len(together):
