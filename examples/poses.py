@@ -49,11 +49,10 @@ def video(name):
 videos = [video(f"video{i}") for i in range(4)]
 with tempfile.TemporaryDirectory() as folder:
     # What an observer marked in three videos, as a project of BORIS.
-    marked = {
-        f"video{i}/{mouse}": intervals_of(of_one, TIMES)
-        for i, (_, states) in enumerate(videos[:3])
-        for mouse, of_one in zip(MICE, states, strict=True)
-    }
+    marked = {}
+    for i, (_, states) in enumerate(videos[:3]):
+        for mouse, of_one in zip(MICE, states, strict=True):
+            marked[f"video{i}/{mouse}"] = intervals_of(of_one, TIMES)
     write_intervals(Path(folder) / "marked.boris", marked)
     poses = list(chain.from_iterable(pose_recordings(dataset) for dataset, _ in videos[:3]))
     labelled = with_labels(poses, Path(folder) / "marked.boris")

@@ -254,7 +254,7 @@ def _clashing(counts: Sequence[Count]) -> list[Edge]:
     edges = [(a, b, high, name) for a, b, _, high, name in sorted(counts, key=lambda c: c[0])]
     by_end = sorted(counts, key=lambda count: count[1], reverse=True)
     edges += [(b, a, -low, name) for a, b, low, _, name in by_end]
-    distance = {point: 0 for count in counts for point in count[:2]}
+    distance = dict.fromkeys(chain.from_iterable(count[:2] for count in counts), 0)
     last: dict[int, Edge] = {}
     while True:
         point = None

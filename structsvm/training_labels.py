@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,12 @@ class Known:
     def names_clusters(self) -> bool:
         if self.truth is not None or self.contiguous:
             return True
-        home = {row: k for k, group in enumerate(self.constraint.together) for row in group}
+        home: dict[int, int] = {}
+        for k, group in enumerate(self.constraint.together):
+            home |= dict.fromkeys(group, k)
         apart = {frozenset((home.get(i, -1), home.get(j, -2))) for i, j in self.constraint.apart}
         n = len(self.constraint.together)
-        return all(frozenset((a, b)) in apart for a in range(n) for b in range(a + 1, n))
+        return all(frozenset(pair) in apart for pair in combinations(range(n), 2))
 
     @property
     def n_changes(self) -> int:

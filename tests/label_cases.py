@@ -146,7 +146,9 @@ def drawn(seed, folder):
     tables = [rows_of(one, form, written, is_last, states) for one in some]
     names = [one.recording.name for one in some]
     if header is not None and rng.random() < 0.5:
-        rows = [(name, *row) for name, table in zip(names, tables, strict=True) for row in table]
+        rows = []
+        for name, table in zip(names, tables, strict=True):
+            rows += [(name, *row) for row in table]
         rng.shuffle(rows) if form in ("stretches", "durations") else None
         return some, put(folder / "labels.csv", [("recording", *header), *rows], between)
     (folder / "labels").mkdir()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def segmentations(T: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]
     codes = np.arange(2 ** (T - 1))[:, None]
     boundary = np.ones((codes.shape[0], T + 1), dtype=bool)
     boundary[:, 1:T] = (codes >> np.arange(T - 1)) & 1
-    segments = [(s, t) for s in range(T) for t in range(s + 1, T + 1)]
+    segments = list(combinations(range(T + 1), 2))
     holds = np.column_stack(
         [boundary[:, s] & boundary[:, t] & ~boundary[:, s + 1 : t].any(axis=1) for s, t in segments]
     )

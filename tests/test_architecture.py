@@ -29,7 +29,9 @@ FLOORS = (
     {"plotting"},
     {"__init__", "__main__", "cli"},
 )
-FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR_OF: dict[str, int] = {}
+for _floor, _rooms in enumerate(FLOORS):
+    FLOOR_OF |= dict.fromkeys(_rooms, _floor)
 
 # Whoever is handed one of these lets it answer for itself. Learners, atoms and the kit are
 # the doors through which a user's problem comes in, and check what it is.
@@ -55,12 +57,12 @@ def test_every_module_has_a_floor() -> None:
 
 
 def test_imports_point_downwards() -> None:
-    wrong = [
-        f"{module.path}:{found.line}: {module.room} imports {found.target}"
-        for module in HOUSE.modules.values()
-        for found in module.imports()
-        if FLOOR_OF.get(HOUSE.room(HOUSE.module_of(found.target)), -1) > FLOOR_OF[module.room]
-    ]
+    wrong = []
+    for module in HOUSE.modules.values():
+        for found in module.imports():
+            floor = FLOOR_OF.get(HOUSE.room(HOUSE.module_of(found.target)), -1)
+            if floor > FLOOR_OF[module.room]:
+                wrong.append(f"{module.path}:{found.line}: {module.room} imports {found.target}")
     assert not wrong, "\n".join(["a lower floor imports a higher one:", *wrong])
 
 
@@ -68,6 +70,16 @@ def test_there_are_no_circles() -> None:
     """Imports inside functions and under TYPE_CHECKING count too: they hide who needs whom."""
     assert not circles(HOUSE.graph(HOUSE.room))
     assert not circles(HOUSE.graph())
+
+
+def test_no_comprehension_has_two_loops() -> None:
+    kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    wrong = []
+    for path in (*(module.path for module in HOUSE.modules.values()), *ROOT.glob("tests/**/*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        found = [node for node in nodes if isinstance(node, kinds) and len(node.generators) > 1]
+        wrong += [f"{path}:{node.lineno}: {ast.unparse(node)}" for node in found]
+    assert not wrong, "\n".join(["write a loop, a chain or a product:", *wrong])
 
 
 def test_imports_are_absolute_and_oracles_and_problems_have_one_name() -> None:
@@ -80,34 +92,34 @@ def test_imports_are_absolute_and_oracles_and_problems_have_one_name() -> None:
 
 
 def test_only_its_own_room_asks_whether_something_is_a_learner_or_a_problem() -> None:
-    home = {
-        node.name: module.room
-        for module in HOUSE.modules.values()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef) and node.name in ASKED_AT_HOME
-    }
+    home = {}
+    for module in HOUSE.modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef) and node.name in ASKED_AT_HOME:
+                home[node.name] = module.room
     assert home.keys() == ASKED_AT_HOME
-    wrong = [
-        f"{module.path}:{call.lineno}: {ast.unparse(call)}"
-        for module in HOUSE.modules.values()
-        for call in ast.walk(module.tree)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance"
-        for node in ast.walk(call.args[1])
-        if isinstance(node, ast.Name) and node.id in home
-        if module.room not in (home[node.id], *DOORS)
-    ]
+    wrong = []
+    for module in HOUSE.modules.values():
+        for call in ast.walk(module.tree):
+            if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance"):
+                continue
+            names = {node.id for node in ast.walk(call.args[1]) if isinstance(node, ast.Name)}
+            if any(module.room not in (home[name], *DOORS) for name in names & home.keys()):
+                wrong.append(f"{module.path}:{call.lineno}: {ast.unparse(call)}")
     assert not wrong, "\n".join(["let the learner or the problem answer for itself:", *wrong])
 
 
 def test_a_class_is_abstract_or_final() -> None:
     """No method overrides a concrete method of another class of the project, but for hooks."""
-    wrong = [
-        f"{cls.__qualname__}.{name} overrides {base.__qualname__}.{name}"
-        for cls in classes()
-        for base in cls.__mro__[1:]
-        if base.__module__.startswith("structsvm.") and not getattr(base, "_is_protocol", False)
-        for name in methods(cls) & methods(base) - hooks_of(base)
-    ]
+    wrong = []
+    for cls in classes():
+        for base in cls.__mro__[1:]:
+            is_ours = base.__module__.startswith("structsvm.")
+            if is_ours and not getattr(base, "_is_protocol", False):
+                names = methods(cls) & methods(base) - hooks_of(base)
+                wrong += [
+                    f"{cls.__qualname__}.{n} overrides {base.__qualname__}.{n}" for n in names
+                ]
     assert not wrong, "\n".join(["a concrete method is overridden:", *wrong])
 
 

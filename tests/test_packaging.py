@@ -152,11 +152,10 @@ def test_entry_points_load(clean: CleanEnvironment) -> None:
         "    assert callable(point.load())\n"
         "    print(point.group, point.name, point.module)"
     )
-    expected = {
-        f"{group} {' '.join(line.split(':')[0].replace('=', ' ').split())}"
-        for group, points in SETUP["options.entry_points"].items()
-        for line in points.strip().splitlines()
-    }
+    expected = set()
+    for group, points in SETUP["options.entry_points"].items():
+        lines = [line.split(":")[0].replace("=", " ") for line in points.strip().splitlines()]
+        expected |= {" ".join((group, *line.split())) for line in lines}
     assert set(clean.run("python", "-c", code).splitlines()) == expected
 
 

@@ -4,12 +4,13 @@ import subprocess
 import sys
 from importlib import import_module
 from inspect import signature
+from itertools import chain, product
 
 from cases import cases
 from public_rooms import MODULES, ROOMS
 
 LAZY = [room for room in ROOMS if room not in MODULES]
-NAMES = [(room, name) for room in LAZY for name in import_module(room).__all__]
+NAMES = list(chain.from_iterable(product([room], import_module(room).__all__) for room in LAZY))
 OPTIONAL = {"PIL", "dask", "distributed", "matplotlib", "openpyxl", "pandas", "polars", "pooch"}
 OPTIONAL |= {"pyarrow", "requests", "ruptures", "skimage"}
 SLOW = {"cvxpy", "matplotlib", "numba", "numpy", "pandas", "scipy", "sklearn"}

@@ -242,12 +242,12 @@ def draw() -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), sharey=True)
     for ax, level in zip(axes, LEVELS, strict=True):
-        rows = [
-            {"method": row["method"], "fraction": float(percent[:-1]) / 100} | _values(row[percent])
-            for row in stored(f"figure1_robustness_{level}")[1]
-            for percent in row
-            if percent.endswith("%") and row[percent] != "-"
-        ]
+        rows = []
+        for row in stored(f"figure1_robustness_{level}")[1]:
+            for percent, cell in row.items():
+                if percent.endswith("%") and cell != "-":
+                    about = {"method": row["method"], "fraction": float(percent[:-1]) / 100}
+                    rows.append(about | _values(cell))
         plot_label_fraction(rows, ylabel="", ax=ax)
         ax.set_title({"independent": "independent levels", "rank3": "levels of rank 3"}[level])
     axes[0].set_ylabel("loss on test recordings")

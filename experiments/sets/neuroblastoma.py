@@ -112,8 +112,10 @@ def annotation_errors(
 ) -> tuple[int, int]:
     """Return the number of regions whose number of changes is wrong, and the number of regions."""
     pairs = list(zip(profiles, guesses, strict=True))
-    wrong = sum(not region.holds(M.boundaries) for p, M in pairs for region in p.regions)
-    return wrong, sum(len(p.regions) for p, _ in pairs)
+    holds: list[bool] = []
+    for profile, M in pairs:
+        holds += [region.holds(M.boundaries) for region in profile.regions]
+    return holds.count(False), len(holds)
 
 
 def _table(pandas: Any, path: str | PathLike[str]) -> Any:

@@ -95,15 +95,13 @@ def difference(ours: Sequence[float], theirs: Sequence[float], people: Ints) -> 
 
 def in_turn(found: dict[str, Any]) -> list[Row]:
     """The differences to each rival behind the verdicts, over the ten people."""
-    return [
-        {
-            "labels": labels,
-            "rival": baseline_in_words(rival),
-            "learned less rival": (f"{-mean:+.2f} ± {se:.2f} ({-high:+.2f} to {-low:+.2f})"),
-        }
-        for labels, result in found.items()
-        for rival, (mean, se, low, high) in result["in turn"].items()
-    ]
+    rows: list[Row] = []
+    for labels, result in found.items():
+        for rival, (mean, se, low, high) in result["in turn"].items():
+            difference = f"{-mean:+.2f} ± {se:.2f} ({-high:+.2f} to {-low:+.2f})"
+            about = {"labels": labels, "rival": baseline_in_words(rival)}
+            rows.append(about | {"learned less rival": difference})
+    return rows
 
 
 def main(folder: Path, limit: float) -> None:

@@ -169,7 +169,8 @@ def text(values: Sequence[float]) -> str:
 
 def rows_of(columns: dict[str, list[dict[str, float]]], head: str) -> list[dict[str, Any]]:
     """A row per method, a column per amount of labels."""
-    methods = dict.fromkeys(m for draws in columns.values() for draw in draws for m in draw)
+    draws_of_all = chain.from_iterable(columns.values())
+    methods = dict.fromkeys(chain.from_iterable(draws_of_all))
     rows = []
     for method in methods:
         row: dict[str, Any] = {head: method}

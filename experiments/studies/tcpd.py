@@ -134,7 +134,9 @@ def segmented(series: Sequence[Annotated], label: Labelling) -> dict[str, list[l
         use: [[] for _ in series] for use in ("untrained", "learned")
     }
     for train, test in KFold(5, shuffle=True, random_state=0).split(series):
-        rows = [(Xs[i], y, weight) for i in train for y, weight in label(series[i])]
+        rows = []
+        for i in train:
+            rows += [(Xs[i], y, weight) for y, weight in label(series[i])]
         learner = MetricLearner(metric="diagonal", standardize="recording", lam=0.01).fit(
             [X for X, _, _ in rows], [y for _, y, _ in rows], sample_weight=[w for *_, w in rows]
         )

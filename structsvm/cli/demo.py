@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from structsvm.cli.evaluate import run_evaluate
 from structsvm.cli.fit import run_fit
@@ -62,7 +63,9 @@ def run_demo(args: Namespace, terminal: Terminal) -> int:
             run(parser.parse_args(list(map(str, words))), parts)
     except MissingExtraError as error:  # of the picture
         terminal.warn(error.message)
-    plain = {name: value for one in parts.parts or () for name, value in one.items()}
+    plain: dict[str, Any] = {}
+    for part in parts.parts or ():
+        plain |= part
     terminal.report(plain | {"model": str(model)})
     terminal.note(NEXT.format(folder=folder, model=model))
     return 0

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import chain, product, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,11 +197,12 @@ def write_file(path: Path, answers: Sequence[Answer]) -> None:
     if answers[0].labels is not None:
         write_atomically(path, label_map(answers[0].labels, path.suffix.lower()))
         return
-    rows = [
-        {"recording": answer.name} | {answer.called.get(k, k): v for k, v in row.items()}
-        for answer in answers
-        for row in answer.rows
-    ]
+    rows: list[dict[str, Any]] = []
+    for answer in answers:
+        start = {"recording": answer.name}
+        rows += [
+            start | {answer.called.get(k, k): v for k, v in row.items()} for row in answer.rows
+        ]
     header = list(dict.fromkeys(chain.from_iterable(rows)))
     text = csv_text(header, ([_rounded(row.get(k)) for k in header] for row in rows))
     write_atomically(path, text.encode(errors="backslashreplace"))
@@ -220,7 +221,8 @@ def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> 
                 columns.insert(0, "row")  # of a larger table, to which these are joined by it
             items = answer.rows
             if "end" in items[0]:  # a row for each segment
-                items = [row for row in items for _ in range(row["start"], row["end"])]
+                lengths = [row["end"] - row["start"] for row in items]
+                items = list(chain.from_iterable(map(repeat, items, lengths)))
             added = zip(rows, items, strict=True)
             whole = ([*row, *(_rounded(known[k]) for k in columns)] for row, known in added)
             names = [answer.called.get(k, k) for k in columns]

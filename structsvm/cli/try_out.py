@@ -138,7 +138,9 @@ def _try_each(
         try:
             layer = replace(inputs, request=request, terminal=part)
             _try_layer(layer, own[name], its_end)
-            results[name] = {k: v for one in part.parts or () for k, v in one.items()}
+            results[name] = {}
+            for reported in part.parts or ():
+                results[name] |= reported
         except DataError as error:
             terminal.warn(f"{name}: " + error.message)
     terminal.note(f"\n{len(results)} of {len(layers)} layers were learned:")

@@ -61,11 +61,12 @@ class SolverComparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each iteration of each solver: solver, iteration, lower, ..., n_cuts."""
-        return [
-            {"solver": name, **{of: getattr(entry, of) for of in ("iteration", *ENDS, "n_cuts")}}
-            for name, solution in self.solutions.items()
-            for entry in solution.history.entries
-        ]
+        rows = []
+        for name, solution in self.solutions.items():
+            for entry in solution.history.entries:
+                values = {of: getattr(entry, of) for of in ("iteration", *ENDS, "n_cuts")}
+                rows.append({"solver": name} | values)
+        return rows
 
     def frame(self) -> Any:
         """The rows as a tidy ``pandas.DataFrame``."""

@@ -101,7 +101,8 @@ def confusions_of(
             + ": their samples then count as named wrongly, and all scores of the segmentation are "
             "as usual"
         )
-    others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
+    given = chain.from_iterable(found.values())
+    others = set(chain.from_iterable(np.asarray(y).tolist() for y in given))
     others |= set(chain.from_iterable(_names_of_pixels(M) for M in partitions))
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
     confusions = {}

@@ -399,11 +399,9 @@ class Union(_Composition):
         """The names of all features, stage by stage; with that of the stage if two are alike."""
         check_is_fitted(self)
         columns = column_names(input_features, self.n_features_in_)
-        named = [
-            (stage_name, str(feature))
-            for stage_name, stage in self.stages_
-            for feature in stage.get_feature_names_out(columns)
-        ]
+        named = []
+        for stage_name, stage in self.stages_:
+            named += [(stage_name, str(f)) for f in stage.get_feature_names_out(columns)]
         times = Counter(feature for _, feature in named)
         found = [f"{stage} {name}" if times[name] > 1 else name for stage, name in named]
         return np.asarray(found, dtype=object)

@@ -102,7 +102,9 @@ def write_intervals(
     >>> def shown(path):
     ...     write_intervals(path, {"walk": [Interval(0.0, 2.5, "rest")]}, predictions=True)
     """
-    every = [(name, one) for name, some in intervals.items() for one in some]
+    every: list[tuple[str, Interval]] = []
+    for name, some in intervals.items():
+        every += [(name, one) for one in some]
     of_one = [".txt"] if len(intervals) == 1 else []
     kind = ending_of(path, (".json", ".boris", ".csv", ".tsv", *of_one))
     if kind == ".json":
@@ -146,7 +148,9 @@ def _project(path: Path, intervals: Mapping[str, Sequence[Interval]]) -> dict[st
     live = {"file": [], "type": "LIVE", "date": now, "description": "", "time offset": 0.0}
     observations = {}
     for name, some in intervals.items():
-        events = [[at, "", one.label, "", ""] for one in some for at in (one.start, one.end)]
+        events = []
+        for one in some:
+            events += [[one.start, "", one.label, "", ""], [one.end, "", one.label, "", ""]]
         observations[name] = live | {"events": events}
     about = {"project_name": path.stem, "project_date": now, "project_description": ""}
     conf = {"time_format": "seconds", "subjects_conf": {}, "behavioral_categories": []}

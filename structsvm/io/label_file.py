@@ -47,7 +47,9 @@ WORDS = {
 }
 """What columns are called in English, Spanish, Portuguese, French, German and Italian, without
 accents, the more usual words first."""
-ROLES = {word: (role, k) for role, ws in WORDS.items() for k, word in enumerate(ws.split())}
+ROLES: dict[str, tuple[str, int]] = {}
+for _role, _words in WORDS.items():
+    ROLES |= {word: (_role, k) for k, word in enumerate(_words.split())}
 OF_TIME = {
     *("time", "times", "timestamp", "timestamps", "ts", "datetime", "t", "elapsed", "relative"),
     *("sf", "tempo", "tiempo", "temps", "zeit"),

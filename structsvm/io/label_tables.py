@@ -240,7 +240,7 @@ def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str
     """Return the column that holds the most names of recordings that are known, if any does."""
     others = {column for role, column in columns.items() if role != "recording"}
     held = {
-        name: len(file.known & {spelled(n(cell)) for cell, n in product(cells, (str, name_of))})
+        name: len(file.known & {spelled(text) for text in (*map(str, cells), *map(name_of, cells))})
         for name, cells in file.table.items()
         if name not in others
     }

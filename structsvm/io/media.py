@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ ANGLES = (0, 45, 90, 135)
 CELLS = ("top_left", "top_right", "bottom_left", "bottom_right")
 HUES, LEVELS = 8, 4  # bins of hue, and of saturation and of value
 PICTURE = (
-    *(f"gabor_{s}_{angle}_{cell}" for s in SCALES for angle in ANGLES for cell in CELLS),
+    *(f"gabor_{s}_{angle}_{cell}" for s, angle, cell in product(SCALES, ANGLES, CELLS)),
     *(f"hue_{i}" for i in range(HUES)),
     *(f"saturation_{i}" for i in range(LEVELS)),
     *(f"value_{i}" for i in range(LEVELS)),

@@ -207,11 +207,9 @@ class Scored:
 
 def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     """The stretches whose segmentation is known: whole recordings, and parts of others."""
-    found = [
-        Stretch(i, *one)
-        for i, code in enumerate(begins)
-        for one in stretches_of(code != UNKNOWN, code == 1)
-    ]
+    found: list[Stretch] = []
+    for i, code in enumerate(begins):
+        found += [Stretch(i, *one) for one in stretches_of(code != UNKNOWN, code == 1)]
     if not found:
         raise DataError(
             f"{owner} is tuned on samples next to each other that have labels, and there are none: "

@@ -264,17 +264,16 @@ class MetricLearnerCV(ProblemParameters):
         self._saved = saved
         found = HeldOut.of(split, candidates, settings, clock, saved)
         best = found.best
-        trials = [(c.name, trial) for c, of_each in found.tried.items() for trial in of_each]
         usable = {
             c.name for j, c in enumerate(found.tried) if not np.isnan(found.criterion[:, j]).any()
         }
         # A metric that becomes zero is left to ``cv_results_``, unless no other one was learned.
         none = not usable & {c.name for c in found.tried if c.has_path}
-        failed = {
-            name: trial.failure
-            for name, trial in reversed(trials)
-            if trial.refused or (none and trial.failure)
-        }
+        failed: dict[str, str] = {}
+        for candidate, trials in found.tried.items():
+            for trial in trials:
+                if trial.refused or (none and trial.failure):
+                    failed.setdefault(candidate.name, trial.failure)
         for name, why in failed.items():
             warn(f"{name} is not compared: {why}")
         self.verdict_ = found.verdict

@@ -180,8 +180,10 @@ def trials_of(
     n = len(folds)
     for (task, _), trials in found.items():
         clock.seconds[task] = sum(trial.seconds for trial in trials)
-    parts = [(task, part) for task in tasks for part in ([folds] if task.at_once else zip(folds))]
-    asked = [(task, part) for task, part in parts if (task, part[0].number) not in found]
+    asked: list[tuple[Task, Sequence[Fold]]] = []
+    for task in tasks:
+        parts: list[Sequence[Fold]] = [folds] if task.at_once else [[fold] for fold in folds]
+        asked += [(task, part) for part in parts if (task, part[0].number) not in found]
     first = [task for task in tasks if task.is_first]
     learned = [task for task in tasks if task.candidates[0].has_path]
     needed = {*(task for task in tasks if task.is_untrained), *(first or learned[:1])}

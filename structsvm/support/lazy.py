@@ -16,8 +16,10 @@ def lazy(
     package: str, file: str, rooms: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    home = {alias.name: str(node.module) for node in imports for alias in node.names}
+    home: dict[str, str] = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom):
+            home |= {alias.name: str(node.module) for alias in node.names}
 
     def load(name: str) -> Any:
         if name in rooms:

@@ -84,7 +84,9 @@ def _write_films(place):
     (place / "shows").mkdir()
     for name in changes:
         shutil.copy(place / f"{name}.mkv", place / "shows")
-    rows = [f"{name},{t}\n" for name, times in changes.items() for t in times]
+    rows = []
+    for name, times in changes.items():
+        rows += [f"{name},{t}\n" for t in times]
     (place / "shows" / "changes.csv").write_text("recording,change\n" + "".join(rows))
 
 

@@ -37,7 +37,9 @@ def put(path, recording, times=None):
 
 def rows_of(names, recordings=TRAIN):
     """Return the stretches of some recordings as one table."""
-    rows = [(n, *s) for n, r in zip(names, recordings, strict=False) for s in stretches(r)]
+    rows = []
+    for name, recording in zip(names, recordings, strict=False):
+        rows += [(name, *stretch) for stretch in stretches(recording)]
     return pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
 
 

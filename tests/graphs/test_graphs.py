@@ -1,7 +1,7 @@
 """Graphs from networkx, adjacency matrices and images, and labels of their nodes."""
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations, product
 
 import networkx as nx
 import numpy as np
@@ -146,12 +146,11 @@ test_what_is_no_graph_is_refused = refused(
 def test_pixel_edges_are_those_within_the_radius(radius):
     H, W = 4, 6
     found = {tuple(edge) for edge in pixel_edges(H, W, radius).T}
-    where = [(y, x) for y in range(H) for x in range(W)]
+    where = np.array(list(product(range(H), range(W))))
     expected = {
         (i, j)
-        for i, (a, b) in enumerate(where)
-        for j, (c, d) in enumerate(where)
-        if i < j and (a - c) ** 2 + (b - d) ** 2 <= radius**2
+        for i, j in combinations(range(H * W), 2)
+        if ((where[i] - where[j]) ** 2).sum() <= radius**2
     }
     assert found == expected
     assert pixel_edges(H, W, radius).shape[1] == len(expected)
@@ -301,7 +300,7 @@ def random_truth(rng, T, K, mixed):
 
 @pytest.mark.parametrize(("T", "K"), [(7, 2), (6, 3)])
 def test_no_partition_of_the_nodes_is_better_than_the_least_loss(rng, T, K):
-    found = [random_truth(rng, T, K, mixed) for mixed in (0.1, 0.3, 1.0) for _ in range(4)]
+    found = [random_truth(rng, T, K, mixed) for mixed in np.repeat((0.1, 0.3, 1.0), 4)]
     found = [truth for truth in found if truth.counts.any(axis=0).all()]
     excess = [truth.least_loss - min(every_loss(truth)) for truth in found]
     assert min(excess) > -1e-9

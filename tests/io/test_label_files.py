@@ -24,7 +24,8 @@ from structsvm.io.folders import find_recordings
 MINE = [Interval(0.0, 4.0, "graze"), Interval(8.0, 10.0, "rest")]
 OTHER = [Interval(3.0, 8.0, "graze")]
 BOTH = {"mine": MINE, "other": OTHER}
-ROWS = [(who, i.label, i.start, i.end, i.end - i.start) for who, some in BOTH.items() for i in some]
+WHOSE = [*(("mine", one) for one in MINE), *(("other", one) for one in OTHER)]
+ROWS = [(who, one.label, one.start, one.end, one.end - one.start) for who, one in WHOSE]
 
 
 def table(*columns, separator=","):
@@ -40,16 +41,17 @@ WHO, LABEL, START, END, LENGTH = range(5)
 
 
 def boris_events(sep, status="Behavior type"):
-    events = [
-        (at, w, x, sign) for w, x, a, b, _ in ROWS for at, sign in ((a, "START"), (b, "STOP"))
-    ]
+    events = [(start, who, label, "START") for who, label, start, _, _ in ROWS]
+    events += [(end, who, label, "STOP") for who, label, _, end, _ in ROWS]
     lines = [("Observation id", "Subject", "Behavior", status, "Time")]
     lines += [("walk", w, x, sign, at) for at, w, x, sign in sorted(events)]
     return "\n".join(sep.join(map(str, line)) for line in lines) + "\n"
 
 
 def boris_project():
-    events = [[at, w, x, "", ""] for w, x, a, b, _ in ROWS for at in (a, b)]
+    events = []
+    for who, label, *ends, _ in ROWS:
+        events += [[at, who, label, "", ""] for at in ends]
     kinds = {str(k): {"code": x, "type": "State event"} for k, x in enumerate(("graze", "rest"))}
     kinds["2"] = {"code": "moo", "type": "Point event"}
     events.append([1.0, "mine", "moo", "", ""])

@@ -46,8 +46,14 @@ def labels(folder, text, name="cow.csv", recording=None, **chosen):
 
 
 def signs(start, stop, header="time,behavior,status"):
-    rows = [(at, label, word) for a, b, label in STATES for at, word in ((a, start), (b, stop))]
-    return table(header, rows)
+    return table(header, signed(start, stop))
+
+
+def signed(start, stop):
+    rows = []
+    for begin, end, label in STATES:
+        rows += [(begin, label, start), (end, label, stop)]
+    return rows
 
 
 @cases(
@@ -409,7 +415,9 @@ def test_labels_of_the_frames_of_a_film_are_not_lost(tmp_path):
 
 
 def test_a_project_of_boris_without_an_ethogram(tmp_path):
-    events = [[at, "", label, "", ""] for a, b, label in STATES for at in (a, b)]
+    events = []
+    for *ends, label in STATES:
+        events += [[at, "", label, "", ""] for at in ends]
     (tmp_path / "all.boris").write_text(json.dumps({"observations": {"cow": {"events": events}}}))
     assert read_intervals(tmp_path / "all.boris")["cow"] == [Interval(*row) for row in STATES]
 
@@ -433,8 +441,7 @@ def test_the_labels_that_were_written_are_read_in_whatever_form(tmp_path, seed):
 
 
 @cases(
-    ("Recording time;Behavior;Event", [(t, c, f"state {s}") for a, b, c in STATES
-                                       for t, s in ((a, "start"), (b, "stop"))]),
+    ("Recording time;Behavior;Event", signed("state start", "state stop")),
     ("Timestamp;Machine;Status", [(a, "cow", c) for a, _, c in STATES]),
     ("trip_id;mode;start;end", [(k, c, a, b) for k, (a, b, c) in enumerate(STATES)]),
     (";rest;walk", [(t, int(y == "rest"), int(y == "walk")) for t, y in enumerate(Y)]),

@@ -422,7 +422,9 @@ def test_a_row_without_times_says_that_a_label_was_looked_for(tmp_path):
 def test_a_project_of_boris_lists_what_was_looked_for(tmp_path):
     kinds = [{"code": code, "type": "State event"} for code in ("graze", "walk")]
     stretches = (("graze", 0, 3), ("walk", 2, 4))
-    events = [[at, "", what, "", ""] for what, *ends in stretches for at in ends]
+    events = []
+    for what, *ends in stretches:
+        events += [[at, "", what, "", ""] for at in ends]
     project = {
         "behaviors_conf": dict(enumerate(kinds)),
         "observations": {"a": {"events": events}, "b": {"events": []}},

@@ -56,7 +56,9 @@ def name_of(check):
 
 def checks(estimator, failing):
     """Each check as a case; those that fail here are expected to, for a stated reason."""
-    reasons = {f"check_{name}": why for why, names in failing.items() for name in names.split()}
+    reasons = {}
+    for why, failing_names in failing.items():
+        reasons |= {f"check_{name}": why for name in failing_names.split()}
     names: list[str] = []
     for given, check in estimator_checks_generator(estimator):
         names.append(name_of(check))

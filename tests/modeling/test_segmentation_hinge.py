@@ -1,5 +1,7 @@
 """The hinge in closed form: an independent test of oracles, masters and bounds."""
 
+from itertools import chain, product
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -94,7 +96,7 @@ METHODS = {
     "one slack": (CuttingPlane(Stopping(tol=1e-6), slack="one"), "squared", METRICS),
     "Frank-Wolfe": (BlockFrankWolfe(Stopping(tol=1e-3)), "squared", ("diagonal",)),
 }
-CASES = [(method, metric) for method in METHODS for metric in METHODS[method][2]]
+CASES = list(chain.from_iterable(product([name], METHODS[name][2]) for name in METHODS))
 
 
 @pytest.mark.parametrize("name", ["free number", "known number", "fixed price", "lengths"])

@@ -23,7 +23,7 @@ from structsvm.regularizers import SquaredNorm
 
 HINGES = [NormalizedHinge, PlainHinge]
 cases = pytest.mark.parametrize(
-    ("kind", "sparse", "K"), [(h, s, K) for h in HINGES for s in (False, True) for K in (2, 3)]
+    ("kind", "sparse", "K"), list(product(HINGES, (False, True), (2, 3)))
 )
 
 
