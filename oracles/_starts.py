@@ -108,21 +108,21 @@ def across(truth: Ints, K: int) -> Ints:
 
 def with_exactly(points: Floats, labels: Ints, K: int | None) -> Ints:
     """The partition merged or split into exactly K non-empty clusters, if K is known."""
-    found = int(labels.max()) + 1
-    if K is None or found == K:
+    n_clusters = int(labels.max()) + 1
+    if K is None or n_clusters == K:
         return labels
     centers, sizes = _centers(points, labels)
-    if found > K:
+    if n_clusters > K:
         return ward_tree(centers, sizes).cut(K)[labels]
     distance = np.sum((points - centers[labels]) ** 2, axis=1)
     result = np.array(labels)
     for t in np.argsort(-distance, kind="stable"):
-        if found == K:
+        if n_clusters == K:
             break
         if sizes[labels[t]] > 1:
             sizes[labels[t]] -= 1
-            result[t] = found
-            found += 1
+            result[t] = n_clusters
+            n_clusters += 1
     return result
 
 

@@ -75,16 +75,16 @@ class AllowedSegmentsOracle(Oracle):
         T = objective.n_samples
         K = constraint.n_clusters
         boundaries = Boundaries.of(constraint, T)
-        found = best_path(objective, boundaries, K, _allowed(self.rule, T))
-        if found is None:
+        path = best_path(objective, boundaries, K, _allowed(self.rule, T))
+        if path is None:
             into = "" if K is None else f" into {K} segments"
             bare = constraint == replace(UNCONSTRAINED, n_clusters=K)
-            known = "" if bare else ", with changes where they are known to be"
+            where_known = "" if bare else ", with changes where they are known to be"
             raise OracleError(
                 f"no segmentation{into} of {T} samples has only segments that "
-                f"{_called(self.rule)} allows{known}: allow more"
+                f"{_called(self.rule)} allows{where_known}: allow more"
             )
-        y = EquivalenceMatrix.from_boundaries(found)
+        y = EquivalenceMatrix.from_boundaries(path)
         value = objective.value(y)
         return Argmax(y, value, value + rounding_of(objective, value, DOUBTFUL), Quality.EXACT)
 
@@ -124,21 +124,21 @@ def _allowed(rule: Rule, T: int) -> Allowed:
         return rule.allowed(T)
     every = read_only(np.arange(T, dtype=np.int64))
     _check_one_by_one(rule, every)
-    found = [every[:0]]
+    starts_of_ends = [every[:0]]
     for end in range(1, T + 1):
         starts = np.flatnonzero(rule_says(rule, every[:end], end, T))
         if starts.size and starts.size == starts[-1] - starts[0] + 1:
             starts = every[starts[0] : starts[-1] + 1]  # a view: a rule may allow T^2 / 2 segments
-        found.append(starts)
-    counts = np.array([starts.size for starts in found])
-    low = np.array([starts[0] if starts.size else 0 for starts in found])
-    high = np.array([starts[-1] if starts.size else -1 for starts in found])
+        starts_of_ends.append(starts)
+    counts = np.array([starts.size for starts in starts_of_ends])
+    low = np.array([starts[0] if starts.size else 0 for starts in starts_of_ends])
+    high = np.array([starts[-1] if starts.size else -1 for starts in starts_of_ends])
     some = counts > 0
     if (counts == high - low + 1).all():
         move_on = bool((np.diff(low[some]) >= 0).all() and (np.diff(high[some]) >= 0).all())
         return Allowed(low, high, move_on)
     firsts = np.concatenate([[0], np.cumsum(counts)])
-    return Allowed(low, high, False, firsts, np.concatenate(found))
+    return Allowed(low, high, False, firsts, np.concatenate(starts_of_ends))
 
 
 def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
@@ -148,19 +148,19 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
     named = called if owner is None else f"{type(owner).__name__}.{called}"
     with asked(rule if owner is None else owner, called):
         try:
-            given = rule(starts, end, n_samples)
+            returned = rule(starts, end, n_samples)
         except ValueError as error:
             if "truth value of an array" in str(error):
                 advice = "start is an array: combine conditions with & and |, not with if, and, or"
                 error.args = (f"{error}; {advice}",)
             raise
-    found = np.asarray(given)
-    if found.dtype != np.bool_ or found.shape not in ((), starts.shape):
+    answers = np.asarray(returned)
+    if answers.dtype != np.bool_ or answers.shape not in ((), starts.shape):
         raise PluginError(
-            f"{named} returned {shown(given)} for an array of {starts.size} starts: return a truth "
-            "value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
+            f"{named} returned {shown(returned)} for an array of {starts.size} starts: return a "
+            "truth value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
         )
-    return np.broadcast_to(found, starts.shape)
+    return np.broadcast_to(answers, starts.shape)
 
 
 def _check_one_by_one(rule: Rule, every: Ints) -> None:

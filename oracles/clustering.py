@@ -93,15 +93,15 @@ class ClusteringOracle(Oracle):
         K = constraint.n_clusters
         grouped = GroupedObjective.of(objective)
         order = np.random.default_rng(self.random_state).permutation(T)
-        given = []
+        first_labels = []
         for labels in starts:
             if np.shape(labels) != (T,):  # beyond which compiled code would write
                 n = np.size(labels)
                 raise OracleError(f"a start labels {n} samples, the objective has {T}")
-            given.append(with_exactly(grouped.Z, numbered(labels), K))
+            first_labels.append(with_exactly(grouped.Z, numbered(labels), K))
         with single_threaded():
             bound, rounded = self._relaxed(objective, K)
-            starts = (*rounded, *self._starts(objective, grouped, K), *given)
+            starts = (*rounded, *self._starts(objective, grouped, K), *first_labels)
             best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:
                 best = self._under_links(grouped, constraint, best)
@@ -120,7 +120,7 @@ class ClusteringOracle(Oracle):
                 "be together"
             )
         rng = np.random.default_rng(self.random_state)
-        found = []
+        candidates = []
         for wishes in wished_clusters(objective, chunks, K, free, self.n_init, rng):
             home = placed(chunks, wishes, K, rng)
             if home is None:
@@ -133,14 +133,14 @@ class ClusteringOracle(Oracle):
                 home = numbered(home)
                 if not moved:
                     break
-            found.append(home[chunks.of])
-        if not found:
+            candidates.append(home[chunks.of])
+        if not candidates:
             raise OracleError(
                 f"found no clustering into {K} clusters that keeps {len(constraint.apart)} pairs "
                 "of rows apart; the search is a heuristic: there may be one, and with more "
                 "clusters there is"
             )
-        return max(found, key=objective.value)
+        return max(candidates, key=objective.value)
 
     def _race(
         self, objective: GroupedObjective, starts: Sequence[Ints], fixed: bool, order: Ints

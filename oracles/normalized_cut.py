@@ -102,8 +102,8 @@ def constrained_cut(
     distances = ((coordinates[:, None, :] - centres[None]) ** 2).sum(axis=2)
     labels = distances.argmin(axis=1)
     # Clusters that hold no labelled node stay clusters of their own, the largest ones first.
-    held = {int(free[i]) for i in home}
-    others = [k for k in np.argsort(-np.bincount(free), kind="stable") if int(k) not in held]
+    forced = {int(free[i]) for i in home}
+    others = [k for k in np.argsort(-np.bincount(free), kind="stable") if int(k) not in forced]
     for number, k in enumerate(others[: K - len(groups)]):
         labels[free == k] = len(groups) + number
     for number, group in enumerate(groups):
@@ -349,14 +349,14 @@ class NormalizedHinge(_LabelledGraph):
         Y = self.Y
         d = W.degrees
         labels = indicators(M)
-        found = _association(W, labels)
+        association = _association(W, labels)
         true = _association(W, Y)
         volumes = labels.T @ d
         true_volumes = Y.T @ d
-        degree = Y @ (true / true_volumes) - labels @ (found / volumes)
+        degree = Y @ (true / true_volumes) - labels @ (association / volumes)
         plus = labels / np.sqrt(volumes)
         minus = Y / np.sqrt(true_volumes)
-        value = self.margin * _loss(Y, labels) + found.sum() - true.sum()
+        value = self.margin * _loss(Y, labels) + association.sum() - true.sum()
         return float(value), self.similarity.gradient(W, plus, minus, degree)
 
 

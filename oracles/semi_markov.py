@@ -234,13 +234,13 @@ def state_margins(
     high = np.minimum(starts[1:] + tolerance, T - 1)
     begins = np.concatenate([low - 1, starts])
     stops = np.concatenate([high + 1, ends])
-    without, held = np.split(
+    without, with_it = np.split(
         best_together(score, begins, stops, n_segments, constraint), [low.size]
     )
     own = np.arange(of.size), of
-    best = held[own].max()
-    held[own] = -np.inf
-    losses = best - without.max(axis=1), best - held.max(axis=1)
+    best = with_it[own].max()
+    with_it[own] = -np.inf
+    losses = best - without.max(axis=1), best - with_it.max(axis=1)
     return StateMargins(states, *(np.maximum(loss, 0.0) for loss in losses))
 
 
@@ -258,9 +258,9 @@ def _question(
         raise OracleError(f"cannot make {n_segments!r} segments out of {T} samples")
     if constraint is UNCONSTRAINED:
         return score, None, int(n_segments or 0)
-    given: Any = constraint
-    if not isinstance(given, Constraint):
-        raise OracleError(f"the constraint is {shown(given)}: give a Constraint")
+    rules: Any = constraint
+    if not isinstance(rules, Constraint):
+        raise OracleError(f"the constraint is {shown(rules)}: give a Constraint")
     constraint = constraint.with_clusters(n_segments)
     constraint.validate(T)
     counted = [region for region in constraint.regions if region.changes and not region.or_more]

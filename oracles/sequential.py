@@ -75,10 +75,10 @@ class SequentialOracle(Oracle):
         objective = _without_null_columns(objective)
         if not (constraint.says_nothing and self._is_one_call(objective)):
             return self._maximize_alone(objective, constraint)
-        found = segment(_samples(objective), *truth_of(objective), float(objective.shift))
-        y = EquivalenceMatrix.from_boundaries(found.path)
-        value = found.score + objective.shift * y.n_clusters + found.constant
-        rounding = rounding_of(objective, value, scatter=found.scatter)
+        segmentation = segment(_samples(objective), *truth_of(objective), float(objective.shift))
+        y = EquivalenceMatrix.from_boundaries(segmentation.path)
+        value = segmentation.score + objective.shift * y.n_clusters + segmentation.constant
+        rounding = rounding_of(objective, value, scatter=segmentation.scatter)
         return Argmax(y, value, value + rounding, Quality.EXACT)
 
     def maximize_each(self, Zs: Stack, price: float) -> list[Argmax]:
@@ -90,10 +90,10 @@ class SequentialOracle(Oracle):
         # A column that is zero throughout, and left out, is zero at the first sample.
         together &= Zs.rows[Zs.first[:-1]].all(axis=1)
         which = np.flatnonzero(together)
-        found = dict(zip(which.tolist(), _segment_each(Zs, which, price), strict=True))
+        by_number = dict(zip(which.tolist(), _segment_each(Zs, which, price), strict=True))
         for i in np.flatnonzero(~together).tolist():
-            found[i] = self.maximize(TraceObjective(Zs.array(i), shift=-price))
-        return [found[i] for i in range(len(Zs))]
+            by_number[i] = self.maximize(TraceObjective(Zs.array(i), shift=-price))
+        return [by_number[i] for i in range(len(Zs))]
 
     def losses_with(
         self, objective: TraceObjective, places: Ints, constraint: Constraint = UNCONSTRAINED
@@ -150,11 +150,11 @@ class SequentialOracle(Oracle):
         if self._asks_each_price(Z):
             return super().price_path(Z, prices)
         objective = _without_null_columns(TraceObjective(Z))
-        known: dict[bytes, EquivalenceMatrix] = {}
+        by_ends: dict[bytes, EquivalenceMatrix] = {}
         for path in (paths := price_path(_samples(objective), prices)):
-            if path.tobytes() not in known:
-                known[path.tobytes()] = EquivalenceMatrix.from_boundaries(path)
-        return [known[path.tobytes()] for path in paths]
+            if path.tobytes() not in by_ends:
+                by_ends[path.tobytes()] = EquivalenceMatrix.from_boundaries(path)
+        return [by_ends[path.tobytes()] for path in paths]
 
     def count_path(self, Z: Floats, most: int) -> list[EquivalenceMatrix]:
         """The best segmentation of a recording (T, r) in the metric into 1, 2, ..., ``most`` parts.

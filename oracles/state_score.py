@@ -65,8 +65,8 @@ class StateScore:
 
     def __post_init__(self) -> None:
         """Copy the arrays into the one form that is compiled, and check all that it relies on."""
-        given = self.samples, self.lengths, self.changes, self.first, self.last
-        arrays = [_as_scores(name, one) for name, one in zip(ARRAYS, given, strict=True)]
+        scores = self.samples, self.lengths, self.changes, self.first, self.last
+        arrays = [_as_scores(name, one) for name, one in zip(ARRAYS, scores, strict=True)]
         vars(self).update(zip(ARRAYS, arrays, strict=True))
         samples, lengths, changes, first, last = arrays
         if samples.ndim != 2 or samples.size == 0:
@@ -112,14 +112,14 @@ class StateScore:
         """
         states = self._checked(states, least=0)
         starts, ends, of = segments_of(states)
-        found = self.samples[np.arange(states.size), states].sum()
+        total = self.samples[np.arange(states.size), states].sum()
         n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
-        found += self.lengths[of, n].sum() + self.changes[of[:-1], of[1:]].sum()
-        found += self.first[of[0]] + self.last[of[-1]]
+        total += self.lengths[of, n].sum() + self.changes[of[:-1], of[1:]].sum()
+        total += self.first[of[0]] + self.last[of[-1]]
         if self.truth is not None:
             guess = EquivalenceMatrix.from_breakpoints(ends)
-            found += self.truth_weight * partition_loss(self.truth, guess)
-        return float(found)
+            total += self.truth_weight * partition_loss(self.truth, guess)
+        return float(total)
 
     def knowing(self, states: Ints) -> StateScore:
         """The same where samples have known states, (T,), and -1 stands for what is not known.
@@ -166,23 +166,23 @@ ARRAYS = ("samples", "lengths", "changes", "first", "last")
 
 def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -> Ints:
     """Numbers of states, from ``least`` on, one for each sample; an OracleError for others."""
-    found = np.asarray(states)
-    if found.shape != (n_samples,) or found.dtype.kind not in "iu":
+    codes = np.asarray(states)
+    if codes.shape != (n_samples,) or codes.dtype.kind not in "iu":
         raise OracleError(f"give an integer for each of {n_samples} samples, not {shown(states)}")
-    if found.min() < least or found.max() >= n_states:
+    if codes.min() < least or codes.max() >= n_states:
         raise OracleError(
-            f"states are {least}..{n_states - 1}, and there are {found.min()}..{found.max()}"
+            f"states are {least}..{n_states - 1}, and there are {codes.min()}..{codes.max()}"
         )
-    return found.astype(np.int64, copy=False)
+    return codes.astype(np.int64, copy=False)
 
 
 def _as_scores(name: str, given: Any) -> Floats:
     try:
-        found = np.array(given, dtype=np.float64, order="C")
+        scores = np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise OracleError(f"{name} must be an array of numbers, got {shown(given)}") from error
-    found.setflags(write=False)
-    return found
+    scores.setflags(write=False)
+    return scores
 
 
 @compiled()

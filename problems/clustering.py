@@ -137,8 +137,8 @@ class Clustering(PartitionProblem):
         """With K known, the scatter within the true clusters for each change of cluster."""
         if self.traits.given_k:
             changes = [(M.n_clusters - 1) / M.n_samples for M in data.truths]
-            found = map_arrays("measuring the tables", _scatter, data.arrays, data.truths)
-            scatter = np.average(found, axis=0, weights=data.weights)
+            scatters = map_arrays("measuring the tables", _scatter, data.arrays, data.truths)
+            scatter = np.average(scatters, axis=0, weights=data.weights)
             total, within = scatter / np.average(changes, weights=data.weights)
             return float(max(within, 1e-6 * total))
         return None
@@ -194,12 +194,12 @@ class CompressedSample(LabelledSample):
 def _tree_curves(Z: Floats, truth: EquivalenceMatrix, penalties: Floats, seed: int) -> Floats:
     """Loss and adjusted Rand index of the level of Ward's tree at each price, (2, n)."""
     levels = ward_levels(Z - Z.mean(axis=0), penalties, seed)
-    known: dict[int, tuple[float, float]] = {}
+    by_root: dict[int, tuple[float, float]] = {}
     for labels in levels:
-        if id(labels) not in known:
+        if id(labels) not in by_root:
             guess = EquivalenceMatrix.from_labels(labels)
-            known[id(labels)] = (partition_loss(truth, guess), adjusted_rand_index(truth, guess))
-    return np.array([known[id(labels)] for labels in levels]).T
+            by_root[id(labels)] = (partition_loss(truth, guess), adjusted_rand_index(truth, guess))
+    return np.array([by_root[id(labels)] for labels in levels]).T
 
 
 def _scatter(X: Floats, M: EquivalenceMatrix) -> tuple[float, float]:

@@ -286,11 +286,11 @@ class NormalizedCut(PartitionProblem):
         curves = []
         for embedding, truth in zip(embeddings, truths, strict=True):
             counts_at = [embedding.n_clusters(cut) for cut in cuts]
-            known = {}
+            by_count = {}
             for K in set(counts_at):
                 M = embedding.partition(K, self.random_state)
-                known[K] = partition_loss(truth, M), region_rand(truth, M)
-            curves.append(np.array([known[K] for K in counts_at]).T)
+                by_count[K] = partition_loss(truth, M), region_rand(truth, M)
+            curves.append(np.array([by_count[K] for K in counts_at]).T)
         losses, agreement = np.average(curves, axis=0, weights=data.weights)
         return Calibration(cuts, losses, criterion=-agreement, smoothing=0)
 

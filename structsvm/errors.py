@@ -64,14 +64,14 @@ class StructSVMError(Exception):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters that the message names, with the values it gives."""
-        found = [part for part in self.message.fields if isinstance(part, Parameter)]
-        return {part.name: part.value for part in found if not part.is_open}
+        named = [part for part in self.message.fields if isinstance(part, Parameter)]
+        return {part.name: part.value for part in named if not part.is_open}
 
     @property
     def recordings(self) -> tuple[int, ...]:
         """The numbers of the recordings, tables or images that the message names."""
-        found = [part.number for part in self.message.fields if isinstance(part, Numbered)]
-        return tuple(dict.fromkeys(found))
+        numbered = [part.number for part in self.message.fields if isinstance(part, Numbered)]
+        return tuple(dict.fromkeys(numbered))
 
     def names(self, place: str) -> bool:
         """Whether the message names a place."""

@@ -93,10 +93,10 @@ class Text(str):
     @property
     def fields(self) -> list[Part]:
         """All parts, with those of what is said to somebody who has arrays."""
-        found: list[Part] = []
+        parts: list[Part] = []
         for part in self.parts:
-            found += Text(part.of_arrays).fields if isinstance(part, Wording) else [part]
-        return found
+            parts += Text(part.of_arrays).fields if isinstance(part, Wording) else [part]
+        return parts
 
     def holds(self, other: str) -> bool:
         """Whether each part of another text is a part of this one."""
@@ -104,14 +104,14 @@ class Text(str):
 
     def map(self, change: Callable[[Part], Part]) -> Text:
         """The same text with each part changed."""
-        found: list[Part] = []
+        mapped: list[Part] = []
         for part in self.parts:
             if isinstance(part, Wording):
                 both = (Text(words).map(change) for words in (part.of_arrays, part.of_files))
-                found.append(Wording(*both))
+                mapped.append(Wording(*both))
             else:
-                found.append(change(part))
-        return Text(*found)
+                mapped.append(change(part))
+        return Text(*mapped)
 
 
 def _flat(parts: Iterable[Part]) -> Iterator[Part]:
@@ -151,11 +151,11 @@ def wording(of_arrays: str, *, of_files: str) -> Text:
 
 def join(texts: Iterable[Any], between: str = ", ") -> Text:
     """Texts, or values as texts, one after the other, as ``str.join`` has them."""
-    found: list[str] = []
+    joined: list[str] = []
     for text in texts:
-        found += [between] if found else []
-        found.append(text if isinstance(text, str) else str(text))
-    return Text(*found)
+        joined += [between] if joined else []
+        joined.append(text if isinstance(text, str) else str(text))
+    return Text(*joined)
 
 
 def said_by(error: BaseException, *, in_a_line: bool = False) -> Text:

@@ -144,8 +144,8 @@ class PartialLabels:
         changes = codes[:-1] != codes[1:]
         forced = np.flatnonzero(pairs & changes) + 1
         forbidden = np.flatnonzero(pairs & ~changes) + 1
-        known = itertools.pairwise(np.flatnonzero(codes != UNKNOWN).tolist())
-        gaps = [(i, j) for i, j in known if j > i + 1 and codes[i] != codes[j]]
+        labelled_pairs = itertools.pairwise(np.flatnonzero(codes != UNKNOWN).tolist())
+        gaps = [(i, j) for i, j in labelled_pairs if j > i + 1 and codes[i] != codes[j]]
         self._refuse_clashing_counts(T, forced, forbidden, gaps)
         _refuse_overlap(self.regions)
         return Constraint(
@@ -173,10 +173,10 @@ class PartialLabels:
             return
         points = np.unique([0, most, *chain.from_iterable(count[:2] for count in counts)])
         first = np.searchsorted(forced, points, "right").tolist()
-        held = np.searchsorted(forbidden, points, "right").tolist()
+        n_forbidden = np.searchsorted(forbidden, points, "right").tolist()
         for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
             must = forced[first[k] : first[k + 1]]
-            may = q - p - (held[k + 1] - held[k])
+            may = q - p - (n_forbidden[k + 1] - n_forbidden[k])
             many = f"the labels of samples {p}..{q}, which change {must.size} times"
             if must.size == 1:
                 many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
@@ -240,9 +240,9 @@ def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
         numbers = np.where(known, values, UNKNOWN)
         whole = bool((numbers == np.round(numbers)).all())
         return numbers.astype(np.int64) if whole else numbers
-    found = np.full(values.shape, UNKNOWN, dtype=object)
-    found[known] = values[known].tolist()
-    return found
+    values_known = np.full(values.shape, UNKNOWN, dtype=object)
+    values_known[known] = values[known].tolist()
+    return values_known
 
 
 def _clashing(counts: Sequence[Count]) -> list[Edge]:
@@ -295,9 +295,9 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
 def _codes(labels: ArrayLike, name: str) -> Ints:
     values = label_values(labels)
     check_vector(values, name)
-    known = ~unknown_labels(values)
+    is_labelled = ~unknown_labels(values)
     codes = np.full(values.size, UNKNOWN, dtype=np.int64)
-    codes[known] = numbered(values[known], name)[1]
+    codes[is_labelled] = numbered(values[is_labelled], name)[1]
     return codes
 
 

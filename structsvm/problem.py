@@ -150,13 +150,13 @@ class Regularized:
             return []
         import cvxpy as cp
 
-        found: Any = self.constraints(B)
-        fits = isinstance(found, list | tuple)
-        if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in found)):
-            said = f"constraints returned {shown(found)}: return a list of cvxpy constraints"
+        constraints: Any = self.constraints(B)
+        fits = isinstance(constraints, list | tuple)
+        if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in constraints)):
+            said = f"constraints returned {shown(constraints)}: return a list of cvxpy constraints"
             raise SettingsError(f"{said}, such as [cp.trace(B) <= 1]")
         for leaf in set(
-            chain.from_iterable((*one.parameters(), *one.variables()) for one in found)
+            chain.from_iterable((*one.parameters(), *one.variables()) for one in constraints)
         ):
             is_whole = leaf.attributes["boolean"] or leaf.attributes["integer"]
             if leaf.value is None if isinstance(leaf, cp.Parameter) else is_whole:
@@ -164,7 +164,7 @@ class Regularized:
                     f"constraints use {leaf.name()}: parameters need a value, and variables must "
                     "not be boolean or integer, because a metric is learned by convex programs"
                 )
-        return list(found)
+        return list(constraints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,11 +242,11 @@ class RegularizedRisk(Regularized):
         if self.start is not None:
             object.__setattr__(self, "start", self._checked("start", self.start))
 
-    def _checked(self, name: str, given: Any) -> Floats:
+    def _checked(self, name: str, values: Any) -> Floats:
         """A weight of the right size, in the cone."""
-        w = np.asarray(given, dtype=np.float64)
+        w = np.asarray(values, dtype=np.float64)
         d = self.space.dim
-        said = f"{name} is {shown(given)}, where the weight has dimension {d}: give {d} finite"
+        said = f"{name} is {shown(values)}, where the weight has dimension {d}: give {d} finite"
         if w.shape != (d,) or not np.isfinite(w).all():
             raise SettingsError(f"{said} numbers, such as np.zeros({d})")
         away = float(np.abs(w - self.space.project(w)).max())
@@ -277,12 +277,12 @@ class RegularizedRisk(Regularized):
         rows = self._support_planes(solution)
         B, w, cone = self.space.variable(*self.problem.weight_names)
         slacks = cp.Variable(self.n_samples, nonneg=True, name="slacks")
-        held = []
+        planes = []
         if rows:
             bounded, intercepts, slopes = (np.array(column) for column in zip(*rows, strict=True))
-            held = [bounded @ slacks >= intercepts + slopes @ w]
+            planes = [bounded @ slacks >= intercepts + slopes @ w]
         objective = self.regularizer.as_cvxpy(B, w, self.space) + self.sample_weight @ slacks
-        return cp.Problem(cp.Minimize(objective), [*cone, *held, *self.further_constraints(B)])
+        return cp.Problem(cp.Minimize(objective), [*cone, *planes, *self.further_constraints(B)])
 
     def _support_planes(self, solution: Solution) -> list[tuple[Floats, float, Floats]]:
         """Which slacks are bounded from below, and the intercept and slope of the bound."""
@@ -293,26 +293,26 @@ class RegularizedRisk(Regularized):
                 + parameter("solver", "cutting-plane")
                 + "), in one run from beginning to end"
             )
-        largest = max((found.sample or 0 for found in solution.support), default=0)
+        largest = max((labelling.sample or 0 for labelling in solution.support), default=0)
         if solution.w.shape != (self.space.dim,) or largest >= self.n_samples:
             raise SettingsError(
                 f"this solution is of another risk, with {solution.w.size} weights and more than "
                 f"{largest} samples: here are {self.space.dim} and {self.n_samples}"
             )
         rows = []
-        for found in solution.support:
-            if found.sample is None:
-                assert found.plane is not None
-                rows.append((self.sample_weight, *found.plane))
+        for labelling in solution.support:
+            if labelling.sample is None:
+                assert labelling.plane is not None
+                rows.append((self.sample_weight, *labelling.plane))
                 continue
             bounded = np.zeros(self.n_samples)
-            bounded[found.sample] = 1.0
-            plane = found.plane
+            bounded[labelling.sample] = 1.0
+            plane = labelling.plane
             problem = self.problem
             if plane is None:
-                x = self.xs[found.sample]
-                truth = self.ys[found.sample]
-                y = problem.labelling(found.labelling)
+                x = self.xs[labelling.sample]
+                truth = self.ys[labelling.sample]
+                y = problem.labelling(labelling.labelling)
                 away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
                 plane = float(problem.loss(truth, y)), away
             rows.append((bounded, *plane))

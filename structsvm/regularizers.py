@@ -254,13 +254,17 @@ class Custom(_Weighted):
         import cvxpy as cp
 
         try:
-            found = self.expression(B)
+            expression = self.expression(B)
         except Exception as error:
             said = f"the expression of a Custom regularizer fails for a weight of shape {B.shape}"
             raise SettingsError(f"{said}: {type(error).__name__}: {error}") from error
-        fits = isinstance(found, cp.Expression) and found.is_scalar() and found.is_convex()
-        refuse_unless(fits, "a Custom regularizer", "a scalar convex cvxpy expression", found)
-        return found
+        fits = (
+            isinstance(expression, cp.Expression)
+            and expression.is_scalar()
+            and expression.is_convex()
+        )
+        refuse_unless(fits, "a Custom regularizer", "a scalar convex cvxpy expression", expression)
+        return expression
 
 
 @dataclass(frozen=True)

@@ -203,16 +203,16 @@ class Solution:
         """Return one paragraph that says how the run ended and how good the answer is."""
         if self.status is Status.CLOSED_FORM:
             return f"{self.status.value}, {self.seconds:.1f} s."
-        found = (
+        lines = (
             f"between {self.lower:.6g} and {self.upper:.6g} (null metric {self.null:.6g}), "
             f"relative gap {self.gap:.2g} ({self.bound})"
         )
         if self.stationarity is not None:
-            found = (
+            lines = (
                 f"{self.upper:.6g} (at the start {self.null:.6g}), projected gradient "
                 f"{self.stationarity:.2g}"
             )
         return (
-            f"{self.status.value}. Objective {found}, {counted(self.n_iter, 'iteration')}, "
+            f"{self.status.value}. Objective {lines}, {counted(self.n_iter, 'iteration')}, "
             f"{counted(self.oracle_calls, 'oracle call')}, {self.seconds:.1f} s."
         )

@@ -51,8 +51,8 @@ class Known:
             return [np.arange(self.n_samples)], [self.truth]
         if self.contiguous:  # where it is known of each sample whether a segment begins there
             allowed, forced = self.constraint.boundary_masks(self.n_samples)
-            found = stretches_of(forced | ~allowed, forced)
-            return [np.arange(a, b) for a, b, _ in found], [truth for *_, truth in found]
+            stretches = stretches_of(forced | ~allowed, forced)
+            return [np.arange(a, b) for a, b, _ in stretches], [truth for *_, truth in stretches]
         groups = self.constraint.together
         if not groups:
             return [], []
@@ -152,13 +152,13 @@ def read_labels(
 ) -> list[Known]:
     """Labels of each sample (:func:`labels_of_each`) as users write them, full or partial."""
     words = problem.traits.words
-    found = []
+    labels = []
     for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
         where = words.numbered(i)
         with about(where), asked(problem, "encode", where):
-            given = read_only(y) if type(y) is np.ndarray else y
-            found.append(_read(problem, sample, sample.known_labels(given)))
-    return found
+            array = read_only(y) if type(y) is np.ndarray else y
+            labels.append(_read(problem, sample, sample.known_labels(array)))
+    return labels
 
 
 def _read(problem: PartitionProblem, sample: Sample, y: Any) -> Known:

@@ -85,13 +85,13 @@ def segment_each(
     n = 0
     for k in range(N):
         i = which[k]
-        found = segment_from(rows[first[i] : first[i + 1]], nothing, 0.0, shift)
-        sizes[k] = found.path.size
-        boundaries[n : n + sizes[k]] = found.path
+        segmentation = segment_from(rows[first[i] : first[i + 1]], nothing, 0.0, shift)
+        sizes[k] = segmentation.path.size
+        boundaries[n : n + sizes[k]] = segmentation.path
         n += sizes[k]
-        numbers[0, k] = found.score
-        numbers[1, k] = found.constant
-        numbers[2, k] = found.scatter
+        numbers[0, k] = segmentation.score
+        numbers[1, k] = segmentation.constant
+        numbers[2, k] = segmentation.scatter
     return FoundTogether(boundaries[:n].copy(), sizes, numbers)
 
 

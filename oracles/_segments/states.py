@@ -62,8 +62,8 @@ def search_states(
 ) -> Ints:
     """The best states; -1 each if none are allowed."""
     rules = Rules(samples, lengths, changes, earliest, may_end)
-    found = passed(rules, first, bounds, weight, K)
-    return _traced(found.closed[-1] + last, found.begin, found.before, K)
+    path = passed(rules, first, bounds, weight, K)
+    return _traced(path.closed[-1] + last, path.begin, path.before, K)
 
 
 @inner()
@@ -91,12 +91,14 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
         for k in range(rows):
             for c in range(C):
                 reach = clear[c, t]
-                known = longest[k, c]
-                if t - L >= reach and (known < reach or opened[k, c, t - L] > opened[k, c, known]):
-                    longest[k, c] = known = t - L
+                farthest = longest[k, c]
+                if t - L >= reach and (
+                    farthest < reach or opened[k, c, t - L] > opened[k, c, farthest]
+                ):
+                    longest[k, c] = farthest = t - L
                 low = max(reach, t - L + 1) if ends else t
-                known = known if known >= reach and ends else -1
-                start, value = _best_start(opened[k, c], lengths[c], losses, known, low, t)
+                farthest = farthest if farthest >= reach and ends else -1
+                start, value = _best_start(opened[k, c], lengths[c], losses, farthest, low, t)
                 begin[k, c, t] = start
                 closed[k, c] = value + total[c, t]
         if t == T:

@@ -30,17 +30,17 @@ def refuse_no_array(X: Any, which: str) -> None:
     kind = type(X)
     is_lazy = hasattr(kind, "collect") and hasattr(kind, "columns")  # asking one for them warns
     if sp.issparse(X):
-        found = "a sparse matrix: give X.toarray()"
+        what = "a sparse matrix: give X.toarray()"
     elif isinstance(X, str | bytes | PathLike):
-        found = f"{X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
+        what = f"{X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
     elif is_lazy or hasattr(kind, "column_names") or isinstance(X, Mapping | Set):
-        found = (
+        what = (
             f"a {kind.__name__}: give arrays, or frames of pandas or polars, such as X.collect() "
             "or X.to_pandas()"
         )
     else:
         return
-    raise DataError(which + f" is {found}")
+    raise DataError(which + f" is {what}")
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
@@ -76,12 +76,12 @@ def cell(row: int, column: int, names: Names) -> str:
     return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")
 
 
-def one_each(given: Any, n: int, words: Words, noun: str = "labelling", way_out: str = "") -> Any:
+def one_each(values: Any, n: int, words: Words, noun: str = "labelling", way_out: str = "") -> Any:
     """What is given for each of n samples, as a list; refuse any other number of them."""
-    found = [] if given is None else list(given)
-    if len(found) != n:
-        raise DataError(f"{words.wholes(n)} but {counted(len(found), noun)}{way_out}")
-    return found
+    each = [] if values is None else list(values)
+    if len(each) != n:
+        raise DataError(f"{words.wholes(n)} but {counted(len(each), noun)}{way_out}")
+    return each
 
 
 def refuse_other_shape(
@@ -138,12 +138,12 @@ def check_widths(
     """The number of features: all have as many as the model or the first, and there are names."""
     P = shapes[0][1] if n_features is None else n_features
     first = words.numbered(0) if n_features is None else "the model"
-    for i, (n_rows, found) in enumerate(shapes):
-        if found != P:
+    for i, (n_rows, n_columns) in enumerate(shapes):
+        if n_columns != P:
             hint = f"; if it is transposed, give X.T: {TRANSPOSED}" if n_rows == P else ""
             raise DataError(
                 words.numbered(i)
-                + f" has {counted(found, 'feature')}, "
+                + f" has {counted(n_columns, 'feature')}, "
                 + first
                 + f" has {P}{hint}"
             )
@@ -179,9 +179,9 @@ def checked_names(feature_names: Any) -> list[str]:
     names = [] if isinstance(feature_names, str | bytes) else list(feature_names)
     if not names or not all(isinstance(name, str | int | np.integer) for name in names):
         raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
-    found = [str(name) for name in names]
-    refuse_repeated(found)
-    return found
+    texts = [str(name) for name in names]
+    refuse_repeated(texts)
+    return texts
 
 
 def _plain(X: Any) -> Floats | None:
@@ -207,15 +207,15 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
     if missing not in ("interpolate", "mask"):
         wrong |= np.isnan(array)
     if array.ndim != 2:
-        found = f"has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
+        fault = f"has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
     elif not array.size:
         axis = "feature" if array.shape[0] else "sample"
-        found = f"is empty: 0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
+        fault = f"is empty: 0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
     elif wrong.any():
-        found = _no_measurement(array, wrong, names, missing)
+        fault = _no_measurement(array, wrong, names, missing)
     else:
         return filled(array) if missing == "interpolate" else np.array(array)
-    raise DataError(which + " " + found)
+    raise DataError(which + " " + fault)
 
 
 def _with_gaps(X: Any) -> Any:
@@ -231,15 +231,15 @@ def _with_gaps(X: Any) -> Any:
 
 def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | None) -> str:
     row, column = np.argwhere(wrong)[0].tolist()
-    found = f"has {array[row, column]} in {cell(row, column, names)}"
+    fault = f"has {array[row, column]} in {cell(row, column, names)}"
     if not np.isnan(array[row, column]):
         return (
-            f"{found}: give a number there, or NaN where nothing was measured, and scale data that "
+            f"{fault}: give a number there, or NaN where nothing was measured, and scale data that "
             f"reach {LARGEST:g}, beyond which squares overflow"
         )
     n = int(np.isnan(array).sum())
     n_blocks = counted(len(blocks(array)), "block")
-    advice = f"{found}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first"
+    advice = f"{fault}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first"
     if missing != "error":
         return advice
     return advice + ", or give " + parameter("missing", "mask") + " (or 'interpolate')"

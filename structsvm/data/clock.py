@@ -74,29 +74,29 @@ def length_in(text: str) -> float | None:
 def number_in(moment: Any) -> float:
     """A number, or the seconds of a time on a clock or of a length of time."""
     ways = (clock_in(moment), length_in(moment)) if isinstance(moment, str) else ()
-    for found in ways:
-        if found is not None:
-            return found
+    for way in ways:
+        if way is not None:
+            return way
     return float(moment)
 
 
 def clock_in(text: str) -> float | None:
     """Hours, minutes and seconds, or minutes and seconds, in seconds; None of other texts."""
-    found = CLOCK.fullmatch(text)
-    if found is None:
+    match = CLOCK.fullmatch(text)
+    if match is None:
         return None
-    hours = int(found[1] or 0)
-    minutes = int(found[2])
-    seconds = float(found[3].replace(",", "."))
+    hours = int(match[1] or 0)
+    minutes = int(match[2])
+    seconds = float(match[3].replace(",", "."))
     return round(3600 * hours + 60 * minutes + seconds, 9)
 
 
 def seconds_in(text: str, whole: bool) -> float | None:
     """Convert minutes and seconds; None if they are none or, being whole, may be hours."""
-    found = MINUTES.fullmatch(text)
-    if found is None or not (whole or found[3]):
+    match = MINUTES.fullmatch(text)
+    if match is None or not (whole or match[3]):
         return None
-    return round(60 * int(found[1]) + float(found[2].replace(",", ".")), 9)
+    return round(60 * int(match[1]) + float(match[2].replace(",", ".")), 9)
 
 
 def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
@@ -109,13 +109,13 @@ def dates_in(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     if texts.str.match(MONTH).all():  # else known in the user's language alone
         ways.append({"format": "mixed"})
     with without_warnings(Warning):  # pandas warns where it guesses how dates are written
-        found = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
-    found = [dates for dates in found if not dates[column.notna()].isna().any()]
-    if not found:
+        readings = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
+    readings = [dates for dates in readings if not dates[column.notna()].isna().any()]
+    if not readings:
         return None
     # nobody samples a day in each of seven months: the way that spans the least time is meant
-    dates = min(found, key=lambda one: one.max() - one.min())
+    dates = min(readings, key=lambda one: one.max() - one.min())
     first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
     day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
-    is_either = not (day_first and has_points) and any(not one.equals(dates) for one in found)
+    is_either = not (day_first and has_points) and any(not one.equals(dates) for one in readings)
     return dates, day_first, is_either

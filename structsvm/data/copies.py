@@ -56,7 +56,7 @@ def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
     for k, item in enumerate(items):
         if isinstance(item, np.ndarray) and item.ndim == 2 and len(item) > 1:
             by_shape.setdefault(item.shape, []).append(k)
-    found = []
+    pairs = []
     for (T, P), alike in by_shape.items():
         if len(alike) < 2:
             continue
@@ -72,5 +72,5 @@ def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
             Y = items[alike[b]]
             apart = np.abs(X - Y) > NEAR * np.nanstd(X, axis=0)  # False where values are missing
             if not apart.any() and (np.isnan(X) == np.isnan(Y)).all():
-                found.append((int(places[alike[a]]), int(places[alike[b]])))
-    return found
+                pairs.append((int(places[alike[a]]), int(places[alike[b]])))
+    return pairs

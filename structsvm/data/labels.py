@@ -87,8 +87,8 @@ def unlabelled(values: NDArray[Any]) -> Bools:
 
 
 def _each(values: NDArray[Any], test: Callable[[Any], bool]) -> Bools:
-    found = [test(value) for value in values.ravel().tolist()]
-    return np.array(found, dtype=np.bool_).reshape(values.shape)
+    answers = [test(value) for value in values.ravel().tolist()]
+    return np.array(answers, dtype=np.bool_).reshape(values.shape)
 
 
 def unknown_labels(values: NDArray[Any]) -> Bools:
@@ -118,8 +118,8 @@ def refuse_missing(values: NDArray[Any], item: str) -> None:
 
 def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
     """Objects as text or numbers, which compare, are sorted faster and can be stored."""
-    found = np.asarray(values.tolist()) if values.dtype == object else values
-    return found if found.shape == values.shape else values
+    plain = np.asarray(values.tolist()) if values.dtype == object else values
+    return plain if plain.shape == values.shape else values
 
 
 def numbered(

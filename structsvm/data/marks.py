@@ -55,8 +55,8 @@ def marks_of(y: Any) -> Bools | None:
 def count_marks(labels: Sequence[Any]) -> int:
     """How many ones stand alone among zeros, where all labels that are known are nothing else."""
     marks = [marks_of(y) for y in labels if y is not None]
-    ones = [found for found in marks if found is not None]
-    if len(ones) < len(marks) or any((found[1:] & found[:-1]).any() for found in ones):
+    ones = [marked for marked in marks if marked is not None]
+    if len(ones) < len(marks) or any((marked[1:] & marked[:-1]).any() for marked in ones):
         return 0
-    n = sum(int(found.sum()) for found in ones)
-    return n if n <= MOST_MARKS * sum(found.size for found in ones) else 0
+    n = sum(int(marked.sum()) for marked in ones)
+    return n if n <= MOST_MARKS * sum(marked.size for marked in ones) else 0

@@ -27,17 +27,17 @@ def has_gaps(X: Floats) -> bool:
 
 def magnitudes(X: Floats) -> Floats:
     """The largest magnitude in each column (T, P) of the values there are, (P,); 0 if none."""
-    found = largest(X)
-    return np.fmax.reduce(np.abs(X), axis=0, initial=0.0) if np.isnan(found).any() else found
+    sizes = largest(X)
+    return np.fmax.reduce(np.abs(X), axis=0, initial=0.0) if np.isnan(sizes).any() else sizes
 
 
 def blocks(X: Floats) -> list[tuple[int, int, int]]:
     """Rows ``start, ..., end - 1`` of a column without a value, as ``(start, end, column)``."""
-    found = []
+    missing_blocks = []
     for j, missing in enumerate(np.isnan(X).T):
         edges = np.flatnonzero(np.diff(missing, prepend=False, append=False))
-        found += [(start, end, j) for start, end in edges.reshape(-1, 2).tolist()]
-    return sorted(found, key=lambda block: (block[0], block[2]))
+        missing_blocks += [(start, end, j) for start, end in edges.reshape(-1, 2).tolist()]
+    return sorted(missing_blocks, key=lambda block: (block[0], block[2]))
 
 
 def means(X: Floats) -> Floats:
@@ -57,10 +57,10 @@ def filled(X: Floats, times: Floats | None = None) -> Floats:
     """Interpolate missing values between samples (at ``times``)."""
     if not has_gaps(X):
         return X
-    found = X.copy()
+    filled_in = X.copy()
     at = np.arange(len(X)) if times is None else times
-    for column in found.T:
+    for column in filled_in.T:
         missing = np.isnan(column)
-        known: Any = column[~missing]
-        column[missing] = np.interp(at[missing], at[~missing], known) if known.size else 0.0
-    return found
+        measured: Any = column[~missing]
+        column[missing] = np.interp(at[missing], at[~missing], measured) if measured.size else 0.0
+    return filled_in

@@ -82,9 +82,9 @@ def cluster_counts(
     """The number of clusters of each sample, checked against its size; None if it is not given."""
     if n_clusters is None:
         return [None] * len(sizes)
-    held: Any = n_clusters
-    given = [held] * len(sizes) if np.ndim(held) == 0 else held
-    counts = one_each(given, len(sizes), words, "number", f" of {words.part}s")
+    numbers: Any = n_clusters
+    of_each = [numbers] * len(sizes) if np.ndim(numbers) == 0 else numbers
+    counts = one_each(of_each, len(sizes), words, "number", f" of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
         if K is not None and not (is_whole(K) and 1 <= K <= T):
             finer = f" ({words.finer})" if words.finer else ""

@@ -81,13 +81,13 @@ def read_arrays(
 
 def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> list[Any] | None:
     """The labels that came with recordings that are not in memory; None if none did."""
-    found = [labels_read_with(sample.data) for sample in samples]
-    if all(y is None for y in found):
+    of_samples = [labels_read_with(sample.data) for sample in samples]
+    if all(y is None for y in of_samples):
         return None
-    for i, y in enumerate(found):
+    for i, y in enumerate(of_samples):
         if y is None:
             raise DataError(words.numbered(i) + " has no labels, and others came with theirs")
-    return found
+    return of_samples
 
 
 # ---- recordings that are read one at a time, whatever holds them
@@ -125,8 +125,8 @@ class Source:
             if self.held is None:
                 status = os.stat(key)
                 stamp = status.st_size, status.st_mtime_ns
-            found = _of_file(Path(key)) if self.held is None else self.held[key]
-            X, y, columns = _taken_apart(found)
+            sample = _of_file(Path(key)) if self.held is None else self.held[key]
+            X, y, columns = _taken_apart(sample)
         except Exception as error:
             called = self.called(i)
             if isinstance(error, StructSVMError):  # of a file, it names the file
@@ -144,14 +144,14 @@ class Source:
         rows, y, columns, stamp = self.find(i)
         called = self.called(i)
         names = None if self.names is None else list(self.names)
-        (held,) = without_counting([rows.X], names)
-        if is_recording(held):
-            X = held.X if names is None else held.with_features(names, "the others").X
-            labels = held.y
+        (kept,) = without_counting([rows.X], names)
+        if is_recording(kept):
+            X = kept.X if names is None else kept.with_features(names, "the others").X
+            labels = kept.y
         else:
-            X = held
+            X = kept
             labels = rows.labels(y, called)
-            there = names_of(held) or columns
+            there = names_of(kept) or columns
             if there is not None and names is not None:
                 refuse_other_columns(called, list(map(str, there)), names)
         X = np.array(as_floats(X, called, names, self.missing))  # a source may reuse its array
@@ -234,7 +234,7 @@ def _read_later(
 def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]]:
     """Read recordings: what is known of their :class:`Origin`, labels, times, if rows moved."""
     source, numbers = part
-    found: list[tuple[Any, ...]] = []
+    looks: list[tuple[Any, ...]] = []
     for i in numbers:
         X, labels, stamp, rows = source.read(i)
         seen = X.shape, has_gaps(X), fingerprint(X), is_constant(X), stamp
@@ -242,15 +242,15 @@ def _first_look(part: tuple[Source, list[int]], _: None) -> list[tuple[Any, ...]
             # Labels are the only part of a recording that stays in memory.
             ends = map(np.min_scalar_type, (int(labels.min()), int(labels.max())))
             labels = labels.astype(np.promote_types(*ends))
-        found.append((seen, labels, rows.axis, rows.order is not None))
-    return found
+        looks.append((seen, labels, rows.axis, rows.order is not None))
+    return looks
 
 
-def _taken_apart(found: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
+def _taken_apart(item: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
     """A recording in any of its forms, the labels that came with it, and names of its columns."""
-    if is_recording(found):
-        return found, found.y, tuple(found.features)
-    X, y = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    if is_recording(item):
+        return item, item.y, tuple(item.features)
+    X, y = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
     columns = column_names(X)
     is_mapping = callable(getattr(X, "keys", None)) and columns is None
     if is_mapping and "X" in X:

@@ -109,12 +109,12 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
     if getattr(index, "nlevels", 1) < 2 or not hasattr(X, "columns"):
         return None
     numbers, keys = index.droplevel(-1).factorize()
-    found = {}
+    tables = {}
     for number, key in enumerate(keys):
         places = np.flatnonzero(numbers == number)
         frame = X.iloc[places].droplevel(list(range(index.nlevels - 1)))
-        found[key] = replace(rows_in_time(frame, f"frame {key!r}"), places=places)
-    return found
+        tables[key] = replace(rows_in_time(frame, f"frame {key!r}"), places=places)
+    return tables
 
 
 def rows_in_time(X: Any, called: str) -> Rows:
@@ -219,27 +219,27 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
         refuse_repeated([] if own is None else list(map(str, own)))
     if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
         return samples
-    known = set() if features is None else {str(name) for name in features}
+    named = set() if features is None else {str(name) for name in features}
     fewest = FEWEST_ROWS if features is None else 2
-    found = []
+    counting = []
     for j, name in enumerate(names[0]):
-        columns = [] if str(name) in known else [_numbers(x, j, name) for x in samples]
+        columns = [] if str(name) in named else [_numbers(x, j, name) for x in samples]
         steps = [np.diff(column) for column in columns if len(column) >= fewest]
         if steps and all((one > 0).all() and _are_even(one) for one in steps):
-            found.append(name)
-    if not found or len(found) == len(names[0]):
+            counting.append(name)
+    if not counting or len(counting) == len(names[0]):
         return samples
     if features is None:
         warn(
-            f"the samples: {counted(len(found), 'column')} left out that rise by one step from row "
+            f"the samples: {counted(len(counting), 'column')} left out that rise by one step from row "
             "to row, as time and row numbers do: "
-            f"{some_of([str(name) for name in found], 3)}. "
+            f"{some_of([str(name) for name in counting], 3)}. "
             + wording(
                 "Name among the features what was measured",
                 of_files=parameter("features") + " names what is learned from, all of it",
             )
         )
-    left = [name for name in names[0] if name not in found]
+    left = [name for name in names[0] if name not in counting]
     return [x.choosing(left) if is_recording(x) else x[left] for x in samples]
 
 

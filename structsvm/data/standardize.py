@@ -45,8 +45,8 @@ class Standardizer:
             return cls(kind)
         # Each recording is summed by itself: one of weight 2 then is the same, to the last bit, as
         # one that is there twice, and none has to be in memory with another.
-        found = map_arrays("measuring the features", _spread_of, Xs)
-        counts, means_, squares, sizes = (np.array(column) for column in zip(*found, strict=True))
+        spreads = map_arrays("measuring the features", _spread_of, Xs)
+        counts, means_, squares, sizes = (np.array(column) for column in zip(*spreads, strict=True))
         shares = counts if weights is None else counts * weights[:, None]
         total = np.maximum(shares.sum(axis=0), np.finfo(np.float64).tiny)
         mean = (shares * means_).sum(axis=0) / total
@@ -65,9 +65,9 @@ class Standardizer:
         if self.kind == "recording":
             return self.of_stack(Stack.of([X])).rows
         if self.kind == "wider":
-            found = np.stack([_inverse(scales(X), magnitudes(X)), self.scale])
-            constant_in_one = (found == 0).any(axis=0)
-            scale = np.where(constant_in_one, found.max(axis=0), found.min(axis=0))
+            inverses = np.stack([_inverse(scales(X), magnitudes(X)), self.scale])
+            constant_in_one = (inverses == 0).any(axis=0)
+            scale = np.where(constant_in_one, inverses.max(axis=0), inverses.min(axis=0))
             return np.asarray((X - means(X)) * scale)
         as_in_training: Floats = (X - self.mean) * self.scale
         if self.kind == "training":

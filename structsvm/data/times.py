@@ -204,9 +204,9 @@ class TimeAxis:
         if np.isnan(since):
             stamp = pandas.to_datetime(str(moment).replace(",", "."))
             passed = stamp - stamp.normalize()
-        found = first.astype("datetime64[D]") + passed.to_timedelta64()
-        later = found + np.timedelta64(1, "D")
-        return later if later - self.values[-1] < first - found else found
+        moments = first.astype("datetime64[D]") + passed.to_timedelta64()
+        later = moments + np.timedelta64(1, "D")
+        return later if later - self.values[-1] < first - moments else moments
 
     def past_midnight(self) -> TimeAxis:
         """Return the times, with times of a clock on the next day after each midnight."""
@@ -348,8 +348,8 @@ def warn_about_times(
     learned: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
     """Warn of recordings that were sampled irregularly or at several rates."""
-    known = [(name, axis) for name, axis in zip(names, axes, strict=True) if axis is not None]
-    either = [(name, axis) for name, axis in known if axis.is_either]
+    named_axes = [(name, axis) for name, axis in zip(names, axes, strict=True) if axis is not None]
+    either = [(name, axis) for name, axis in named_axes if axis.is_either]
     if either:
         name, axis = either[0]
         days = np.datetime_as_string(axis.values, unit="D")
@@ -359,7 +359,7 @@ def warn_about_times(
             f"{'day' if axis.day_first else 'month'} first, though it could be the other way "
             "round: write the year first if it is wrong"
         )
-    for kind, usual in _usual(known).items():
+    for kind, usual in _usual(named_axes).items():
         short, first = min(usual)
         low, high = (learned or {}).get(kind, (short, short))
         others = [one for one in usual if not low / REGULAR <= one[0] <= REGULAR * high]
@@ -376,7 +376,7 @@ def warn_about_times(
                 "or the lengths of segments and the price of one mean something else in each"
             )
     odd = []
-    for name, axis in known:
+    for name, axis in named_axes:
         steps = axis.steps
         usual_step = axis.usual_step
         if usual_step and not 0 < steps.min() <= steps.max() <= REGULAR * usual_step:
@@ -393,15 +393,15 @@ def warn_about_times(
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
     """Return the shortest and the longest usual step, by the kind of times."""
-    found = _usual([("", axis) for axis in axes if axis is not None])
-    return {kind: (min(steps)[0], max(steps)[0]) for kind, steps in found.items()}
+    by_name = _usual([("", axis) for axis in axes if axis is not None])
+    return {kind: (min(steps)[0], max(steps)[0]) for kind, steps in by_name.items()}
 
 
-def _usual(known: Sequence[tuple[str, TimeAxis]]) -> dict[str, list[tuple[float, str]]]:
+def _usual(named_axes: Sequence[tuple[str, TimeAxis]]) -> dict[str, list[tuple[float, str]]]:
     """Return the usual steps and whose they are, by the kind of times."""
-    found: dict[str, list[tuple[float, str]]] = {}
-    for name, axis in known:
+    by_name: dict[str, list[tuple[float, str]]] = {}
+    for name, axis in named_axes:
         if axis.usual_step:  # 0 if a time stands for several samples
             kind = "dates" if axis.holds_dates else "numbers"
-            found.setdefault(kind, []).append((axis.usual_step, name))
-    return found
+            by_name.setdefault(kind, []).append((axis.usual_step, name))
+    return by_name

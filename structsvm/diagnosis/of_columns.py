@@ -63,14 +63,14 @@ def spikes(given: Examined) -> Found:
     total = squares.sum(axis=0)
     top = squares[-n:].sum(axis=0)
     share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
-    found = np.flatnonzero(share > SPIKY)
-    if found.size:
-        names = given.column_names[found].tolist()
+    spiky = np.flatnonzero(share > SPIKY)
+    if spiky.size:
+        names = given.column_names[spiky].tolist()
         yield (
             f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
             f"the variance of feature {some_of(names)}: standardised, all other values are small",
             "clip or interpolate the outliers, or use ranks or a robust transformation",
-            {"shares": dict(zip(names, share[found].tolist(), strict=True))},
+            {"shares": dict(zip(names, share[spiky].tolist(), strict=True))},
         )
 
 

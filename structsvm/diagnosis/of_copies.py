@@ -94,10 +94,10 @@ def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     once = (times == 1).astype(np.int64)  # what repeats itself says nothing
     pairs = (once @ once.T).tocoo()
     n = np.bincount(first[whole], minlength=N)
-    found = {}
+    by_pair = {}
     for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
         share = float(shared / min(n[a], n[b]))
         may_differ = given.numbers[a] != given.numbers[b] or given.groups is not None
         if a < b and may_differ and share >= SHARED:
-            found[int(a), int(b)] = share
-    return found
+            by_pair[int(a), int(b)] = share
+    return by_pair

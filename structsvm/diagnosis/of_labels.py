@@ -70,8 +70,8 @@ def unrelated_labels(given: Examined) -> Found:
 
 def _shares(arrays: Sequence[Floats], labels: Sequence[Any]) -> Floats:
     """The mean share of the scatter of each feature that is between the parts, (P,)."""
-    found = [explained(X, y) for X, y in zip(arrays, labels, strict=True)]
-    shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in found]
+    explained_shares = [explained(X, y) for X, y in zip(arrays, labels, strict=True)]
+    shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in explained_shares]
     return np.asarray(np.mean(shares, axis=0))
 
 

@@ -206,7 +206,7 @@ def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:
         asked = [asked]
     if not isinstance(asked, Mapping | Sequence):
         raise SettingsError(f"solvers is {shown(asked)}: {FORMS}")
-    found: dict[str, Solver] = {}
+    by_name: dict[str, Solver] = {}
     for one in asked:
         name = one if isinstance(one, str) else type(one).__name__
         solver = asked[one] if isinstance(asked, Mapping) else one
@@ -216,20 +216,20 @@ def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:
             raise SettingsError(f"a solver is {shown(solver)}: {FORMS}")
         elif stopping is not None:
             solver = _stopped(solver, stopping)
-        if name in found:
+        if name in by_name:
             raise SettingsError(
                 f"two solvers are called {name}: give a mapping of names to solvers"
             )
-        found[name] = solver
-    return found
+        by_name[name] = solver
+    return by_name
 
 
 def _stopped(solver: Solver, stopping: Stopping) -> Solver:
     """The same solver with another stopping rule."""
     own: Any = solver
     if is_dataclass(own) and "stopping" in (each.name for each in fields(own)):
-        found: Solver = replace(cast(Any, own), stopping=stopping)
-        return found
+        stopped: Solver = replace(cast(Any, own), stopping=stopping)
+        return stopped
     raise SettingsError(
         f"{type(solver).__name__} is no dataclass with a field stopping: leave stopping= out, and "
         "let it stop by its own rule"

@@ -73,7 +73,7 @@ def confusions_of(
     samples: Sequence[Sample],
     labels: Sequence[Any],
     partitions: Sequence[Any],
-    found: Mapping[str, Sequence[Names]],
+    names_by: Mapping[str, Sequence[Names]],
     unseen_states: str,
 ) -> dict[str, list[Confusion]]:
     """Confusions of each sample, by the method that named its states; learned ones come first."""
@@ -81,12 +81,12 @@ def confusions_of(
     words = learner.problem_.traits.words
     of_items = [x.item_labels(y) for y, x in zip(labels, samples, strict=False)]
     sizes = [sample.n_samples for sample in samples]
-    truths = read_names(of_items, sizes, words.whole) if found else None
+    truths = read_names(of_items, sizes, words.whole) if names_by else None
     if truths is None:
         return {}
     named_by_others = getattr(learner.inputs_, "scores", None) is not None
-    known = None if named_by_others else learner.classes_
-    learned = [] if known is None else known.tolist()
+    classes = None if named_by_others else learner.classes_
+    learned = [] if classes is None else classes.tolist()
     unseen: dict[Any, int] = {}
     for i, y in enumerate(truths):
         for name in set(y.tolist()) - {None, *learned}:
@@ -101,39 +101,39 @@ def confusions_of(
             + ": their samples then count as named wrongly, and all scores of the segmentation are "
             "as usual"
         )
-    given = chain.from_iterable(found.values())
-    others = set(chain.from_iterable(np.asarray(y).tolist() for y in given))
+    all_names = chain.from_iterable(names_by.values())
+    others = set(chain.from_iterable(np.asarray(y).tolist() for y in all_names))
     others |= set(chain.from_iterable(_names_of_pixels(M) for M in partitions))
     states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
     confusions = {}
-    for who, each in found.items():
+    for who, each in names_by.items():
         counts = [_counts(*one, states) for one in zip(truths, partitions, each, strict=True)]
         confusions[who] = [Confusion(states, np.rint(one).astype(np.int64)) for one in counts]
     return confusions
 
 
-def share_right(truth: Names, M: Any, found: Names) -> float:
+def share_right(truth: Names, M: Any, predicted: Names) -> float:
     """The share of items with a name, or of pixels, that were given it; NaN if none has one."""
-    states = dict.fromkeys([*_names_of_pixels(M), *truth.tolist(), *found.tolist()])
-    counts = _counts(truth, M, found, tuple(states))
+    states = dict.fromkeys([*_names_of_pixels(M), *truth.tolist(), *predicted.tolist()])
+    counts = _counts(truth, M, predicted, tuple(states))
     return float(np.trace(counts) / counts.sum()) if counts.any() else np.nan
 
 
-def _counts(truth: Names, M: Any, found: Names, states: Sequence[Any]) -> Floats:
+def _counts(truth: Names, M: Any, predicted: Names, states: Sequence[Any]) -> Floats:
     """How many items, or pixels, of each true state were given each name, (C, C)."""
     number = {name: k for k, name in enumerate(states)}
-    codes = np.array([number[name] for name in np.asarray(found).tolist()])
+    codes = np.array([number[name] for name in np.asarray(predicted).tolist()])
     counts = np.zeros((len(states), len(states)))
     if pixels := _names_of_pixels(M):
         np.add.at(counts, [number[name] for name in pixels], M.common(codes, len(states)))
         return counts
-    known = truth != None  # noqa: E711
-    true = np.array([number[name] for name in truth[known].tolist()], dtype=np.int64)
-    np.add.at(counts, (true, codes[known]), 1.0)
+    has_name = truth != None  # noqa: E711
+    true = np.array([number[name] for name in truth[has_name].tolist()], dtype=np.int64)
+    np.add.at(counts, (true, codes[has_name]), 1.0)
     return counts
 
 
 def _names_of_pixels(M: Any) -> list[Any]:
     """What a true partition of pixels calls its parts; nothing for others."""
-    known = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None
-    return M.names.tolist() if known else []
+    has_names = isinstance(M, NodeLabels) and M.pixels is not None and M.names is not None
+    return M.names.tolist() if has_names else []

@@ -52,9 +52,9 @@ def chosen(
     means = np.average(losses, axis=0, weights=weights)
     of_default = [j for j in usable if names[j] in (names[usable[0]], first)]
     best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
-    found = Contrast.of("", losses[:, best] - losses[:, default], units, weights, draws)
-    n = len(usable) if found.units < FEW else 1
-    return best if found.one_of(n).high < 0 else default
+    gain = Contrast.of("", losses[:, best] - losses[:, default], units, weights, draws)
+    n = len(usable) if gain.units < FEW else 1
+    return best if gain.one_of(n).high < 0 else default
 
 
 @dataclass(frozen=True)

@@ -204,25 +204,27 @@ def evaluate(
 def _scorable(learner: Learner, samples: Sequence[Sample], labels: Sequence[Any]) -> list[Known]:
     """What is known of each sample; an error if it cannot be scored."""
     words = learner.problem_.traits.words
-    found = read_labels(learner.problem_, samples, labels)
-    for i, known in enumerate(found):
+    labels_read = read_labels(learner.problem_, samples, labels)
+    for i, known in enumerate(labels_read):
         if known.scored is None:
             raise DataError(
                 words.numbered(i)
                 + f": is labelled in part only (-1 marks {words.item}s without a label), which "
                 "is enough to learn from but not for this"
             )
-    return found
+    return labels_read
 
 
-def _by_sample(found: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]) -> dict[str, Any]:
+def _by_sample(
+    by_number: Mapping[str, Sequence[Any]], wholes: Sequence[Recording]
+) -> dict[str, Any]:
     """Partitions of windows, or names, as those of the samples that were averaged."""
 
     def spread(each: Any, whole: Recording) -> Any:
         labels = np.repeat(getattr(each, "labels", each), np.diff(whole.edges))
         return EquivalenceMatrix.from_labels(labels) if hasattr(each, "labels") else labels
 
-    return {name: list(map(spread, each, wholes)) for name, each in found.items()}
+    return {name: list(map(spread, each, wholes)) for name, each in by_number.items()}
 
 
 def fitted_learner(learner: Any, asked: str) -> Learner:
@@ -234,8 +236,8 @@ def fitted_learner(learner: Any, asked: str) -> Learner:
             f"search, got {type(learner).__name__}: a StructuredSVM has predict and score"
         )
     check_is_fitted(learner)
-    found: Learner = learner
-    return found
+    fitted: Learner = learner
+    return fitted
 
 
 def classifiers_in(baselines: Mapping[str, Learner]) -> list[str]:
@@ -266,11 +268,11 @@ def _found_by_all(
         own = seen.setdefault(_made_by(one.inputs_), [])
         if not own:
             own = seen[_made_by(one.inputs_)] = one.inputs_(measured)
-        found, _ = partition_all(one, own, counts, {})
-        guesses[name] = [each.partition for each in found]
-        named = None if problem.traits.words is TABLES else names_in(found, own, one.classes_)
+        partitions, _ = partition_all(one, own, counts, {})
+        guesses[name] = [each.partition for each in partitions]
+        named = None if problem.traits.words is TABLES else names_in(partitions, own, one.classes_)
         if named is None and one.sees is not None:  # a metric of the same samples
-            named = names_in(found, samples, learner.classes_)
+            named = names_in(partitions, samples, learner.classes_)
         if named is not None:
             names[name] = named
     # What is blind to the samples comes last.
@@ -338,16 +340,16 @@ def _evaluate_parts(
         )
     if asked == "auto":
         asked = (learner.question_ if again else None) or ROWS
-    found = split_samples(asked, data, MOST_PARTS, 0)
+    split = split_samples(asked, data, MOST_PARTS, 0)
     learned_from.warn_of_new_clusters(given, learner.question_)
-    parts = found.held_out
-    truths = found.held_out.truths
+    parts = split.held_out
+    truths = split.held_out.truths
     seen = None
     if not again and asked == ROWS:
         whole = data.with_features([x.X for x in learner.inputs_(samples)])
-        seen = whole.cut(found.pieces).samples
+        seen = whole.cut(split.pieces).samples
     asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
-    counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], found.words)
+    counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], split.words)
     tuned = learner.baselines_
     if asked == CLUSTERS:  # classifiers find no new clusters
         tuned = {name: one for name, one in tuned.items() if one.sees is not None}
@@ -356,12 +358,12 @@ def _evaluate_parts(
     if asked == ROWS and scaled is not None and scaled.centres_each:
         alike.standardize = "training"
     guesses: Partitions = {}
-    for k in stage("folds", range(len(found))):
-        which = found.test(k).tolist()
+    for k in stage("folds", range(len(split))):
+        which = split.test(k).tolist()
         own = copy(learner)
         own.baselines_ = tuned
         if again:
-            own = found.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
+            own = split.learned_without(k, alike, baselines=[n for n in tuned if n != "untrained"])
         measured = [parts.samples[i] for i in which]
         prepared = own.inputs_(measured) if seen is None else [seen[i] for i in which]
         here = [K for i in which if (K := counts[i])]
@@ -374,9 +376,9 @@ def _evaluate_parts(
         guesses,
         tolerance,
         shown={"learned_again": again},
-        draws=found.draws,
+        draws=split.draws,
         evidence=Evidence(
-            found.words,
+            split.words,
             seen=0 if again else len(learned_from.shares_known([x.data for x in parts.samples])),
             method=learner.called,
         ),

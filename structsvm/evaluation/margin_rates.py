@@ -82,9 +82,9 @@ def margin_rates(
             if known.truth is None:
                 continue
             asked = data.problem, sample, own.model_.n_parts, UNCONSTRAINED
-            found, of_sample = own.model_.margins(*asked, tolerance)
+            of_changes, of_sample = own.model_.margins(*asked, tolerance)
             margins.append(of_sample)
-            right.append(hits(found.partition, known.truth, tolerance))
+            right.append(hits(of_changes.partition, known.truth, tolerance))
             excess.append(own.model_.losses_with(*asked, known.truth.boundaries[1:-1]))
             of_groups.append(int(group))
     counts = tolerance, len(data)

@@ -271,19 +271,19 @@ class Evaluation:
         return plain
 
 
-def _clocks(times: Sequence[TimeAxis | None], known: Sequence[Known]) -> tuple[str, list[Floats]]:
+def _clocks(times: Sequence[TimeAxis | None], labels: Sequence[Known]) -> tuple[str, list[Floats]]:
     """The unit of time, and the time in it of each labelled sample of each recording."""
     axes = [axis for axis in times if axis is not None]
     units = {"" if axis.holds_dates else axis.name for axis in axes}
-    if len(axes) < len(known) or len(units) > 1:
-        return "samples", [one.rows.astype(np.float64) for one in known]
+    if len(axes) < len(labels) or len(units) > 1:
+        return "samples", [one.rows.astype(np.float64) for one in labels]
     steps = [axis.usual_step for axis in axes if axis.usual_step]
     unit = units.pop()
     seconds = 1.0
     if not unit:
         unit, seconds = _unit_of(min(steps, default=1.0))
     clocks = [np.concatenate(([0.0], np.cumsum(axis.steps / seconds))) for axis in axes]
-    return unit, [clock[one.rows] for clock, one in zip(clocks, known, strict=True)]
+    return unit, [clock[one.rows] for clock, one in zip(clocks, labels, strict=True)]
 
 
 def _unit_of(step: float) -> tuple[str, float]:
@@ -294,8 +294,8 @@ def _unit_of(step: float) -> tuple[str, float]:
 
 def _of_errors(errors: Floats) -> dict[str, float | None]:
     """The median and the ninth decile; None where no change was matched."""
-    found = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
-    return {"time_error": found[0], "time_error_90": found[1]}
+    deciles = np.quantile(errors, (0.5, 0.9)).tolist() if errors.size else (None, None)
+    return {"time_error": deciles[0], "time_error_90": deciles[1]}
 
 
 def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTable:
@@ -303,7 +303,7 @@ def score_table(evaluation: Evaluation, called: Callable[[str], str]) -> ShortTa
     titles = score_titles(evaluation)
     n = len(evaluation.samples)
     means = sorted(evaluation.scores.items(), key=lambda item: item[0] == LEARNED)
-    rows = tuple((called(name), *(found[t] for t in titles)) for name, found in means)
+    rows = tuple((called(name), *(scores[t] for t in titles)) for name, scores in means)
     what = f"{'' if n == 1 else 'Mean scores of '}{evaluation.verdict.evidence.words.wholes(n)}"
     return ShortTable(what, ("metric", *titles.values()), rows)
 
@@ -327,6 +327,6 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
     """Sentences on what these scores measure, and their perfect values; "" if none is known."""
     about = {"part": words.part, "item": words.item, "named": words.named}
-    known = [score for name, score in SCORES.items() if name in titles]
-    said = [f"{s.title}: {s.meaning.format_map(about)}; {s.perfect} is perfect." for s in known]
+    scores = [score for name, score in SCORES.items() if name in titles]
+    said = [f"{s.title}: {s.meaning.format_map(about)}; {s.perfect} is perfect." for s in scores]
     return " ".join(text[0].upper() + text[1:] for text in said)

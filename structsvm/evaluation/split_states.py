@@ -51,22 +51,24 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     C = len(states)
     F = len(wholes)
     order = np.random.default_rng(random_state).permutation(states).tolist()
-    found = []
+    hidden_states = []
     for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
         state = order[(k + draw) % C]
         test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
         rest = _without(data, wholes.train(k), names, state)
         if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
-            found.append((k, state, test, rest))
-    hidden = sorted({state for _, state, _, _ in found})
-    if len({k for k, _, _, _ in found}) < 2 or len(hidden) < 2:
+            hidden_states.append((k, state, test, rest))
+    hidden = sorted({state for _, state, _, _ in hidden_states})
+    if len({k for k, _, _, _ in hidden_states}) < 2 or len(hidden) < 2:
         raise DataError(
             f"no two {words.named}s can be hidden in turn: without one, some labelled "
             f"{words.whole} must still change, and another must have it; label more {words.whole}s"
         )
-    which = np.concatenate([test for _, _, test, _ in found])
-    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in found] for a in found])
-    fold = np.repeat(np.arange(len(found)), [test.size for _, _, test, _ in found])
+    which = np.concatenate([test for _, _, test, _ in hidden_states])
+    shares = np.array(
+        [[a[0] == b[0] or a[1] == b[1] for b in hidden_states] for a in hidden_states]
+    )
+    fold = np.repeat(np.arange(len(hidden_states)), [test.size for _, _, test, _ in hidden_states])
     question = (
         f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
         f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
@@ -76,7 +78,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         data.at(which),
         fold,
         np.unique(wholes.units[which], return_inverse=True)[1],
-        [rest for _, _, _, rest in found],
+        [rest for _, _, _, rest in hidden_states],
         words,
         shares=shares,
         question=question,
@@ -89,13 +91,13 @@ def _without(
     """The training set of some recordings in which a state has no labels."""
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
     rest = data.at(which)
-    given = [*rest.given]
+    labels_given = [*rest.given]
     labels = [*rest.labels]
     for k, i in enumerate(which.tolist()):
         hidden = names[i] == state
         if hidden.any():
-            given[k] = y = label_values(data.given[i]).astype(object)
+            labels_given[k] = y = label_values(data.given[i]).astype(object)
             y[hidden] = None
             constraint = PartialLabels(y).constraint(y.size, contiguous=True)
             labels[k] = Known(y.size, constraint, None, contiguous=True)
-    return replace(rest, given=given, labels=labels)
+    return replace(rest, given=labels_given, labels=labels)

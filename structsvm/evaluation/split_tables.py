@@ -126,11 +126,14 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
             f"the {words.wholes(len(data))} have too few {words.part}s in common: of those held "
             f"out together, as of the others, some {words.whole} must have two; label more in each"
         )
-    held = [
+    clusters_out = [
         sorted(part) for part in chain.from_iterable(sorted(draw, key=sorted) for draw in drawn)
     ]
-    out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
-    shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
+    out = [
+        [(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)]
+        for part in clusters_out
+    ]
+    shares = np.array([[bool(set(a) & set(b)) for b in clusters_out] for a in clusters_out])
     return _parts(data, out, CLUSTERS, len(drawn), shares)
 
 

@@ -202,11 +202,13 @@ def column_names(input_features: Any, n_features: int) -> list[str]:
 
 def integers(name: str, values: Any, least: int | None = None) -> tuple[int, ...]:
     """A parameter that is a non-empty sequence of different whole numbers."""
-    found = [values] if np.ndim(values) == 0 else list(values)
-    right = all(is_whole(v) and (least is None or v >= least) for v in found)
+    numbers = [values] if np.ndim(values) == 0 else list(values)
+    right = all(is_whole(v) and (least is None or v >= least) for v in numbers)
     wanted = "different whole numbers" + ("" if least is None else f" of {least} or more")
-    refuse_unless(bool(found) and right and len(set(found)) == len(found), name, wanted, values)
-    return tuple(int(v) for v in found)
+    refuse_unless(
+        bool(numbers) and right and len(set(numbers)) == len(numbers), name, wanted, values
+    )
+    return tuple(int(v) for v in numbers)
 
 
 Named = list[tuple[str, Any]]
@@ -234,12 +236,12 @@ class _Composition(RecordingTransformer):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The stages by name and, where ``deep``, their parameters as ``name__parameter``."""
-        found = self.named_stages
+        parameters = self.named_stages
         if deep:
             for name, stage in self._named():
                 if hasattr(stage, "get_params"):
-                    found |= {f"{name}__{k}": v for k, v in stage.get_params().items()}
-        return found
+                    parameters |= {f"{name}__{k}": v for k, v in stage.get_params().items()}
+        return parameters
 
     def set_params(self, **params: Any) -> Self:
         """Replace stages, ``name=stage``, or set their parameters, ``name__parameter=value``.
@@ -284,34 +286,34 @@ class _Composition(RecordingTransformer):
         held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
         names = [name for name, _ in self.stages_]
         of_stages: dict[tuple[int, ...], Self] = {}  # one for each fold
-        found: list[RecordingTransformer] = []
+        held_out_stages: list[RecordingTransformer] = []
         for transformers in zip(*held_out, strict=True):
             own = of_stages.setdefault(tuple(map(id, transformers)), copy(self))
             own.stages_ = list(zip(names, transformers, strict=True))
-            found.append(own)
-        return found
+            held_out_stages.append(own)
+        return held_out_stages
 
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
         """What each stage returns that is fitted by one of its three methods."""
         arrays = read_recordings(Xs)
         stages = self._fresh()
-        found = []
+        fitted = []
         n_features = int(arrays[0].shape[1])
         last = stages[-1][1]
         for name, stage in stages:
             is_passed_on = self.in_a_row and stage is not last
             method = "fit_transform" if how == "fit" and is_passed_on else how
             made = getattr(stage, method)(arrays, ys, groups)
-            found.append(made)
+            fitted.append(made)
             if method == "fit_held_out" and is_passed_on:
                 made = [own.transform([X])[0] for own, X in zip(made, arrays, strict=True)]
             if method == "fit_transform" or is_passed_on:
                 made = check_features(made, arrays, f"stage {name!r}")
             if method == "fit_transform":
-                found[-1] = made
+                fitted[-1] = made
             arrays = made if is_passed_on else arrays
         self.stages_, self.n_features_in_ = stages, n_features
-        return found
+        return fitted
 
     def _put_together(self, parts: list[list[Floats]]) -> list[Floats]:
         if self.in_a_row:
@@ -340,12 +342,12 @@ class _Composition(RecordingTransformer):
         kinds = [stage if isinstance(stage, type) else type(stage) for stage in self.stages]
         usual = [kind.__name__.lower() for kind in kinds]
         seen = Counter[str]()
-        found = []
+        stages = []
         for stage, name in zip(self.stages, usual, strict=True):
             seen[name] += 1
             number = seen[name] if usual.count(name) > 1 else ""
-            found.append(stage if isinstance(stage, tuple) else (f"{name}{number}", stage))
-        return found
+            stages.append(stage if isinstance(stage, tuple) else (f"{name}{number}", stage))
+        return stages
 
     def _fresh(self) -> Named:
         """Clones of the stages, ready to be fitted."""
@@ -403,8 +405,8 @@ class Union(_Composition):
         for stage_name, stage in self.stages_:
             named += [(stage_name, str(f)) for f in stage.get_feature_names_out(columns)]
         times = Counter(feature for _, feature in named)
-        found = [f"{stage} {name}" if times[name] > 1 else name for stage, name in named]
-        return np.asarray(found, dtype=object)
+        names = [f"{stage} {name}" if times[name] > 1 else name for stage, name in named]
+        return np.asarray(names, dtype=object)
 
 
 class Chain(_Composition):

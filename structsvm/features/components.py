@@ -63,9 +63,9 @@ class Components(Stage):
         refuse(
             DataError, (not varies, "no feature varies in any recording: there are no components")
         )
-        found = PCA(n if n < 1 else min(int(n), *Z.shape), svd_solver="covariance_eigh").fit(Z)
-        self.components_ = found.components_
-        self.share_ = float(found.explained_variance_ratio_.sum())
+        pca = PCA(n if n < 1 else min(int(n), *Z.shape), svd_solver="covariance_eigh").fit(Z)
+        self.components_ = pca.components_
+        self.share_ = float(pca.explained_variance_ratio_.sum())
 
     def _features(self, X: Floats) -> Floats:
         return np.asarray(self.standardizer_(X) @ self.components_.T)

@@ -116,15 +116,15 @@ class Lags(Stage):
 
     def _features(self, X: Floats) -> Floats:
         T, P = X.shape
-        found = np.empty((T, P * self.lags_.size))
+        lagged = np.empty((T, P * self.lags_.size))
         for k, lag in enumerate(self.lags_.tolist()):
-            part = found[:, k * P : (k + 1) * P]
+            part = lagged[:, k * P : (k + 1) * P]
             start = min(max(-lag, 0), T)
             stop = max(min(T - lag, T), 0)
             part[:start] = X[0]
             part[stop:] = X[-1]
             part[start:stop] = X[start + lag : stop + lag]
-        return found
+        return lagged
 
     def _names(self, columns: list[str]) -> list[str]:
         return [
@@ -186,7 +186,7 @@ class MovingStatistics(Stage):
         (T, P) = X.shape
         t = np.arange(len(X))
         names = self.statistics
-        found = np.empty((T, self.windows_.size, len(names), P))
+        moving = np.empty((T, self.windows_.size, len(names), P))
         for k, w in enumerate(self.windows_.tolist()):
             start = np.maximum(t - (w - 1) // 2, 0)
             end = np.minimum(t + w // 2 + 1, T)
@@ -205,8 +205,8 @@ class MovingStatistics(Stage):
                     change = before - after
                     values |= {"before": before, "after": after, "before_minus_after": change}
                 for i, statistic in enumerate(names):
-                    found[:, k, i, j] = values[statistic]
-        return found.reshape(T, -1)
+                    moving[:, k, i, j] = values[statistic]
+        return moving.reshape(T, -1)
 
     def _names(self, columns: list[str]) -> list[str]:
         kinds = [f"{statistic} {w}" for w, statistic in product(self.windows_, self.statistics)]

@@ -92,13 +92,13 @@ def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
         # cross-validation on five and on 95 recordings of har_spsw than the usual width.
         scaler = RobustScaler(quantile_range=(20.0, 80.0))
         estimator = make_pipeline(scaler, Nystroem(n_components=300), estimator)
-    found = clone(estimator)
+    classifier = clone(estimator)
     seeds = {
         name: random_state
-        for name, value in found.get_params().items()
+        for name, value in classifier.get_params().items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     }
-    return found.set_params(**seeds) if seeds else found
+    return classifier.set_params(**seeds) if seeds else classifier
 
 
 def check_smoothing(smoothing: Any) -> None:
@@ -182,14 +182,14 @@ def probabilities_by(learner: Any, Xs: Recordings) -> list[Floats]:
 def mean_probabilities(models: Sequence[FrameModel], Xs: Recordings, owner: str) -> list[Floats]:
     """The weighted mean of what models say of all states at each sample, (T_i, C) each."""
     computed: dict[str, list[Floats]] = {}
-    found = []
+    means = []
     for model in models:
         kind = repr(model.features)
         if not model.features.learns and kind not in computed:  # alike in all of its kind
             computed[kind] = model.features.transform(Xs)
-        found.append(model.probabilities(Xs, owner, computed.get(kind)))
+        means.append(model.probabilities(Xs, owner, computed.get(kind)))
     weights = [model.weight for model in models]
-    return [np.average(of_one, axis=0, weights=weights) for of_one in zip(*found, strict=True)]
+    return [np.average(of_one, axis=0, weights=weights) for of_one in zip(*means, strict=True)]
 
 
 _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", default=None)
@@ -199,8 +199,8 @@ _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", defau
 @contextmanager
 def learning_once() -> Iterator[None]:
     """Within this, what several ask for that learns alike from the same samples is learned once."""
-    known = _LEARNED.get()
-    token = _LEARNED.set({} if known is None else known)
+    outer = _LEARNED.get()
+    token = _LEARNED.set({} if outer is None else outer)
     try:
         yield
     finally:
@@ -273,9 +273,9 @@ class FrameRecipe:
             raise LearningError(
                 f"{self.owner}: {self.classifier!r} failed" + where + f": {error}"
             ) from error
-        known = np.asarray(classifier.classes_, dtype=np.int64)
+        classes = np.asarray(classifier.classes_, dtype=np.int64)
         model = FrameModel(
-            context, standardizer, classifier, known, states.classes.size, step=self.step
+            context, standardizer, classifier, classes, states.classes.size, step=self.step
         )
         if learned is not None:
             learned[key] = model
@@ -343,7 +343,7 @@ class FrameRecipe:
         self, Xs: Recordings, states: States, fold: Ints, groups: Any = None
     ) -> tuple[list[Floats], list[FrameModel], list[FrameModel]]:
         """Probabilities of the states of each recording by a model that has not seen its fold."""
-        found: list[Any] = [None] * len(Xs)
+        held_out: list[Any] = [None] * len(Xs)
         models = []
         # What learns nothing is the same in all folds, and computed once.
         features = None if self.features.learns else clone(self.features).fit_transform(Xs)
@@ -361,11 +361,11 @@ class FrameRecipe:
                 features_of = _at(features, test)
                 scored = model.probabilities(_at(Xs, test), self.owner + where, features_of)
                 for i, p in zip(test, scored, strict=True):
-                    found[i] = p
+                    held_out[i] = p
                 models.append(model)
         of_each = [models[k] for k in fold.tolist()]
         whole = [] if self.kept == "folds" else [self.fit(Xs, states, groups, features=features)]
-        return found, of_each, whole if self.kept == "whole" else [*models, *whole]
+        return held_out, of_each, whole if self.kept == "whole" else [*models, *whole]
 
 
 def _at(values: Any, which: Sequence[int]) -> Any:
@@ -405,16 +405,16 @@ class States:
                     f"needs a name for each {words.item}; breakpoints have no names"
                 )
             vectors.append(values)
-        known = np.concatenate([~unknown_labels(values) for values in vectors])
+        is_named = np.concatenate([~unknown_labels(values) for values in vectors])
         if len({values.dtype.kind for values in vectors}) > 1:  # which numpy would take for text
             vectors = [values.astype(object) for values in vectors]
-        classes, inverse = numbered(np.concatenate(vectors)[known], f"the {words.named}s")
+        classes, inverse = numbered(np.concatenate(vectors)[is_named], f"the {words.named}s")
         if classes.size < 2:
             raise DataError(
                 f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"
             )
-        codes = np.full(known.size, UNKNOWN, dtype=np.int64)
-        codes[known] = inverse
+        codes = np.full(is_named.size, UNKNOWN, dtype=np.int64)
+        codes[is_named] = inverse
         return cls(classes, np.split(codes, np.cumsum([len(X) for X in Xs])[:-1]))
 
 
@@ -436,9 +436,9 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
             + " has names of states: breakpoints have no names, so give a name for each of the "
             f"{sizes[i]} samples of " + nth(whole, i) + " as well"
         )
-    found = []
+    of_recordings = []
     for values in named:
         names = np.array(values.tolist(), dtype=object)
         names[unknown_labels(values)] = None
-        found.append(names)
-    return found or None
+        of_recordings.append(names)
+    return of_recordings or None

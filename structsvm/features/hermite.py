@@ -26,12 +26,12 @@ def hermite_functions(x: Floats, n: int) -> Floats:
         bounded = np.clip(x, -1e2, 1e2)  # beyond, all of them are zero
         before = np.zeros_like(bounded)
         now = np.pi**-0.25 * np.exp(-0.5 * bounded**2)
-        found = np.empty((*x.shape, n))
+        functions = np.empty((*x.shape, n))
         for i in range(n):
             after = np.sqrt(2 / (i + 1)) * bounded * now - np.sqrt(i / (i + 1)) * before
             before, now = now, after
-            found[..., i] = now
-    return found
+            functions[..., i] = now
+    return functions
 
 
 def robust_scale(X: Floats) -> tuple[Floats, Floats]:
@@ -80,10 +80,10 @@ class HermiteMoments(Stage):
     def _features(self, X: Floats) -> Floats:
         """``psi_1, ..., psi_r`` of every channel, channel by channel."""
         location, sigma = robust_scale(X)
-        found = hermite_functions((X - location) / sigma, self.n_moments)
+        moments = hermite_functions((X - location) / sigma, self.n_moments)
         for j, column in enumerate(X.T):
             if len(X) <= self.n_moments + 1 or np.unique(column[:100]).size > self.n_moments:
                 continue
             # Of v values, all but v - 1 moments are combinations of these and a constant.
-            found[:, j, max(1, np.unique(column).size - 1) :] = 0.0
-        return found.reshape(X.shape[0], -1)
+            moments[:, j, max(1, np.unique(column).size - 1) :] = 0.0
+        return moments.reshape(X.shape[0], -1)

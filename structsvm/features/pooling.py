@@ -70,9 +70,11 @@ def pooled(
     of_unit = []
     every = 1 + sum(code.size for code in codes) // ROWS
     for i, code in enumerate(codes):
-        known = np.flatnonzero(code != UNKNOWN)[::every]
-        likelihoods.append(np.stack([p[i][known, code[known]] for p in held_out], axis=1) + least)
-        of_unit.append(np.full(known.size, units[i]))
+        labelled = np.flatnonzero(code != UNKNOWN)[::every]
+        likelihoods.append(
+            np.stack([p[i][labelled, code[labelled]] for p in held_out], axis=1) + least
+        )
+        of_unit.append(np.full(labelled.size, units[i]))
     rows = np.concatenate(likelihoods)
     unit = np.concatenate(of_unit)
     fold_of_row = np.repeat(fold, [len(one) for one in likelihoods])

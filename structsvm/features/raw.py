@@ -92,13 +92,13 @@ class Windows:
         refuse_other_shape(values, self.n_samples, "sample", "labels", way_out)
         names, codes = numbered(values, "labels", '"" for unknown ones')
         best = np.full(len(self), -1)
-        found = np.zeros(len(self), dtype=np.int64)
+        of_windows = np.zeros(len(self), dtype=np.int64)
         for code in range(names.size):  # one label at a time: there may be many samples
             before = np.concatenate([[0], np.cumsum(codes == code)])
             count = before[self.starts + self.width] - before[self.starts]
-            found[count > best] = code
+            of_windows[count > best] = code
             best = np.maximum(best, count)
-        return np.asarray(names[found])
+        return np.asarray(names[of_windows])
 
     def breakpoints(self, ends: Any) -> list[int]:
         """Segment ends in windows, as ``predict_breakpoints`` has them, in samples of the signal.
@@ -110,14 +110,19 @@ class Windows:
         DataError
             If they do not increase, or the last is not the number of windows.
         """
-        given = [int(end) for end in ends]
-        if sorted(set(given)) != given or not given or given[0] < 1 or given[-1] != len(self):
+        window_ends = [int(end) for end in ends]
+        if (
+            sorted(set(window_ends)) != window_ends
+            or not window_ends
+            or window_ends[0] < 1
+            or window_ends[-1] != len(self)
+        ):
             raise DataError(
                 f"breakpoints must increase from 1 to {len(self)}, the number of windows, got "
-                f"{given}"
+                f"{window_ends}"
             )
         between = (self.starts[:-1] + self.starts[1:] + self.width + 1) // 2
-        return [*between[np.array(given[:-1], dtype=np.int64) - 1].tolist(), self.n_samples]
+        return [*between[np.array(window_ends[:-1], dtype=np.int64) - 1].tolist(), self.n_samples]
 
 
 def windows(
@@ -186,9 +191,9 @@ def windows(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
-    known = all(callable(one) or one in STATISTICS for one in statistics)
+    are_known = all(callable(one) or one in STATISTICS for one in statistics)
     wanted = f"some of {', '.join(STATISTICS)} or functions, at least one where there are no bands"
-    refuse_unless(known and len([*statistics, *bands]) > 0, "statistics", wanted, statistics)
+    refuse_unless(are_known and len([*statistics, *bands]) > 0, "statistics", wanted, statistics)
     makers = [
         (one, STATISTICS[one])
         if isinstance(one, str)

@@ -120,19 +120,19 @@ class NamedScores(CrossFitted):
 
     def _fit_models(self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool) -> Learned:
         check_smoothing(self.smoothing)
-        found: Learned = ([], [])
+        learned: Learned = ([], [])
         recipe = self._recipe()
         states = States.read(ys, arrays, recipe.owner, recipe.words)
         if held_out:
             fold = recipe.draw(arrays, states, groups, every_state=True)
             probabilities, models, self.models_ = recipe.cross_fit(arrays, states, fold, groups)
-            found = probabilities, models
+            learned = probabilities, models
         elif recipe.kept == "all":
             *_, self.models_ = recipe.learn(arrays, states, groups)
         else:
             self.models_ = [recipe.fit(arrays, states, groups)]
         self.classes_ = states.classes
-        return found
+        return learned
 
     def _columns(self, probabilities: Floats) -> Floats:
         L = np.log(probabilities + self.smoothing)
@@ -318,10 +318,10 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
         states = read_boundaries(ys, arrays, recipe.owner)
         near = self._near(states)
         fold = recipe.draw(arrays, states, groups, every_state=False)
-        found, models, self.models_ = recipe.cross_fit(arrays, near, fold, groups)
+        probabilities, models, self.models_ = recipe.cross_fit(arrays, near, fold, groups)
         near_peaks = self._near(states, times=2).codes
-        self.slope_, self.intercept_ = _calibrated([p[:, 1] for p in found], near_peaks)
-        return found, models
+        self.slope_, self.intercept_ = _calibrated([p[:, 1] for p in probabilities], near_peaks)
+        return probabilities, models
 
     def _columns(self, probabilities: Floats) -> Floats:
         where, heights = peaks_of(sums_of(probabilities[:, 1], SPREAD), DISTANCE)
@@ -387,8 +387,8 @@ def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
     for t in np.flatnonzero(sums == highest).tolist():
         if t > 0 and (not kept or t - kept[-1] > distance):
             kept.append(t)
-    found = np.array(kept, dtype=np.int64)
-    return found, sums[found]
+    peaks = np.array(kept, dtype=np.int64)
+    return peaks, sums[peaks]
 
 
 def begins_of(values: NDArray[Any], unknown: Bools) -> Ints:

@@ -111,14 +111,14 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _arrivals(
     rows: Floats, root: int, feature: Ints, left: Ints, right: Ints, threshold: Floats
 ) -> Ints:
-    found = np.empty(len(rows), dtype=np.int64)
+    leaves = np.empty(len(rows), dtype=np.int64)
     for i in range(len(rows)):
         node = root
         while feature[node] >= 0:
             goes_left = rows[i, feature[node]] <= threshold[node]
             node = left[node] if goes_left else right[node]
-        found[i] = node
-    return found
+        leaves[i] = node
+    return leaves
 
 
 def _boosted(fitted: Any) -> tuple[Any, ...]:

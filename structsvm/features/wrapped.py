@@ -79,19 +79,19 @@ class Rows(_Wrapper):
 
     def _fit(self, arrays: list[Floats]) -> None:
         self._check()
-        given = self.transformer
-        if isinstance(given, BaseEstimator) and get_tags(given).target_tags.required:
+        wrapped = self.transformer
+        if isinstance(wrapped, BaseEstimator) and get_tags(wrapped).target_tags.required:
             raise SettingsError(
-                f"{given!r} needs labels, and its features of the recordings it has learned from "
+                f"{wrapped!r} needs labels, and its features of the recordings it has learned from "
                 "would be too good: use StateScores with a classifier, which cross-fits"
             )
-        self.transformer_ = clone(given)
+        self.transformer_ = clone(wrapped)
         self._call(self.transformer_, np.vstack(arrays), "fit")
         self.n_features_out_ = int(self._features(arrays[0][:1]).shape[1])
 
     def _features(self, X: Floats) -> Floats:
-        found = self.transformer_.transform(X)
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+        transformed = self.transformer_.transform(X)
+        return np.asarray(transformed.toarray() if hasattr(transformed, "toarray") else transformed)
 
     def _names(self, columns: list[str]) -> list[str]:
         try:

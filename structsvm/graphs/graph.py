@@ -178,9 +178,9 @@ def unique_edges(pairs: Ints) -> Ints:
 
 def _vector(value: Any, name: str, usual: NDArray[Any]) -> NDArray[Any]:
     """A vector of the shape and kind of the usual one, which an empty one stands for."""
-    found = np.asarray(value)
-    if not found.size:
+    vector = np.asarray(value)
+    if not vector.size:
         return usual
-    if found.shape != usual.shape or not np.array_equal(found.astype(usual.dtype), found):
+    if vector.shape != usual.shape or not np.array_equal(vector.astype(usual.dtype), vector):
         raise DataError(f"{name} must be {usual.size} {usual.dtype} values, got {value!r}")
-    return found.astype(usual.dtype)
+    return vector.astype(usual.dtype)

@@ -76,8 +76,8 @@ class GraphOfImage:
         refuse_unlisted("features", self.features, ("colour+position", "all"))
         refuse_below(2, "n_superpixels", self.n_superpixels)
         fits = self.radius >= 1 and self.compactness > 0
-        given = (self.radius, self.compactness)
-        refuse_unless(fits, "radius and compactness", "at least 1 pixel, and > 0", given)
+        sizes = (self.radius, self.compactness)
+        refuse_unless(fits, "radius and compactness", "at least 1 pixel, and > 0", sizes)
 
 
 def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
@@ -99,14 +99,16 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         sizes = np.ones(H * W)
         return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True, image=image)
     segmentation = require("skimage.segmentation", "images", "superpixels")
-    found = segmentation.slic(
+    superpixels = segmentation.slic(
         pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
         n_segments=settings.n_superpixels,
         compactness=settings.compactness,
         start_label=0,
         channel_axis=2,
     )
-    regions = np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.int64)
+    regions = (
+        np.unique(superpixels, return_inverse=True)[1].reshape(superpixels.shape).astype(np.int64)
+    )
     T = int(regions.max()) + 1
     asked = settings.n_superpixels
     if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
@@ -141,16 +143,16 @@ def named_pixels(image: NDArray[Any]) -> FeatureGraph:
     scales, lightness, edges, and the two curvatures, in which thin lines show.
     """
     factor = _factor(image)
-    found = [plane for _, plane, _ in _planes(in_unit_range(image, factor), "all")]
-    light = found[0]
+    planes = [plane for _, plane, _ in _planes(in_unit_range(image, factor), "all")]
+    light = planes[0]
     for scale in SCALES:
         orders = ((2, 0), (1, 1), (0, 2))
         yy, xy, xx = (ndimage.gaussian_filter(light, scale, order) for order in orders)
         mean = (xx + yy) / 2
         spread = np.hypot((xx - yy) / 2, xy)
         edges = ndimage.gaussian_gradient_magnitude(light, scale)
-        found += [ndimage.gaussian_filter(light, scale), edges, mean - spread, mean + spread]
-    values = np.stack(found, axis=-1)
+        planes += [ndimage.gaussian_filter(light, scale), edges, mean - spread, mean + spread]
+    values = np.stack(planes, axis=-1)
     X = values.reshape(-1, values.shape[-1])
     regions = _enlarged(np.arange(len(X)).reshape(values.shape[:2]), factor, image)
     return FeatureGraph(X, np.empty((2, 0), np.int64), regions=regions)

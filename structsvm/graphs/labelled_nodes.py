@@ -92,8 +92,8 @@ class NodeLabels:
         if labels.size == self.n_samples:
             np.add.at(table, labels, self.counts)
         elif self.pixels is not None and labels.size == self.pixels.size:
-            known = self.pixels >= 0
-            np.add.at(table, (labels[known], self.pixels[known]), 1.0)
+            is_labelled = self.pixels >= 0
+            np.add.at(table, (labels[is_labelled], self.pixels[is_labelled]), 1.0)
         else:
             raise DataError(
                 f"{labels.size} labels for {self.n_samples} nodes: to score labels of pixels, give "
@@ -220,10 +220,12 @@ def node_codes(y: Any, graph: Any) -> Any:
                 raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
             warn(f"{told}: its label is left out")
     values = _values(y, graph)
-    known = ~unlabelled(values)
-    if known.all() or missing_labels(values).any():  # of which the former are read as full labels
+    is_labelled = ~unlabelled(values)
+    if (
+        is_labelled.all() or missing_labels(values).any()
+    ):  # of which the former are read as full labels
         return y
-    counts, kinds, pixels = _counted(values, known, graph)
+    counts, kinds, pixels = _counted(values, is_labelled, graph)
     if not kinds.size:
         return np.full(graph.n_samples, UNKNOWN)
     there = counts.any(axis=1)
@@ -250,9 +252,9 @@ def teaching(truths: Sequence[NodeLabels]) -> list[int]:
     return kept
 
 
-def limit_of(given: Sequence[Any]) -> str:
+def limit_of(labels: Sequence[Any]) -> str:
     """What no partition of the nodes can do, and the way out; "" where there is no limit."""
-    truths = [truth for truth in given if isinstance(truth, NodeLabels)]
+    truths = [truth for truth in labels if isinstance(truth, NodeLabels)]
     if not truths:
         return ""
     loss = float(np.mean([truth.least_loss for truth in truths]))
@@ -298,9 +300,9 @@ def _values(y: Any, graph: Any) -> NDArray[Any]:
             raise DataError("labels by name need a networkx graph: give a vector of one per node")
         y = [y.get(node, UNKNOWN) for node in graph.nodes]
     if isinstance(y, NodeLabels) and y.pixels is not None and y.names is not None:
-        known = y.pixels >= 0
+        is_labelled = y.pixels >= 0
         pixels = np.full(y.pixels.size, None, dtype=object)
-        pixels[known] = y.names[y.pixels[known]]
+        pixels[is_labelled] = y.names[y.pixels[is_labelled]]
         y = graph.label_map(pixels)
     values = label_values(y)
     regions = graph.regions
@@ -316,7 +318,7 @@ def _values(y: Any, graph: Any) -> NDArray[Any]:
 
 
 def _counted(
-    values: NDArray[Any], known: Bools, graph: Any
+    values: NDArray[Any], is_labelled: Bools, graph: Any
 ) -> tuple[Ints, NDArray[Any], Ints | None]:
     """Count the pixels of each node with each label, (T, K); return labels, also of pixels.
 
@@ -327,11 +329,11 @@ def _counted(
     places = np.arange(T) if regions is None or values.shape == (T,) else regions
     numbers = np.full(places.shape, UNKNOWN, dtype=np.int64)
     of = places
-    if not known.all():  # a photograph has too many pixels to copy them for nothing
-        values = values[known]
-        of = of[known]
+    if not is_labelled.all():  # a photograph has too many pixels to copy them for nothing
+        values = values[is_labelled]
+        of = of[is_labelled]
     kinds, codes = numbered(values.ravel(), "labels")
-    numbers[known] = codes
+    numbers[is_labelled] = codes
     K = kinds.size
     counts = np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K)
     if regions is None:

@@ -79,10 +79,10 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
         return from_image(x, settings)
     if is_picture(x):
         return from_image(pixels_of(x), settings)
-    found = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+    kind = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
     raise DataError(
         "expected a networkx graph, a pair (adjacency, features), a FeatureGraph, an image of "
-        f"shape (H, W) or (H, W, C), one of Pillow or the path of one, got {found}"
+        f"shape (H, W) or (H, W, C), one of Pillow or the path of one, got {kind}"
     )
 
 
@@ -172,11 +172,11 @@ def _features(graph: Any) -> tuple[Floats, tuple[str, ...]]:
             "'label' is a number: put the numbers of each node under 'features'"
         )
     rows: list[Floats] = []
-    for node, held in graph.nodes(data=True):
+    for node, attributes in graph.nodes(data=True):
         called = f"{key or names!r} of node {node!r}"
         row = np.empty(0)
         try:
-            value = [held[name] for name in names] if key is None else held[key]
+            value = [attributes[name] for name in names] if key is None else attributes[key]
         except KeyError as error:
             raise DataError(f"node {node!r} has no attribute {error}") from None
         refuse_hidden(value, called)

@@ -180,17 +180,25 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
             f"{type(learner.problem_).__name__} has no graphs whose edges could be weighted: learn "
             "with problem=NormalizedCut()"
         )
-    found = replace(sample.side, X=sample.X)
-    similarity = Similarity.of(found)(metric.factor).matrix
+    with_features = replace(sample.side, X=sample.X)
+    similarity = Similarity.of(with_features)(metric.factor).matrix
     if not isinstance(graph, networkx.Graph):
         weighted = networkx.Graph()
-        weighted.add_nodes_from((node, {"labels": [node]}) for node in range(found.n_samples))
-        edges = np.triu_indices(found.n_samples, 1) if found.edges is None else found.edges
+        weighted.add_nodes_from(
+            (node, {"labels": [node]}) for node in range(with_features.n_samples)
+        )
+        edges = (
+            np.triu_indices(with_features.n_samples, 1)
+            if with_features.edges is None
+            else with_features.edges
+        )
         weighted.add_edges_from(np.transpose(edges).tolist())
     else:  # parallel edges would count twice
         weighted = networkx.Graph(graph) if graph.is_multigraph() else graph.copy()
     pairs = list(weighted.edges())
-    place = {node: i for i, node in enumerate(found.nodes or range(found.n_samples))}
+    place = {
+        node: i for i, node in enumerate(with_features.nodes or range(with_features.n_samples))
+    }
     i, j = ([place[pair[end]] for pair in pairs] for end in (0, 1))
     weights = np.asarray(similarity[i, j]).ravel().tolist() if pairs else []
     networkx.set_edge_attributes(weighted, dict(zip(pairs, weights, strict=True)), "weight")

@@ -73,14 +73,14 @@ def pose_recordings(dataset: Any) -> list[Recording]:
     at = np.cumsum([0.0, *time.steps])
     keypoints = [str(name) for name in positions["keypoints"].to_numpy()]
     file = str(dataset.attrs.get("source_file") or "poses")
-    found = []
+    recordings = []
     for i, individual in enumerate(map(str, positions["individuals"].to_numpy())):
         name = f"{PurePath(file).stem}/{individual}"
         points = np.asarray(positions[:, i].to_numpy(), dtype=np.float64)
         features = _features(_seen(points, at, keypoints, name), at, keypoints)
         X = np.column_stack(list(features.values()))
-        found.append(Recording(name, X, None, tuple(features), time=time))
-    return found
+        recordings.append(Recording(name, X, None, tuple(features), time=time))
+    return recordings
 
 
 def _seen(points: Floats, at: Floats, keypoints: Sequence[str], name: str) -> Floats:
@@ -99,21 +99,23 @@ def _seen(points: Floats, at: Floats, keypoints: Sequence[str], name: str) -> Fl
 
 def _features(points: Floats, at: Floats, keypoints: Sequence[str]) -> dict[str, Floats]:
     """Return features (T,) by name, of positions (T, K, D)."""
-    found = {
+    columns = {
         f"{name} speed": np.linalg.norm(np.gradient(points[:, k], at, axis=0), axis=1)
         for k, name in enumerate(keypoints)
     }
     for j, k in combinations(range(len(keypoints)), 2):
         away = np.linalg.norm(points[:, j] - points[:, k], axis=1)
-        found[f"{keypoints[j]} to {keypoints[k]}"] = away
+        columns[f"{keypoints[j]} to {keypoints[k]}"] = away
     for k in range(1, len(keypoints) - 1):
         one, other = (_unit(points[:, j] - points[:, k]) for j in (k - 1, k + 1))
         sides = (np.linalg.norm(part, axis=1) for part in (one - other, one + other))
-        found[f"angle at {keypoints[k]}"] = 2 * np.arctan2(*sides)  # exact where they are parallel
+        columns[f"angle at {keypoints[k]}"] = 2 * np.arctan2(
+            *sides
+        )  # exact where they are parallel
     if len(keypoints) > 1:
         along = np.gradient(_unit(points[:, -1] - points[:, 0]), at, axis=0)
-        found["turning"] = np.linalg.norm(along, axis=1)
-    return found
+        columns["turning"] = np.linalg.norm(along, axis=1)
+    return columns
 
 
 def _unit(vectors: Floats) -> Floats:
@@ -155,11 +157,11 @@ def with_behaviour(dataset: Any, labels: Sequence[Any]) -> Any:
             f"labels of shapes {[y.shape for y in values]}, and {T} times of {n} individuals: give "
             "a label for each time of each"
         )
-    found = np.full((T, n), "", dtype=object)
+    texts = np.full((T, n), "", dtype=object)
     for i, y in enumerate(values):
-        known = ~unknown_labels(y)
-        found[known, i] = [str(label) for label in y[known]]
-    return dataset.assign_coords(behaviour=(DIMS[:2], found.astype(str)))
+        is_labelled = ~unknown_labels(y)
+        texts[is_labelled, i] = [str(label) for label in y[is_labelled]]
+    return dataset.assign_coords(behaviour=(DIMS[:2], texts.astype(str)))
 
 
 def nwb_intervals(intervals: Sequence[Interval]) -> Any:

@@ -187,11 +187,11 @@ def _last_digit(rows: Sequence[Interval]) -> float:
     ]
     texts = [at for at in moments if isinstance(at, str)]
     if texts:
-        clocks = [found for found in map(OF_A_CLOCK.search, texts) if found]
+        clocks = [match for match in map(OF_A_CLOCK.search, texts) if match]
         if not clocks or all(map(MIDNIGHT.fullmatch, texts)):
             return DAY
-        digits = max(len((found[2] or "")[1:]) for found in clocks)
-        return 10.0**-digits if any(found[1] for found in clocks) else 60.0
+        digits = max(len((match[2] or "")[1:]) for match in clocks)
+        return 10.0**-digits if any(match[1] for match in clocks) else 60.0
     factor = next((LONG[row.unit] for row in rows if row.unit in LONG), 1.0)
     written = (f"{at / factor:.9f}".rstrip("0").partition(".")[2] for at in moments)
     return float(factor * 10.0 ** -max(map(len, written), default=0))

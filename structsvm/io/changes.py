@@ -20,14 +20,14 @@ JOIN = (
 
 def refuse_without_changes(recordings: Sequence[Recording], *, apart: bool) -> None:
     """Refuse labels if each recording is of one state; ``apart`` they are in other files."""
-    found = [(one, *_states(one)) for one in recordings if one.y is not None]
-    if not found or any(len(states) > 1 for _, states, _ in found):
+    labelled = [(one, *_states(one)) for one in recordings if one.y is not None]
+    if not labelled or any(len(states) > 1 for _, states, _ in labelled):
         return
-    states = {one.where: next(iter(names)) for one, names, _ in found if names}
+    states = {one.where: next(iter(names)) for one, names, _ in labelled if names}
     lead = "every recording is one single segment: "
     if folders := _folders_of_states(states):
         raise DataError(f"{lead}the folders {listed(folders, 4)} are the labels. {JOIN}")
-    n_unknown = sum(n for _, _, n in found)
+    n_unknown = sum(n for _, _, n in labelled)
     if n_unknown and apart:
         raise DataError(
             f"{lead}{n_unknown} samples are in no stretch, and the others are all of one label in "
@@ -41,8 +41,8 @@ def _states(recording: Recording) -> tuple[set[str], int]:
     """The labels that are known, as texts, and the number of samples without one."""
     y = np.asarray(recording.y)
     is_unknown = unlabelled(y)
-    known = y[~is_unknown]
-    return set(map(str, known.tolist())), int(is_unknown.sum())
+    labels = y[~is_unknown]
+    return set(map(str, labels.tolist())), int(is_unknown.sum())
 
 
 def _folders_of_states(states: Mapping[str, str]) -> list[str]:

@@ -42,13 +42,13 @@ def cleaned(
 
     ``steps`` are those between the samples that a model has learned from.
     """
-    found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
+    shared = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
     if not (options.wanted or options.features):
-        found = list(without_counting(found, None))
-    found = in_windows(found, options.window)
+        shared = list(without_counting(shared, None))
+    shared = in_windows(shared, options.window)
     if options.in_order:
-        warn_about_times([one.name for one in found], [one.time for one in found], steps)
-    return completed(found, options)
+        warn_about_times([one.name for one in shared], [one.time for one in shared], steps)
+    return completed(shared, options)
 
 
 def completed(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
@@ -169,10 +169,10 @@ def _from_marks(recording: Recording) -> Recording:
     marks = marks_of(recording.y)
     if marks is None:
         texts = dict.fromkeys(map(str, recording.y.tolist()))
-        found = [text for text in texts if text.lower() not in ("0", "1", *YES, *NO)]
+        unreadable = [text for text in texts if text.lower() not in ("0", "1", *YES, *NO)]
         raise DataError(
-            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]}; where a "
-            "label is blank write 0"
+            f"{recording.where}: labels that are changes must be 0 or 1, got {unreadable[0]}; where "
+            "a label is blank write 0"
         )
     return replace(recording, y=np.cumsum(marks, dtype=np.int64))
 
@@ -197,9 +197,9 @@ def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
 
 def columns_of(names: Sequence[str]) -> list[str]:
     """The columns of a table whose windows have these features."""
-    known = set(names)
+    there = set(names)
     return [
-        name for name in names if not (name.endswith(SPREAD) and name.removesuffix(SPREAD) in known)
+        name for name in names if not (name.endswith(SPREAD) and name.removesuffix(SPREAD) in there)
     ]
 
 

@@ -83,10 +83,10 @@ def _frame_of(path: Path) -> str | None:
     return f"pandas.DataFrame({best}{turned}){added}"
 
 
-def _arrays(name: str, held: Any) -> Iterator[tuple[str, Any]]:
+def _arrays(name: str, variable: Any) -> Iterator[tuple[str, Any]]:
     """The arrays of nested structures, by the expressions that name them."""
-    if isinstance(held, np.ndarray):
-        yield name, held
-    for key, value in held.items() if isinstance(held, Mapping) else ():
+    if isinstance(variable, np.ndarray):
+        yield name, variable
+    for key, value in variable.items() if isinstance(variable, Mapping) else ():
         if not key.startswith("__"):
             yield from _arrays(f"{name}['{key}']", value)

@@ -82,8 +82,8 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     [('anna', (3, 1)), ('ben', (3, 1))]
     """
     (files, _) = find_recordings(paths)
-    given = FileOptions(**options)
-    return cleaned(read_files(files, given), given)
+    file_options = FileOptions(**options)
+    return cleaned(read_files(files, file_options), file_options)
 
 
 def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recording]:
@@ -154,8 +154,8 @@ def read_recording(path: str | PathLike[str], **options: Any) -> Recording:
     >>> def walk(folder):
     ...     return read_recording(f"{folder}/walk.csv", label_column="state", time_column="t")
     """
-    (found,) = read_file(path, FileOptions(**options))
-    return found
+    (recording,) = read_file(path, FileOptions(**options))
+    return recording
 
 
 def from_long(
@@ -221,11 +221,11 @@ def from_long(
         )
     if label is None and "label" in {*map(str, frame.columns), *map(str, frame.index.names)}:
         label = "label"
-    given = FileOptions(label, time, recording, blanks=True, need_labels=False, **options)
-    origin = Origin(Path("frame"), np.arange(len(frame)), options=given)
+    file_options = FileOptions(label, time, recording, blanks=True, need_labels=False, **options)
+    origin = Origin(Path("frame"), np.arange(len(frame)), options=file_options)
     with about("frame"):
-        found = recordings_in(frame, origin, "frame")
-    return cleaned([replace(one, source=None, origin=None) for one in found], given)
+        recordings = recordings_in(frame, origin, "frame")
+    return cleaned([replace(one, source=None, origin=None) for one in recordings], file_options)
 
 
 class RecordingFiles:
@@ -249,9 +249,9 @@ class RecordingFiles:
     """
 
     def __init__(self, paths: Paths, **options: Any) -> None:
-        found = find_recordings(paths)[0]
+        files = find_recordings(paths)[0]
         self._options = FileOptions(**options)
-        self.files = [(os.path.abspath(path), name) for path, name in found.items()]
+        self.files = [(os.path.abspath(path), name) for path, name in files.items()]
         """The path of each, which is the same in any process, and its name."""
 
     def __len__(self) -> int:
@@ -277,12 +277,12 @@ def read_file(
     name = printable(stem_of(file)) if name is None else name
     with about(file):
         if kind not in (".npz", *MEDIA):
-            found = recordings_in(*read_frame(file, options), name)
+            recordings = recordings_in(*read_frame(file, options), name)
         elif options.recording_column not in (None, *options.optional):
             column = options.recording_column
             raise DataError(f"one recording, without a column {column!r}: only tables have columns")
         elif kind == ".npz":
-            found = [read_npz(file, name, options)]
+            recordings = [read_npz(file, name, options)]
         elif options.need_labels:
             raise DataError(
                 "sound and pictures hold no labels: name the table that does, "
@@ -291,8 +291,8 @@ def read_file(
             )
         else:
             film = read_streams(file, name, options.stream, options.wanted, options.step)
-            found = [film.choosing(options.chosen(film.features))]
+            recordings = [film.choosing(options.chosen(film.features))]
     if options.rate is None:
-        return found
-    times = [TimeAxis("seconds", np.arange(len(one.X)) / options.rate) for one in found]
-    return [replace(one, time=one.time or t) for one, t in zip(found, times, strict=True)]
+        return recordings
+    times = [TimeAxis("seconds", np.arange(len(one.X)) / options.rate) for one in recordings]
+    return [replace(one, time=one.time or t) for one, t in zip(recordings, times, strict=True)]

@@ -163,24 +163,24 @@ def _tables_beside(files: Sequence[Path]) -> set[Path]:
     for path in files:
         if kind_of(path) in TEXT_KINDS:
             alike.setdefault(first_line(path), []).append(path)
-    found: set[Path] = set()
+    tables: set[Path] = set()
     for some in alike.values():
         table = first_rows(some[0])
         if are_stretches(table) or (len(some) == 1 and _lists(table, files)):
-            found.update(some)
-    return found
+            tables.update(some)
+    return tables
 
 
 def are_stretches(table: Sequence[Sequence[str]]) -> bool:
     """Whether a table is one of labels: stretches of time, or changes, and nothing measured."""
     header, *rows = table or [()]
     columns = columns_in(header)
-    known = {*columns.values()}
+    columns_used = {*columns.values()}
     is_of_time = {"start", "end"} <= columns.keys() or (len(header) == 1 and "change" in columns)
     measured = [
         any(map(is_number_text, cells))
         for name, cells in zip(header, zip(*rows, strict=False), strict=False)
-        if name not in known
+        if name not in columns_used
     ]
     return is_of_time and not any(measured)
 
@@ -198,8 +198,8 @@ def _lists(table: Sequence[Sequence[str]], files: Sequence[Path]) -> bool:
 def _folders_of(others: Sequence[Path], chosen: Sequence[Path], folder: Path) -> list[Path]:
     """Put the outermost folders that hold nothing else in the place of files that are skipped."""
     used = set(chain.from_iterable(path.parents for path in chosen))
-    found = []
+    folders = []
     for path in others:
         inside = [above for above in path.parents if folder in above.parents and above not in used]
-        found.append(inside[-1] if inside else path)
-    return list(dict.fromkeys(found))
+        folders.append(inside[-1] if inside else path)
+    return list(dict.fromkeys(folders))

@@ -96,11 +96,11 @@ def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) 
 
 def _count_words(below: Sequence[Sequence[str]]) -> int:
     """How many rows below a header hold words wherever all others hold numbers."""
-    found = 0
+    n_words = 0
     for k in UNITS:
         if all(_are_units([row, *below[k:]]) for row in below[:k]) and len(below) > k:
-            found = k
-    return found
+            n_words = k
+    return n_words
 
 
 def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...], int]:
@@ -130,10 +130,10 @@ def _joined(rows: Sequence[Sequence[str]], n_words: int) -> tuple[tuple[str, ...
 
 
 def _filled(row: Sequence[str], below: Sequence[str]) -> list[str]:
-    found = list[str]()
+    names = list[str]()
     for cell, lower in zip(row, below, strict=True):
-        found.append(found[-1] if found and lower and not cell else cell)
-    return found
+        names.append(names[-1] if names and lower and not cell else cell)
+    return names
 
 
 def _together(block: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -193,8 +193,8 @@ def known_cells(column: Sequence[str]) -> list[float]:
 
 
 def _is_within(cell: str, column: Sequence[str]) -> bool:
-    known = known_cells(column)
-    return min(known) <= _number(cell) <= max(known)
+    cells = known_cells(column)
+    return min(cells) <= _number(cell) <= max(cells)
 
 
 def _continues(cell: str, column: Sequence[str]) -> bool:
@@ -216,5 +216,5 @@ def _are_units(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def are_numbers(column: Sequence[str]) -> bool:
-    known = [x for x in column if x.strip().lower() not in MISSING_WORDS]
-    return bool(known) and all(map(is_number_text, known))
+    words = [x for x in column if x.strip().lower() not in MISSING_WORDS]
+    return bool(words) and all(map(is_number_text, words))

@@ -97,19 +97,19 @@ def read_images(
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
-    found = list[LabelledImage]()
+    images = list[LabelledImage]()
     doubts = list[str]()
     for path in map(Path, paths):
         files, beside = _images_of(path)
         folder = beside if masks is None else Path(masks)
         for file in files:
             image, doubt = _read(file, folder, need_labels, missing_labels, max_pixels)
-            found.append(image)
+            images.append(image)
             doubts += [doubt] if doubt else []
     if doubts:
         more = f"; so it is in {len(doubts) - 1} more" if len(doubts) > 1 else ""
         warn(doubts[0] + more)
-    return found
+    return images
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:

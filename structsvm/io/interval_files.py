@@ -65,11 +65,13 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     ...     read_intervals(track)["walk"][0]
     Interval(start=0.0, end=2.5, label='rest')
     """
-    found = {name: rows for name, (rows, _) in read_rows(LabelFile(Path(path), chosen)).items()}
-    refuse(DataError, (not found, f"{path}: it holds no labels"))
-    every = list(found.values())
+    by_recording = {
+        name: rows for name, (rows, _) in read_rows(LabelFile(Path(path), chosen)).items()
+    }
+    refuse(DataError, (not by_recording, f"{path}: it holds no labels"))
+    every = list(by_recording.values())
     warn_of_ends(path, every, chosen)
-    return dict(zip(found, without_points(path, every), strict=True))
+    return dict(zip(by_recording, without_points(path, every), strict=True))
 
 
 def write_intervals(
@@ -108,7 +110,7 @@ def write_intervals(
     of_one = [".txt"] if len(intervals) == 1 else []
     kind = ending_of(path, (".json", ".boris", ".csv", ".tsv", *of_one))
     if kind == ".json":
-        tasks = [_task(name, found, predictions) for name, found in intervals.items()]
+        tasks = [_task(name, stretches, predictions) for name, stretches in intervals.items()]
         text = json.dumps(tasks, indent=2)
     elif kind == ".boris":
         text = json.dumps(_project(Path(path), intervals), indent=1)

@@ -83,14 +83,14 @@ def with_labels(
     [0, 0, 1, 1, 2, 2]
     """
     layers = layers_of(recordings, path, blanks=blanks, outside=outside, **chosen)
-    first, found = next(iter(layers.items()))
-    without = [one.name for one in found if one.y is None]
+    first, marks = next(iter(layers.items()))
+    without = [one.name for one in marks if one.y is None]
     several = f"several labels at once, in layers called {listed(list(layers))}: choose one, "
     several += parameter("tier", first) + "; structsvm try learns each"
     nothing = f"nothing about {listed(without)} of {first!r}: leave out what has no labels"
     with about(path):
         refuse(DataError, (len(layers) > 1, several), (without, nothing))
-    return found
+    return marks
 
 
 def layers_of(
@@ -175,8 +175,8 @@ def is_of_each_folder(path: Path) -> bool:
 def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
-    found = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
-    return [file for file in found if file.parent == path] or found  # recordings may be below
+    files = [file for file in sorted(path.rglob("*")) if file.suffix.lower() in LABEL_KINDS]
+    return [file for file in files if file.parent == path] or files  # recordings may be below
 
 
 def warn_of_ends(
@@ -199,18 +199,18 @@ def without_points(
     path: str | PathLike[str], several: Sequence[Sequence[Interval]]
 ) -> list[list[Interval]]:
     """Return rows without the points among stretches, with a warning; points alone are changes."""
-    found = []
+    without = []
     left_out = list[Interval]()
     for rows in several:
         among = {row.key for row in rows if row.start != row.end}
         left_out += [row for row in rows if row.start == row.end and row.key in among]
-        found.append([row for row in rows if row.start != row.end or row.key not in among])
+        without.append([row for row in rows if row.start != row.end or row.key not in among])
     if left_out:
         warn(
             f"{path}: {counted(len(left_out), 'point')} in time left out, as stretches are read, "
             f"the first is {left_out[0]}: give it an end if it lasts"
         )
-    return found
+    return without
 
 
 def _marks_of(
@@ -219,19 +219,21 @@ def _marks_of(
     """Read the labels of each recording from a file, or from those of a folder."""
     if is_of_each_folder(path):
         return _with_boundaries(path, _marks_of_folders(recordings, path, chosen), chosen)
-    known = set(chain.from_iterable(_names(one) for one in recordings))
+    labels_known = set(chain.from_iterable(_names(one) for one in recordings))
     marks: dict[str, tuple[Path, list[Interval], set[str]]] = {}
     files = label_files(path)
     for file in files:
         below = Path() if file == path else file.parent.relative_to(path)
-        read = read_rows(LabelFile(file, chosen, known), ("subject", "annotator"), len(files) == 1)
+        read = read_rows(
+            LabelFile(file, chosen, labels_known), ("subject", "annotator"), len(files) == 1
+        )
         for own, (rows, sought) in read.items():
             is_of_file = own == printable(file.stem)
             name = spelled((below / own).as_posix() if is_of_file else own)
             if name in marks:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
             marks[name] = file, rows, sought
-    found: dict[str, Marks] = {}
+    by_file: dict[str, Marks] = {}
     for recording in recordings:
         called = next((name for name in _names(recording) if name in marks), None)
         if called is None and len(recordings) == len(marks) == 1:
@@ -241,19 +243,19 @@ def _marks_of(
                     f"{path}: its labels are of {called!r}, and are taken for those of "
                     f"{recording.name}, the only recording"
                 )
-        if called is None or called in found:
+        if called is None or called in by_file:
             raise DataError(
                 f"{path}: nothing about {recording.name}, or what is about another one as well; it "
                 f"has {listed(list(marks), 5)}: name recordings in a column 'recording' of a "
                 "table, or call files like them, or leave out a recording that has no labels"
             )
-        found[called] = Marks.of(recording, *marks[called])
-    if strangers := [name for name in marks if name not in found]:
+        by_file[called] = Marks.of(recording, *marks[called])
+    if strangers := [name for name in marks if name not in by_file]:
         warn(
             f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
             f"a name; those that were given are {listed([one.name for one in recordings], 5)}"
         )
-    return _with_boundaries(path, list(found.values()), chosen)
+    return _with_boundaries(path, list(by_file.values()), chosen)
 
 
 def _marks_of_folders(
@@ -264,11 +266,13 @@ def _marks_of_folders(
     for recording in recordings:
         of_each.setdefault(_file_beside(recording, path.name), []).append(recording)
     without = of_each.pop(None, [])
-    found: list[Marks] = []
+    marks: list[Marks] = []
     for file, some in of_each.items():
         assert file is not None
-        known = set(chain.from_iterable(_names(one) for one in some))
-        read = read_rows(LabelFile(file, chosen, known), ("subject", "annotator"), alone=False)
+        known_names = set(chain.from_iterable(_names(one) for one in some))
+        read = read_rows(
+            LabelFile(file, chosen, known_names), ("subject", "annotator"), alone=False
+        )
         whole = read.get(printable(file.stem), ([], set[str]()))
         with about(file):
             parts = _by_time(whole[0], some) if len(read) == 1 and whole[0] else {}
@@ -276,23 +280,23 @@ def _marks_of_folders(
             own = [read[name] for name in _names(recording) if name in read]
             rows, sought = own[0] if own else (parts.get(recording.name, []), whole[1])
             if rows:
-                found.append(Marks.of(recording, file, rows, sought))
+                marks.append(Marks.of(recording, file, rows, sought))
             else:
                 without.append(recording)
-    if not found:
+    if not marks:
         raise DataError(f"{path}: no such file, or nothing in one beside a recording that is its")
     if without:
         names = listed([one.name for one in without], 5)
         warn(f"{path}: nothing about {names}: left out, because they have no labels")
-    return found
+    return marks
 
 
 def _file_beside(recording: Recording, name: str) -> Path | None:
     """Return the file of this name, or pattern, in the folder of a recording, or above it."""
     path = Path(os.path.abspath(recording.where))
     for folder in path.parents:
-        if found := [file for file in sorted(folder.glob(name)) if file.is_file()]:
-            return max(found, key=lambda file: n_alike(file.stem, path.stem))
+        if beside := [file for file in sorted(folder.glob(name)) if file.is_file()]:
+            return max(beside, key=lambda file: n_alike(file.stem, path.stem))
     return None
 
 
@@ -309,12 +313,12 @@ def _by_time(
             "the column of their dates (" + parameter("time_column") + ")"
         )
     stretches = [Stretch.of(row, axes[0]) for row in rows]
-    found = {}
+    by_recording = {}
     for one, axis in zip(recordings, axes, strict=True):
         first, last = axis.values[[0, -1]]
         here = [s for s in stretches if s.start <= last and (s.end is None or s.end > first)]
-        found[one.name] = [_clipped(s, first, last) for s in here]
-    return found
+        by_recording[one.name] = [_clipped(s, first, last) for s in here]
+    return by_recording
 
 
 def _clipped(stretch: Stretch, first: Any, last: Any) -> Interval:
@@ -361,20 +365,20 @@ def _with_boundaries(
                 f"{path}: points alone are changes, and their names are not used, the first is "
                 f"{points[0]}: say " + parameter("end", NEXT) + " if each lasts until the next one"
             )
-    found = [replace(one, means=means) for one in several]
+    placed = [replace(one, means=means) for one in several]
     if means.from_one:
-        found = [replace(one, axis=_counted_from_one(one.axis)) for one in found]
+        placed = [replace(one, axis=_counted_from_one(one.axis)) for one in placed]
     changed = [
         span[2]
         for span, other in chain.from_iterable(
             zip(one.spans, plain.spans, strict=False)
-            for one, plain in zip(found, several, strict=True)
+            for one, plain in zip(placed, several, strict=True)
         )
         if span != other
     ]
     if changed and means != Boundaries():
         warn(f"{path}: {means}, the first that changes is {changed[0]}")
-    return found
+    return placed
 
 
 def _names(recording: Recording) -> list[str]:

@@ -125,9 +125,9 @@ class LabelFile:
         if not self.lines or self.columns not in ({}, {"end": NEXT}) or self.has_header_aside:
             return None, 0
         first = self.lines[0][1]
-        found = {one: cells_of(first, one) for one in BETWEEN}
-        separator = max(found, key=lambda one: (leading(found[one]), has_more(found[one])))
-        n = leading(found[separator])
+        cells = {one: cells_of(first, one) for one in BETWEEN}
+        separator = max(cells, key=lambda one: (leading(cells[one]), has_more(cells[one])))
+        n = leading(cells[separator])
         alike = [leading(cells_of(line, separator)) >= n for _, line in self.lines]
         return separator, n * (2 * sum(alike) >= len(alike))
 
@@ -165,26 +165,26 @@ def role_of(column: str) -> tuple[str, int] | None:
     """Return what a column is of by its name, and how unusual that name is."""
     words = [word for word in words_of(column) if word not in FILLERS]
     of_times = "".join(word for word in words if word not in OF_TIME.union(*UNITS.values()))
-    found = ROLES.get("".join(words_of(column))) or ROLES.get("".join(words))
+    role = ROLES.get("".join(words_of(column))) or ROLES.get("".join(words))
     when = ROLES.get(of_times)
     is_time = bool(words) and (not of_times or (when is not None and when[0] == "recording"))
     if is_time and not OF_TIME.union(*UNITS.values()).isdisjoint(words):
         when = "change", len(ROLES)
-    return found or (when if when and when[0] not in ("label", "recording") else None)
+    return role or (when if when and when[0] not in ("label", "recording") else None)
 
 
 def columns_in(header: Sequence[str]) -> dict[str, str]:
     """Find columns by their names: those of times in preference to those of samples."""
-    found = []
+    roles = []
     for j, column in enumerate(header):
         if (role := role_of(column)) is not None:
             unit = unit_of(column)
             words = words_of(column)
             is_time = unit in ("seconds", *LONG) or not OF_TIME.isdisjoint(words)
             order = (unit == "milliseconds", unit == "samples", not is_time, role[1], len(words), j)
-            found.append((order, role[0], column))
+            roles.append((order, role[0], column))
     columns: dict[str, str] = {}
-    for _, name, column in sorted(found):
+    for _, name, column in sorted(roles):
         columns.setdefault(name, column)
     if "duration" in columns:
         columns.setdefault("end", columns["duration"])

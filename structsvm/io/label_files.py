@@ -76,12 +76,12 @@ def read_rows(
     # names of files become those of recordings, unless two would be the same
     names = [called if called == own_name else name_of(called) for called in named]
     names = names if len(set(names)) == len(names) else list(named)
-    found = {}
+    by_recording = {}
     for called, some in zip(names, named.values(), strict=True):
         by = {row.who.get("annotator") for row in some}
         sought = {row.label for row in rows if not by or row.who.get("annotator") in by}
-        found[called] = some, sought
-    return found
+        by_recording[called] = some, sought
+    return by_recording
 
 
 def _of_one(rows: list[Interval], kind: str, wanted: str | None, alone: bool) -> list[Interval]:
@@ -99,7 +99,7 @@ def read_regions(
     path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
 ) -> dict[str, list[Region]]:
     """Read a table of regions by recording; times convert moments to samples."""
-    found: dict[str, list[Region]] = {}
+    by_recording: dict[str, list[Region]] = {}
     table = LabelFile(Path(path)).table
     in_time = not {"start_time", "end_time"}.isdisjoint(table)
     columns = ["recording", "start", "end", "changes"]
@@ -121,8 +121,8 @@ def read_regions(
                         + ", or give start and end in samples"
                     )
                 ends = [axis.sample_at(moment(line, at)) for at in ends]
-            found.setdefault(spelled(name), []).append(region_from([*ends, changes]))
-    return found
+            by_recording.setdefault(spelled(name), []).append(region_from([*ends, changes]))
+    return by_recording
 
 
 # ---- documents of tools
@@ -130,9 +130,11 @@ def read_regions(
 
 def _are_windows(file: LabelFile) -> bool:
     """Whether JSON has a list of pairs, from and to, for each recording."""
-    held = file.document if isinstance(file.document, Mapping) else {}
+    by_recording = file.document if isinstance(file.document, Mapping) else {}
     windows = list(
-        chain.from_iterable(some if isinstance(some, list) else [some] for some in held.values())
+        chain.from_iterable(
+            some if isinstance(some, list) else [some] for some in by_recording.values()
+        )
     )
     return bool(windows) and all(isinstance(one, list) and len(one) == 2 for one in windows)
 
@@ -254,15 +256,15 @@ def _of_eaf(file: LabelFile) -> Iterator[Interval]:
         named = {"tier": "TIER_ID", "subject": "PARTICIPANT", "annotator": "ANNOTATOR"}
         who = {kind: tier.get(name, "") for kind, name in named.items()}
         for one in tier.iter():
-            known = one.get("ANNOTATION_REF") or one.get("ANNOTATION_ID")
+            reference = one.get("ANNOTATION_REF") or one.get("ANNOTATION_ID")
             label = (one.findtext("ANNOTATION_VALUE") or "").strip()
-            if known in spans and label:
-                yield Interval(*spans[known], label, None, who)
+            if reference in spans and label:
+                yield Interval(*spans[reference], label, None, who)
 
 
 def _of_textgrid(file: LabelFile) -> Iterator[Interval]:
     values = chain(
-        (found[1] if found[2] is None else float(found[2]) for found in PRAAT.finditer(file.text)),
+        (match[1] if match[2] is None else float(match[2]) for match in PRAAT.finditer(file.text)),
         _cut_short(),
     )
     *_, n_tiers = (next(values) for _ in range(5))
@@ -287,7 +289,7 @@ def _of_subtitles(file: LabelFile) -> Iterator[Interval]:
         if not arrow:  # the head of WebVTT, and its notes
             continue
         times, _, said = after.partition("\n")
-        start, end = (moment(0, found[0], "seconds") for found in CLOCK.finditer(before + times))
+        start, end = (moment(0, match[0], "seconds") for match in CLOCK.finditer(before + times))
         yield Interval(start, end, " ".join(said.split()))
 
 

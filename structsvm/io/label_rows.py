@@ -102,15 +102,15 @@ def has_end(text: str, words: Sequence[str]) -> bool:
 
 def settled(rows: Sequence[Interval]) -> list[Interval]:
     """Return rows in their order, each with an end: its own, its STOP, or the next one's start."""
-    found: list[tuple[int, Interval]] = []
+    numbered: list[tuple[int, Interval]] = []
     by_key: dict[tuple[Any, ...], list[tuple[int, Interval]]] = {}
     for place, row in enumerate(rows):
         by_key.setdefault(row.key, []).append((place, row))
     are_pairs = any(row.kind == STOP for row in rows)
     for some in by_key.values():
         ordered = _in_time(some)
-        found += _until_next(_joined(ordered) if are_pairs else ordered)
-    return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+        numbered += _until_next(_joined(ordered) if are_pairs else ordered)
+    return [row for _, row in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def _in_time(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
@@ -123,7 +123,7 @@ def _in_time(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
 
 def _joined(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
     """Join the rows in which something starts with those in which it stops."""
-    found: list[tuple[int, Interval]] = []
+    numbered: list[tuple[int, Interval]] = []
     begun: dict[str, tuple[int, Interval]] = {}
     for place, row in rows:
         line = "" if row.line is None else f" (line {row.line})"
@@ -136,27 +136,27 @@ def _joined(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
             raise DataError(f"{row.label!r} stops at {row.start} and never started{line}")
         elif row.kind == STOP:
             place, first = begun.pop(row.label)
-            found.append((place, replace(first, end=row.start, kind=STRETCH)))
+            numbered.append((place, replace(first, end=row.start, kind=STRETCH)))
         else:
-            found.append((place, row))
+            numbered.append((place, row))
     for label, (_, row) in begun.items():
         raise DataError(f"{label!r} starts and never stops: it starts at {row.start}")
-    return sorted(found, key=lambda pair: pair[0])
+    return sorted(numbered, key=lambda pair: pair[0])
 
 
 def _until_next(rows: list[tuple[int, Interval]]) -> list[tuple[int, Interval]]:
     """Let what has no end last until something else begins, or until the recording ends."""
-    found: list[tuple[int, Interval]] = []
+    numbered: list[tuple[int, Interval]] = []
     following: Any = np.inf
     for k in range(len(rows) - 1, -1, -1):
         place, row = rows[k]
         if row.end is None:
-            found.append((place, replace(row, end=following, kind=UNTIL_NEXT)))
+            numbered.append((place, replace(row, end=following, kind=UNTIL_NEXT)))
         else:
-            found.append((place, row))
+            numbered.append((place, row))
         if k and rows[k - 1][1].start != row.start:
             following = row.start
-    return found
+    return numbered
 
 
 def since_start(rows: Sequence[Interval], axis: TimeAxis | None) -> list[Interval]:

@@ -78,30 +78,30 @@ class Columns:
     def of(cls, file: LabelFile) -> Columns:
         table = file.table
         sign = _sign_in(file.table)
-        found = columns_in([name for name in table if name != sign]) | file.columns
-        if sign and "label" not in found:
+        by_role = columns_in([name for name in table if name != sign]) | file.columns
+        if sign and "label" not in by_role:
             # START and STOP are the labels
             sign = ""
-            found = columns_in(table) | file.columns
-        found |= _recordings_in(file, found)
-        if _are_numbers_of_rows(file, found.get("recording", "")):
-            del found["recording"]
-        found.setdefault("start", found.pop("change", ""))
-        lasting = found.pop("duration", "")
-        if sign or (found.get("end") == NEXT and NEXT not in table):
-            found.pop("end", None)
+            by_role = columns_in(table) | file.columns
+        by_role |= _recordings_in(file, by_role)
+        if _are_numbers_of_rows(file, by_role.get("recording", "")):
+            del by_role["recording"]
+        by_role.setdefault("start", by_role.pop("change", ""))
+        lasting = by_role.pop("duration", "")
+        if sign or (by_role.get("end") == NEXT and NEXT not in table):
+            by_role.pop("end", None)
         whose = {
             kind: name
             for (kind, names), name in product(WHOSE.items(), table)
-            if name.lower() in names and name not in found.values()
+            if name.lower() in names and name not in by_role.values()
         }
-        known = (sign, lasting, *found.values(), *whose.values())
-        others = [name for name in table if name not in known]
-        if "end" in found and len(others) == 1 and has_words(table[others[0]]):
-            found.setdefault("label", others[0])
+        used = (sign, lasting, *by_role.values(), *whose.values())
+        others = [name for name in table if name not in used]
+        if "end" in by_role and len(others) == 1 and has_words(table[others[0]]):
+            by_role.setdefault("label", others[0])
         above = OBSERVATION.search(file.text)
-        observation = above[1] if above and "recording" not in found else None
-        start, end, label, recording = (found.get(key, "") for key in COLUMNS)
+        observation = above[1] if above and "recording" not in by_role else None
+        start, end, label, recording = (by_role.get(key, "") for key in COLUMNS)
         return cls(start, end, label, recording, sign, whose, others, observation)
 
     @property
@@ -239,14 +239,14 @@ def rows_of(table: Any) -> Iterator[tuple[int, dict[str, str]]]:
 def _recordings_in(file: LabelFile, columns: Mapping[str, str]) -> dict[str, str]:
     """Return the column that holds the most names of recordings that are known, if any does."""
     others = {column for role, column in columns.items() if role != "recording"}
-    held = {
+    n_names = {
         name: len(file.known & {spelled(text) for text in (*map(str, cells), *map(name_of, cells))})
         for name, cells in file.table.items()
         if name not in others
     }
-    best = max(held, key=held.__getitem__, default="")
+    best = max(n_names, key=n_names.__getitem__, default="")
     is_chosen = "recording" in file.columns
-    return {"recording": best} if held.get(best) and not is_chosen else {}
+    return {"recording": best} if n_names.get(best) and not is_chosen else {}
 
 
 def _are_numbers_of_rows(file: LabelFile, column: str) -> bool:

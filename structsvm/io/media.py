@@ -163,7 +163,7 @@ def _described(
     """Decode the streams in one pass, to a row for each step."""
     av = require("av", "media", "reading sound and pictures")
     forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
-    found: dict[str, _Sound | _Pictures] = {}
+    by_stream: dict[str, _Sound | _Pictures] = {}
     damaged, reached = 0, 0.0
     try:
         # A file, because FFmpeg takes some names for addresses of other places.
@@ -172,20 +172,20 @@ def _described(
             kinds = {stream.index: kind for kind, stream in streams.items()}
             begin = (container.start_time or 0) / av.time_base
             length = (container.duration or 0) / av.time_base  # 0 if it is not known
-            found = {k: (_Sound if k == "audio" else _Pictures)(av, step) for k in streams}
+            by_stream = {k: (_Sound if k == "audio" else _Pictures)(av, step) for k in streams}
             for packet in container.demux(list(streams.values())):
                 for frame in packet.decode():
                     damaged += frame.is_corrupt
                     at = None if frame.time is None else frame.time - begin
                     if at is not None and at > LONGEST:
                         raise ValueError(f"a time stamp of {at:.0f} s")
-                    found[kinds[packet.stream.index]].take(frame, at)
+                    by_stream[kinds[packet.stream.index]].take(frame, at)
                     if length and at is not None and at >= reached:
                         tell(f"reading {path.name}", at / length)
                         reached = at + 1
-            for described in found.values():
+            for described in by_stream.values():
                 described.end()
-            seconds = step * max(len(described.rows) for described in found.values())
+            seconds = step * max(len(described.rows) for described in by_stream.values())
             if container.format.name in EXACT and seconds < 0.95 * length - UNEVEN:
                 raise ValueError(
                     f"of the {length:.0f} seconds that it says it has: it is truncated"
@@ -200,7 +200,7 @@ def _described(
         ) from error
     if damaged:
         warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended")
-    return {kind: described.rows for kind, described in found.items()}
+    return {kind: described.rows for kind, described in by_stream.items()}
 
 
 def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> dict[str, Any]:
@@ -376,7 +376,7 @@ def describe_picture(pixels: Pixels) -> Floats:
 @cache
 def _filters() -> NDArray[np.complex64]:
     filters = require("skimage.filters", "media", "describing pictures")
-    found = []
+    made = []
     for frequency in SCALES.values():
         for angle in ANGLES:
             kernel = filters.gabor_kernel(frequency, theta=np.deg2rad(angle), n_stds=2)
@@ -384,5 +384,5 @@ def _filters() -> NDArray[np.complex64]:
             padded = np.zeros((SIZE, SIZE), dtype=np.complex64)
             height, width = kernel.shape
             padded[:height, :width] = kernel
-            found.append(fft2(np.roll(padded, (-(height // 2), -(width // 2)), axis=(0, 1))))
-    return np.array(found, dtype=np.complex64)
+            made.append(fft2(np.roll(padded, (-(height // 2), -(width // 2)), axis=(0, 1))))
+    return np.array(made, dtype=np.complex64)

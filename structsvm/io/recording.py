@@ -120,17 +120,19 @@ class Recording:
 
     def at(self, rows: NDArray[np.int64]) -> Recording:
         """Return the recording of some samples, in this order."""
-        found: dict[str, Any] = {"X": self.X[rows]}
-        found |= {k: held[rows] for k in ("y", "chunks") if (held := getattr(self, k)) is not None}
+        parts: dict[str, Any] = {"X": self.X[rows]}
+        parts |= {
+            k: array[rows] for k in ("y", "chunks") if (array := getattr(self, k)) is not None
+        }
         if self.time is not None:
-            found["time"] = self.time.at(rows)
+            parts["time"] = self.time.at(rows)
         if self.origin is not None:
             nothing = self.origin.left_out[:0]
-            found["origin"] = replace(self.origin, rows=self.origin.rows[rows], left_out=nothing)
+            parts["origin"] = replace(self.origin, rows=self.origin.rows[rows], left_out=nothing)
         if self.fine is not None:
             windows = np.split(np.arange(len(self.fine.X)), self.edges[1:-1])
-            found["fine"] = self.fine.at(np.concatenate([windows[t] for t in rows]))
-        return replace(self, **found)
+            parts["fine"] = self.fine.at(np.concatenate([windows[t] for t in rows]))
+        return replace(self, **parts)
 
     def with_features(self, features: Sequence[str], owner: str) -> Recording:
         """Return the recording with its columns in the order of ``features``, matched by name.
@@ -348,15 +350,15 @@ class FileOptions:
 
     def chosen(self, there: Sequence[str]) -> tuple[str, ...]:
         """Choose among the columns without a role; refuse names of columns that are not there."""
-        known = set(there)
+        names_there = set(there)
         for option in ("features", "ignore", "categories"):
-            if strangers := [name for name in getattr(self, option) if name not in known]:
+            if strangers := [name for name in getattr(self, option) if name not in names_there]:
                 raise DataError(
                     f"{option} names {listed(strangers)}, which it has no column of; its features "
                     f"are {listed(list(there))}"
                 )
         wanted = tuple(dict.fromkeys(map(self.column_of, self.wanted)))
-        if wanted and set(wanted) <= known:
+        if wanted and set(wanted) <= names_there:
             return wanted
         ignored = set(self.ignore)
         return tuple(name for name in dict.fromkeys(self.features or there) if name not in ignored)

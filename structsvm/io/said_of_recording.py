@@ -107,13 +107,13 @@ def labelled(marks: Marks, blanks: bool, outside: str | None, tier: str | None =
         elif marks.rows:
             spans = checked_spans(marks.spans, marks.axis, f"{marks.where}: ")
             placed = place(spans, marks.axis, outside)
-            known = ~missing_labels(placed)
-            y = np.array(placed.tolist()) if known.all() else known_where(placed, known)
-            if not (blanks or known.all()):
-                first = f"{marks.axis.name} {marks.axis.text(int(known.argmin()))}"
+            is_labelled = ~missing_labels(placed)
+            y = np.array(placed.tolist()) if is_labelled.all() else known_where(placed, is_labelled)
+            if not (blanks or is_labelled.all()):
+                first = f"{marks.axis.name} {marks.axis.text(int(is_labelled.argmin()))}"
                 raise DataError(
-                    f"{(~known).sum()} of {known.size} samples are in no stretch, the first at "
-                    f"{first}, or their stretch has no label: label all of them, say what they "
+                    f"{(~is_labelled).sum()} of {is_labelled.size} samples are in no stretch, "
+                    f"the first at {first}, or their stretch has no label: label all of them, say what they "
                     "are, as "
                     + parameter("outside", "rest")
                     + ", or let fit learn from some (in Python, blanks=True)"
@@ -134,8 +134,8 @@ def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
         if not 0 < t < len(axis):
             where = "before the second sample" if t == 0 else f"after the end, {axis.text(t)}"
             raise DataError(f"the change at {axis.name} {change} is {where}")
-    found, counts = np.unique(begins, return_counts=True)
-    if found.size < len(changes):
-        at = f"{axis.name} {axis.text(int(found[counts.argmax()]))}"
+    starts, counts = np.unique(begins, return_counts=True)
+    if starts.size < len(changes):
+        at = f"{axis.name} {axis.text(int(starts[counts.argmax()]))}"
         warn(f"several changes are within one sample, as at {at}: they are one")
     return np.cumsum(np.isin(np.arange(len(axis)), begins))

@@ -111,8 +111,8 @@ def first_rows(path: Path) -> list[Sequence[str]]:
     head = _beginning_of(path)
     with without_warnings(DataWarning), suppress(DataError):
         if is_text(head):
-            lines, separator, found = _laid_out(decoded(head)[0], FileOptions())
-            kept = [line for k, line in enumerate(lines, 1) if k not in found.below]
+            lines, separator, layout = _laid_out(decoded(head)[0], FileOptions())
+            kept = [line for k, line in enumerate(lines, 1) if k not in layout.below]
             return [row for _, row in _head("\n".join(kept), separator)]
     return []
 
@@ -148,22 +148,22 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
         encoding = "utf-8"
         options = replace(options, separator=",")
     whole = text.split("\n")
-    lines, separator, found = _laid_out(text, options)
+    lines, separator, layout = _laid_out(text, options)
     beside = {*options.skip_lines, *([1] if OF_EXCEL.fullmatch(whole[0]) else [])}
     left_out = [
         k for k, line in enumerate(lines, 1) if whole[k - 1] and not line and k not in beside
     ]
-    for k in found.below:
+    for k in layout.below:
         lines[k - 1] = ""
     nothing = " " if separator == SPACES else f"{separator} "
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
-    cells = list(chain.from_iterable(row for _, row in _head(text, separator)[found.has_header :]))
+    cells = list(chain.from_iterable(row for _, row in _head(text, separator)[layout.has_header :]))
     has_comma, has_point = (any(map(one.fullmatch, cells)) for one in (COMMA_NUMBER, POINT_NUMBER))
     decimal = options.decimal or ("," if has_comma and not has_point else ".")
     beginning = whole[left_out[0] - 1] if left_out else ""
-    named = found.names, found.has_header
+    named = layout.names, layout.has_header
     return text, TextFormat(separator, decimal, encoding, tuple(left_out), beginning, *named)
 
 
@@ -175,14 +175,14 @@ def _laid_out(text: str, options: FileOptions) -> tuple[list[str], str, Layout]:
     _blank_comments_above(lines, options)
     lines = _without_closing_marks(lines)
     separator = separator_in("\n".join(lines), options)
-    found = layout_of(_head("\n".join(lines), separator))
-    for k in found.left_out:
+    layout = layout_of(_head("\n".join(lines), separator))
+    for k in layout.left_out:
         lines[k - 1] = ""
     header = next(iter(_head("\n".join(lines), separator)), (0, []))[1]
     for k, line in enumerate(lines):
         if line.startswith(COMMENT) and len(_head(line, separator)[0][1]) != len(header):
             lines[k] = ""
-    return lines, separator, found
+    return lines, separator, layout
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> None:
@@ -260,14 +260,14 @@ def separator_in(text: str, options: FileOptions) -> str:
         if separator == options.decimal or (separator == SPACES and most[0] > 1 and most[1]):
             continue
         head = _head(text, separator)
-        found = layout_of(head)
-        rows = [row for line, row in head if line not in found.left_out]
-        n = len(found.names or rows[0]) if rows else 0
+        layout = layout_of(head)
+        rows = [row for line, row in head if line not in layout.left_out]
+        n = len(layout.names or rows[0]) if rows else 0
         alike = separator != SPACES or all(len(row) == n for row in rows[1:])
-        if (n, found.has_header) < most[:2] or n < 2 or not alike:
+        if (n, layout.has_header) < most[:2] or n < 2 or not alike:
             continue
         is_whole = len(rows) == 1 or max(map(len, rows[1:])) >= n
-        score = n, found.has_header, sum(map(are_numbers, zip(*rows[1:], strict=False)))
+        score = n, layout.has_header, sum(map(are_numbers, zip(*rows[1:], strict=False)))
         if is_whole and score > most:
             best, most = separator, score
     return best

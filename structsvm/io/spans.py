@@ -153,8 +153,8 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     axis = time_axis(times, values.size)
     if not values.size:
         return []
-    known = ~unknown_labels(values)
-    labels = [label if there else None for label, there in zip(values, known, strict=True)]
+    is_labelled = ~unknown_labels(values)
+    labels = [label if there else None for label, there in zip(values, is_labelled, strict=True)]
     step = np.asarray(np.median(np.diff(axis.values)) if len(axis) > 1 else 1)
     end = axis.values[-1:] + step.astype("m8[ns]" if axis.holds_dates else axis.values.dtype)
     after = replace(axis, values=end, written=None)

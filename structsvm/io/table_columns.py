@@ -52,8 +52,8 @@ def with_categories(
                 f"{origin.path}: column {column!r} has {listed(new)}, which the model has not "
                 "learned: such a row is of none of the categories it knows"
             )
-        known = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
-        frame = frame.assign(**known).astype(dict.fromkeys(own, np.float64))
+        indicators = {one: (f"{column}=" + names == one).mask(names.isna(), np.nan) for one in own}
+        frame = frame.assign(**indicators).astype(dict.fromkeys(own, np.float64))
         features += own
     return frame, tuple(features)
 
@@ -66,15 +66,15 @@ def _whole(value: Any) -> Any:
 def with_all_categories(recordings: Sequence[Recording], options: FileOptions) -> list[Recording]:
     """Give all recordings the categories that any of them has."""
     of_all = dict.fromkeys(chain.from_iterable(one.features for one in recordings))
-    found = []
+    completed = []
     for one in recordings:
         new = [f for f in of_all if options.column_of(f) != f and f not in one.features]
         beside = {options.column_of(f): 0.0 * x for f, x in zip(one.features, one.X.T, strict=True)}
         blank = np.full(len(one.X), np.nan)  # as all of a column may be
         columns = [beside.get(options.column_of(f), blank) for f in new]
         X = np.column_stack([one.X, *columns])
-        found.append(replace(one, X=X, features=(*one.features, *new)))
-    return found
+        completed.append(replace(one, X=X, features=(*one.features, *new)))
+    return completed
 
 
 def features_of(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
@@ -152,13 +152,13 @@ def labels_in_column(column: Any, origin: Origin) -> NDArray[Any] | None:
     """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
     options = origin.options
     column = as_numbers(_stripped(column, options.missing_labels), origin)
-    known = column.notna().to_numpy()
+    is_labelled = column.notna().to_numpy()
     kind = getattr(column.dtype, "kind", "O")
-    if not (options.blanks or known.all()):
+    if not (options.blanks or is_labelled.all()):
         if not options.need_labels:
             return None
-        place = origin.place(int(known.argmin()))
-        n = int((~known).sum())
+        place = origin.place(int(is_labelled.argmin()))
+        n = int((~is_labelled).sum())
         raise DataError(
             f"no label, {place}, column {column.name!r}; {n} are missing: label them, or let fit "
             "learn without them (in Python, what is read with blanks=True)"
@@ -168,14 +168,14 @@ def labels_in_column(column: Any, origin: Origin) -> NDArray[Any] | None:
             f"column {column.name!r} has labels that are numbers beyond 2**53, of which several "
             "are one float: write them as text"
         )
-    if known.all():
+    if is_labelled.all():
         return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
     if kind in "iuf":
         filled = column.fillna(0).to_numpy(dtype=np.float64 if kind == "f" else np.int64)
-        return known_where(filled, known)
+        return known_where(filled, is_labelled)
     values = np.empty(len(column), dtype=object)
     values[:] = [one if isinstance(one, bool) else str(one) for one in column]
-    return known_where(values, known)
+    return known_where(values, is_labelled)
 
 
 def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
@@ -195,13 +195,13 @@ def are_spelled(labels: Iterable[Any], spellings: Sequence[str]) -> NDArray[np.b
 def as_numbers(column: Any, origin: Origin) -> Any:
     """Convert texts that are all numbers; warn if two of them are one number."""
     pandas = require("pandas", "files", "reading tables")
-    known = column.dropna()
-    if not len(known) or not all(isinstance(value, str) for value in known):
+    cells = column.dropna()
+    if not len(cells) or not all(isinstance(value, str) for value in cells):
         return column
-    numbers = pandas.to_numeric(known, errors="coerce")
+    numbers = pandas.to_numeric(cells, errors="coerce")
     if not np.isfinite(numbers.to_numpy(dtype=np.float64)).all():  # "nan" and "inf" are names
         return column
-    written = known.drop_duplicates()
+    written = cells.drop_duplicates()
     of_each = numbers[written.index]
     if of_each.duplicated().any():
         one, other, *_ = written[of_each == of_each[of_each.duplicated()].iloc[0]]

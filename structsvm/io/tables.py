@@ -186,8 +186,8 @@ def recordings_in(frame: Any, origin: Origin, name: str) -> list[Recording]:
         chunks = as_numbers(_stripped(chunk, ("-1",)), origin).factorize()[0]
     times = None if time is None else times_of(time, origin)
     every = Recording(name, X, y, features, str(path), chunks, times, origin)
-    found = [every] if recording is None else _apart(every, recording)
-    return [without_gaps(one, options) for one in _in_order(found, path)]
+    tables = [every] if recording is None else _apart(every, recording)
+    return [without_gaps(one, options) for one in _in_order(tables, path)]
 
 
 def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
@@ -202,27 +202,27 @@ def _with_one(frame: Any, name: str, columns: Sequence[str]) -> Any:
 def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
     """Put what an index says into columns: whose the rows are, and when, as frames have it."""
     options = origin.options
-    known = {*options.roles, *chain.from_iterable(options.joined.values())}
-    levels = [level for level in frame.index.names if level and str(level) in known]
+    used = {*options.roles, *chain.from_iterable(options.joined.values())}
+    levels = [level for level in frame.index.names if level and str(level) in used]
     frame = frame.reset_index(level=levels) if levels else frame
     index = frame.index
-    found = dict[str, str]()
+    moved = dict[str, str]()
     if index.nlevels > 1 and options.recording_column is None:
         names = [f"level {k}" if name is None else str(name) for k, name in enumerate(index.names)]
         *whose, when = names
         keys = zip(*(index.get_level_values(k) for k in range(len(whose))), strict=True)
-        found = {"recording_column": "/".join(whose)}
-        columns = {found["recording_column"]: ["/".join(map(str, key)) for key in keys]}
+        moved = {"recording_column": "/".join(whose)}
+        columns = {moved["recording_column"]: ["/".join(map(str, key)) for key in keys]}
         if options.time_column is None:
-            found["time_column"] = when
+            moved["time_column"] = when
             columns[when] = index.get_level_values(-1)
         frame = frame.reset_index(drop=True).assign(**columns)
     elif options.time_column is None and axis_of(index, str(origin.path)) is not None:
         is_time = options.recording_column is None or index.dtype.kind not in "iu"
-        found = {"time_column": str(index.name or "time")} if is_time else {}
+        moved = {"time_column": str(index.name or "time")} if is_time else {}
         if is_time:
-            frame = frame.reset_index(names=found["time_column"])
-    return frame, replace(origin, options=replace(options, **found))
+            frame = frame.reset_index(names=moved["time_column"])
+    return frame, replace(origin, options=replace(options, **moved))
 
 
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
@@ -262,7 +262,7 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
-    found = []
+    ordered = []
     moved = []
     back = ""
     for recording in recordings:
@@ -273,7 +273,7 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
             if (time.values[1:] < time.values[:-1]).any():
                 recording = recording.at(np.argsort(time.values, kind="stable"))
                 moved.append(recording.name)
-        found.append(recording)
+        ordered.append(recording)
     what = "a time occurs twice"
     if moved:
         what = (
@@ -284,4 +284,4 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
         )
     if moved or back:
         warn(f"{path}: " + what + back)
-    return found
+    return ordered

@@ -67,32 +67,32 @@ def plot_clusters(
     True
     """
     _, sample, truth, K = drawable(learner, X, y, n_clusters, in_order=False)
-    (found,) = learner.predict_partitions([sample], K)
-    sides, points, matched, titles = clusters_in_directions(learner, sample, found, truth, y)
+    (partition,) = learner.predict_partitions([sample], K)
+    sides, points, matched, titles = clusters_in_directions(learner, sample, partition, truth, y)
 
     ax = style.plain(style.new_axes(ax, width=6.4, height=4.8))
     colors = style.mark_colors()
     dots = []
-    for k in range(found.n_clusters):
+    for k in range(partition.n_clusters):
         color = colors[k % len(colors)]
         marker = style.MARKERS[(k + k // 8) % len(style.MARKERS)]
         look: dict[str, Any] = {"color": color, "marker": marker, "linewidths": 0, "alpha": 0.85}
-        x, height = points[found.labels == k].T
+        x, height = points[partition.labels == k].T
         dots.append(ax.scatter(x, height, s=18, **look))
-    title = counted(found.n_clusters, learner.problem_.traits.words.part)
+    title = counted(partition.n_clusters, learner.problem_.traits.words.part)
     if truth is not None:
-        wrong = np.asarray(found.labels != matched)
+        wrong = np.asarray(partition.labels != matched)
         rings: dict[str, Any] = {"edgecolors": style.text_color(), "linewidths": 0.8}
         x, height = points[wrong].T
         ax.scatter(x, height, s=60, facecolors="none", **rings)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set(**dict(zip(("xlabel", "ylabel"), style.written(sides, style.LONGEST), strict=False)))
-    listed = _listed(titles[: found.n_clusters], matched)
+    listed = _listed(titles[: partition.n_clusters], matched)
     ax.legend(
         [dots[k] for k in listed],
         list(map(style.legend_text, style.shortened((titles[k] for k in listed), NAME_IN_LEGEND))),
-        title=f"{LEGEND} of {found.n_clusters}" if found.n_clusters > LEGEND else None,
+        title=f"{LEGEND} of {partition.n_clusters}" if partition.n_clusters > LEGEND else None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
         frameon=False,
@@ -111,13 +111,13 @@ def _listed(titles: Sequence[str], matched: Ints) -> list[int]:
 
 
 def clusters_in_directions(
-    learner: Learner, sample: Sample, found: EquivalenceMatrix, truth: Any, y: Any
+    learner: Learner, sample: Sample, partition: EquivalenceMatrix, truth: Any, y: Any
 ) -> tuple[list[str], Floats, Ints, list[str]]:
     """Directions, each item's place in two (T, 2) and true cluster's match (T,), and names."""
     sides, directions = heaviest_directions(learner, 2)
-    places = np.column_stack([sample.X @ directions.T, np.zeros(found.n_samples)])[:, :2]
-    matched = found.labels if truth is None else matched_labels(truth, found)
-    names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]
+    places = np.column_stack([sample.X @ directions.T, np.zeros(partition.n_samples)])[:, :2]
+    matched = partition.labels if truth is None else matched_labels(truth, partition)
+    names = [f"cluster {k}" for k in range(max(partition.n_clusters, int(matched.max()) + 1))]
     labels = None if y is None else sample.item_labels(y)
     labels = np.asarray(labels, dtype=object)
     if truth is not None and labels.shape == matched.shape:

@@ -47,9 +47,9 @@ class HeldOut:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        found = self.evaluation
+        evaluation = self.evaluation
         names = [row.name for row in self.evaluation.samples]
-        of_samples = (found.measured, found.labels, None, names, found.prepared)
+        of_samples = (evaluation.measured, evaluation.labels, None, names, evaluation.prepared)
         return diagnosis_of(self.learner, Examined(self.learner, *of_samples))
 
     @classmethod

@@ -294,15 +294,15 @@ def _solutions_of(runs: Any) -> dict[str, Solution]:
         runs = {f"run {i}": one for i, one in enumerate(runs)}
     elif not isinstance(runs, Mapping):
         runs = {"": runs}
-    found = {name: getattr(one, "solution_", one) for name, one in runs.items()}
-    wrong = [runs[name] for name, one in found.items() if not isinstance(one, Solution)]
-    if wrong or not found:
+    solutions = {name: getattr(one, "solution_", one) for name, one in runs.items()}
+    wrong = [runs[name] for name, one in solutions.items() if not isinstance(one, Solution)]
+    if wrong or not solutions:
         raise SettingsError(
             f"there is no run in {shown(wrong[0] if wrong else runs)}: give a fitted MetricLearner "
             "or StructuredSVM, its solution_, several of these in a list or by name, or what "
             "compare_solvers returns"
         )
-    return found
+    return solutions
 
 
 def plot_gaps(solutions: Any, *, figure: Figure | None = None) -> NDArray[Any]:

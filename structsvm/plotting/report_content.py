@@ -64,19 +64,21 @@ def content(held_out: HeldOut) -> dict[str, Any]:
 
 def notes(held_out: HeldOut) -> list[str]:
     learner = held_out.learner
-    found = []
+    sentences = []
     evidence = held_out.evaluation.verdict.evidence
     if evidence.seen:
-        found.append(
+        sentences.append(
             f"{evidence.method.capitalize()} was learned from {evidence.seen} of these: "
             "the figures are better than on new ones."
         )
     if learner.question_ in words.QUESTIONS:
-        found.append(f"It was {words.QUESTIONS[learner.question_]}.")
+        sentences.append(f"It was {words.QUESTIONS[learner.question_]}.")
     baselines = learner.problem_.traits.baselines
     if missing := [baseline_in_words(k) for k in baselines if k not in learner.baselines_]:
-        found.append(f"Not tuned when this was learned, and so not compared: {', '.join(missing)}.")
-    return found
+        sentences.append(
+            f"Not tuned when this was learned, and so not compared: {', '.join(missing)}."
+        )
+    return sentences
 
 
 def _metric(learner: Any) -> dict[str, Any]:
@@ -109,22 +111,22 @@ def support_of(learner: Learner) -> dict[str, Any] | None:
     """The wrong labellings that weigh most, each with the true one; None where none is known."""
     solution = learner.solution_
     support = () if solution is None else solution.support or ()
-    known = [found for found in support if found.labelling is not None][:SHOWN]
-    if not known:
+    shown = [labelling for labelling in support if labelling.labelling is not None][:SHOWN]
+    if not shown:
         return None
     traits = learner.problem_.traits
     names = learner.training_data_.names
     terms = traits.words
     one = "segmentation" if traits.contiguous else "partition"
-    total = sum(found.multiplier for found in support)
+    total = sum(labelling.multiplier for labelling in support)
     figures = []
-    for found in known:
-        i = found.sample
-        pair = {"true": found.truth, "wrong": found.labelling}
+    for labelling in shown:
+        i = labelling.sample
+        pair = {"true": labelling.truth, "wrong": labelling.labelling}
         called = names[i] if names and i is not None else f"Training {terms.whole} {i}"
-        parts = counted(found.labelling.n_clusters, terms.part)
-        weighs = f"{100.0 * found.multiplier / total:.1f} % of the weight of all"
-        caption = f"{called}: {parts} where {found.truth.n_clusters} are true, {weighs}."
+        parts = counted(labelling.labelling.n_clusters, terms.part)
+        weighs = f"{100.0 * labelling.multiplier / total:.1f} % of the weight of all"
+        caption = f"{called}: {parts} where {labelling.truth.n_clusters} are true, {weighs}."
         in_order = all(M.is_contiguous for M in pair.values())
         ends = {name: M.breakpoints for name, M in pair.items()} if in_order else None
         figures.append({"caption": caption, "ends": ends})

@@ -57,13 +57,13 @@ def pictures_of(held_out: HeldOut) -> dict[str, Any]:
 
 def _states(held_out: HeldOut) -> States:
     """The states of all recordings; a segment without a name has a number as well."""
-    found = held_out.evaluation
+    evaluation = held_out.evaluation
     learned = state_marks(held_out.learner)
-    if not found.states:
+    if not evaluation.states:
         return {}, [], None
-    sizes = [sample.n_samples for sample in found.prepared]
-    truths = read_names(found.labels, sizes, held_out.words.whole)
-    labels = chain(*found.states.values(), truths or ())
+    sizes = [sample.n_samples for sample in evaluation.prepared]
+    truths = read_names(evaluation.labels, sizes, held_out.words.whole)
+    labels = chain(*evaluation.states.values(), truths or ())
     seen = set(chain.from_iterable(y.tolist() for y in labels))
     others = [*sorted(seen - learned.keys() - {None}, key=str), None]
     numbers = {name: k for k, name in enumerate((*learned, *others))}
@@ -79,20 +79,20 @@ def _states(held_out: HeldOut) -> States:
 def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
     """Traces, segment ends and states."""
     (number_of, _, true_names) = states
-    found = held_out.evaluation
-    sample = found.prepared[i]
-    truth = found.truths[i]
-    labels = np.asarray(found.labels[i])
-    bins = int(np.clip(VALUES / (4 * TRACES * len(found.prepared)), *BINS))
-    columns = zip(*traces(held_out.learner, found.measured[i], sample, TRACES), strict=True)
+    evaluation = held_out.evaluation
+    sample = evaluation.prepared[i]
+    truth = evaluation.truths[i]
+    labels = np.asarray(evaluation.labels[i])
+    bins = int(np.clip(VALUES / (4 * TRACES * len(evaluation.prepared)), *BINS))
+    columns = zip(*traces(held_out.learner, evaluation.measured[i], sample, TRACES), strict=True)
     ends = {"true": truth.breakpoints}
-    ends |= {name: Ms[i].breakpoints for name, Ms in found.guesses.items()}
-    named = {name: each[i] for name, each in found.states.items()}
+    ends |= {name: Ms[i].breakpoints for name, Ms in evaluation.guesses.items()}
+    named = {name: each[i] for name, each in evaluation.states.items()}
     if true_names is not None:
         named["true"] = true_names[i]
     numbers = {name: [number_of[y[t - 1]] for t in ends[name]] for name, y in named.items()}
     changes = held_out.changes[i] if held_out.changes else ()
-    known = labels.size == truth.n_samples
+    is_labelled = labels.size == truth.n_samples
     return {
         "T": sample.n_samples,
         "traces": [{"name": name, **envelope(values, bins)} for name, values in columns],
@@ -101,8 +101,8 @@ def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
         "changes": [
             {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")} for c in changes
         ],
-        "labels": [str(labels[t - 1]) for t in truth.breakpoints] if known else None,
-        "time": _knots(found.times[i]) if found.times else None,
+        "labels": [str(labels[t - 1]) for t in truth.breakpoints] if is_labelled else None,
+        "time": _knots(evaluation.times[i]) if evaluation.times else None,
     }
 
 
@@ -121,18 +121,18 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
         odd = np.argsort(-np.abs(steps - np.median(steps)), kind="stable")[: KNOTS // 3]
         even = np.linspace(0, T - 1, min(T, KNOTS)).astype(int)
         at = np.unique(np.concatenate([even, odd, odd + 1]))  # the sides of gaps are exact
-    known = [float(values[t]) for t in at]
-    return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
+    at_knots = [float(values[t]) for t in at]
+    return {"name": time.title, "date": is_date, "at": at.tolist(), "values": at_knots}
 
 
 def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
-    found = held_out.evaluation
+    evaluation = held_out.evaluation
     sample = held_out.evaluation.prepared[i]
-    truth = partition_of(found.truths[i])
-    guess = found.guesses["learned"][i]
+    truth = partition_of(evaluation.truths[i])
+    guess = evaluation.guesses["learned"][i]
     T = sample.n_samples
-    about = (sample, guess, truth, found.labels[i])
+    about = (sample, guess, truth, evaluation.labels[i])
     _, places, true, names = clusters_in_directions(held_out.learner, *about)
     wrong = np.asarray(guess.labels != true)
     numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
@@ -144,20 +144,20 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
 
 def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
     """An image with its true parts and those of each metric."""
-    found = held_out.evaluation
+    evaluation = held_out.evaluation
     sample = held_out.evaluation.prepared[i]
     pixels = held_out.images[i]
     side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.images)), *SIDE))
     decode = held_out.learner.problem_.decode
     shape = pixels.shape[:2]
-    truth = found.truths[i]
+    truth = evaluation.truths[i]
     if isinstance(truth, NodeLabels) and truth.pixels is not None:
         true: NDArray[Any] = truth.pixels.reshape(shape)
     else:
         true = decode(partition_of(truth), sample)
     # One map at a time: those of a photograph are large.
     cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
-    for name, guesses in found.guesses.items():
+    for name, guesses in evaluation.guesses.items():
         cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
     return {"T": int(np.prod(shape)), "size": list(shape), "cuts": cuts}
 

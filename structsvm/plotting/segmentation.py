@@ -114,8 +114,8 @@ def plot_segmentation(
     places = _drawn(axis.values if axis else np.arange(sample.n_samples))
     labels = _in_lines(names) + [f"{s.name}\n{counted(len(s.ends), 'segment')}" for s in strips]
     if margins:
-        known = getattr(learner, "margin_rates_", None) is not None
-        labels.append("how often right" if known else "margin")
+        has_rates = getattr(learner, "margin_rates_", None) is not None
+        labels.append("how often right" if has_rates else "margin")
 
     ax = style.new_axes(ax, height=0.55 * len(labels) + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
@@ -163,15 +163,15 @@ def _strips(
         named = None if classes is None else read_names([y], [truth.n_samples], whole)
         own = labels if labels.size == truth.n_samples else None
         add("true", truth, style.text_color(), named, own)
-    found, _ = partition_all(learner, [sample], K, {})
-    add("learned", found[0].partition, style.LEARNED, names_in(found, [sample], classes))
+    partitions, _ = partition_all(learner, [sample], K, {})
+    add("learned", partitions[0].partition, style.LEARNED, names_in(partitions, [sample], classes))
     untrained = learner.baselines_.get("untrained")
     if untrained is not None:
         same = untrained.inputs_ is learner.inputs_ or learner.sees is not None
         seen = [sample] if same else untrained.inputs_([measured])
-        found, _ = partition_all(untrained, seen, K, {})
-        named = names_in(found, [sample], classes) if learner.sees is not None else None
-        add("untrained", found[0].partition, style.UNTRAINED, named)
+        partitions, _ = partition_all(untrained, seen, K, {})
+        named = names_in(partitions, [sample], classes) if learner.sees is not None else None
+        add("untrained", partitions[0].partition, style.UNTRAINED, named)
     return strips
 
 

@@ -93,8 +93,8 @@ def is_diagonal(metric: Floats) -> bool:
 
 def eigenvalues(learner: MetricLearner) -> Floats:
     """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first."""
-    found = np.linalg.svd(scaled_factor(learner), compute_uv=False) ** 2
-    return np.pad(found, (0, len(learner.metric_.factor) - found.size))
+    squares = np.linalg.svd(scaled_factor(learner), compute_uv=False) ** 2
+    return np.pad(squares, (0, len(learner.metric_.factor) - squares.size))
 
 
 def heaviest_directions(learner: Any, n: int) -> tuple[list[str], Floats]:
@@ -176,10 +176,10 @@ def described(learner: Learner) -> dict[str, Any]:
     name = type(problem).__name__
     with suppress(PluginError):  # a problem without an entry point
         name = problem_name(problem)
-    known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
+    names = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
     of_solution = None
     if solution is not None:
-        numbers = {of: getattr(solution, of) for of in known}
+        numbers = {of: getattr(solution, of) for of in names}
         of_solution = {"status": solution.status.name, **finite(numbers)}
     return {
         "method": type(learner).__name__,
@@ -228,7 +228,7 @@ def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
     is_metric = isinstance(learner.model_, Metric)
     solution = learner.solution_
-    found = {
+    sentences = {
         "method": "" if is_metric else " ".join(repr(learner).split()),
         "problem": f"{plain['problem']['name']} ({settings})",
         **(_facts_of_metric(learner, plain, words) if is_metric else {}),
@@ -239,7 +239,7 @@ def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
         "solver": _solver_of(learner) if is_metric and plain["lam"] is not None else "",
         "solution": "" if solution is None else solution.summary(),
     }
-    return {called: fact for called, fact in found.items() if fact}
+    return {called: fact for called, fact in sentences.items() if fact}
 
 
 def _facts_of_metric(learner: Any, plain: Mapping[str, Any], words: Words) -> dict[str, str]:

@@ -74,6 +74,6 @@ def solver_from(
         )
     if isinstance(name, Solver):
         return name
-    found: Any = kinds[name](**settings if convex else {})
-    solver: Solver = found if stopping is None else replace(found, stopping=stopping)
+    made: Any = kinds[name](**settings if convex else {})
+    solver: Solver = made if stopping is None else replace(made, stopping=stopping)
     return solver

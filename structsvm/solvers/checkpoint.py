@@ -74,8 +74,8 @@ class Checkpoint:
             return None
         header, arrays = read_state(self.path)
         try:
-            found = header["identity"]
-            other = [name for name, mark in self.identity.items() if found.get(name) != mark]
+            stored = header["identity"]
+            other = [name for name, mark in self.identity.items() if stored.get(name) != mark]
             if not other:
                 certificate.restore(header["certificate"], arrays.pop("best", None))
                 saved = arrays, int(header["oracle_calls"]), bool(header["stalled"])
@@ -163,9 +163,9 @@ def _canonical(objective: Any, constraints: list[Any]) -> list[Any]:
         data = problem.get_problem_data("CLARABEL")[0]
     except (cp.error.DCPError, cp.error.SolverError) as error:
         raise SettingsError(f"the regularizer or a constraint is not convex: {error}") from error
-    found = [data["c"], data["b"], str(data["dims"])]
+    arrays = [data["c"], data["b"], str(data["dims"])]
     for entries in map(sp.coo_array, (data["A"], data["P"]) if "P" in data else (data["A"],)):
         order = np.lexsort((entries.col, entries.row))
         rows, columns = (at[order].astype(np.int64) for at in (entries.row, entries.col))
-        found += [entries.shape, rows, columns, entries.data[order]]
-    return found
+        arrays += [entries.shape, rows, columns, entries.data[order]]
+    return arrays

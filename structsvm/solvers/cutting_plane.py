@@ -151,14 +151,14 @@ class CuttingPlane(Solver):
                 w = run.between(answer, cuts, damped)
                 upper = certificate.upper
                 known = cuts.group_values(w)
-                found = run.evaluate(w, groups, known)
+                planes = run.evaluate(w, groups, known)
                 if damped and follows and omega is not None:
-                    damping = _followed(damping, omega, found, answer.w)
-                new = found.cuts(_violated(run, found, known, w))
+                    damping = _followed(damping, omega, planes, answer.w)
+                new = planes.cuts(_violated(run, planes, known, w))
                 gained = certificate.upper < upper
                 if not gained:
                     at_answer = cuts.group_values(answer.w)
-                    gained = bool(_violated(run, found, at_answer, answer.w).any())
+                    gained = bool(_violated(run, planes, at_answer, answer.w).any())
                 cuts.retire(answer.multipliers, self.max_idle)
                 added = cuts.add(new)
                 cuts.trim(most)
@@ -196,13 +196,13 @@ class CuttingPlane(Solver):
             is_last = is_last or recalls == max(1, run.n_samples // CALLS_PER_MASTER)
             if cache is None or is_last or not np.isfinite(gap):
                 return answer, recalls
-            found = cache.planes(answer.w).summed(groups)
-            heights = found.intercepts + found.slopes @ answer.w
+            planes = cache.planes(answer.w).summed(groups)
+            heights = planes.intercepts + planes.slopes @ answer.w
             excess = heights - cuts.group_values(answer.w)
             if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, _least(run)):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
-            added = cuts.add(found.cuts(excess > 0))
+            added = cuts.add(planes.cuts(excess > 0))
             recalls = recalls + bool(added)
             is_last = not added
 
@@ -224,15 +224,15 @@ class CuttingPlane(Solver):
         return Proximal(center, rho / size) if rho > 0 and size > 0 else None
 
 
-def _followed(share: float, omega: Quadratic, found: Planes, w: Floats) -> float:
+def _followed(share: float, omega: Quadratic, planes: Planes, w: Floats) -> float:
     """The damping after a damped round: more if the objective rises towards the master's weight.
 
     With one slack a few planes are all that is known of a sum of many maxima, and the master's
     weight jumps for as long as they do not hold it (Pessoa et al., 2018). With a slack for each
     sample that gains nothing.
     """
-    slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
-    rises = float(slope @ (w - found.w)) > 0
+    slope = omega.curvature * (planes.w - omega.center) + omega.linear + planes.slopes.sum(axis=0)
+    rises = float(slope @ (w - planes.w)) > 0
     return share + FOLLOWING * ((1.0 - share) if rises else -share)
 
 
@@ -240,11 +240,11 @@ def _least(run: CutRun) -> float:
     return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
 
 
-def _violated(run: CutRun, found: Planes, known: Floats, w: Floats) -> Bools:
+def _violated(run: CutRun, planes: Planes, known: Floats, w: Floats) -> Bools:
     """Which planes are above the working set at ``w``, with the ``known`` values of its groups."""
-    heights = found.intercepts + found.slopes @ w
+    heights = planes.intercepts + planes.slopes @ w
     if np.isnan(run.certificate.null):  # each function of a program has a scale of its own
-        least = VIOLATED * (np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(w))
+        least = VIOLATED * (np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w))
     else:
         least = max(_least(run), VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
-    return np.asarray(heights > known[found.groups] + least)
+    return np.asarray(heights > known[planes.groups] + least)

@@ -94,7 +94,7 @@ class CCCP(Solver):
         yield Step("start")
         while True:
             promised = 0.0
-            found = np.inf
+            new_objective = np.inf
             try:
                 model, shift = self._model(run, w, mu, precision)
             except LearningError as error:
@@ -116,15 +116,15 @@ class CCCP(Solver):
                 if not promised:
                     yield Step("a more precise model")
                     continue
-                found, _ = run.evaluate(model.w)
-            if found > objective - SUFFICIENT * promised:  # nearer the next time
+                new_objective, _ = run.evaluate(model.w)
+            if new_objective > objective - SUFFICIENT * promised:  # nearer the next time
                 mu *= 4
                 yield Step("step rejected", stationary=mu > STRONGEST * self.proximal)
                 continue
-            if found <= objective - 0.5 * promised:
+            if new_objective <= objective - 0.5 * promised:
                 mu = max(mu / 2, 1e-6 * self.proximal)
             w = model.w
-            objective = found
+            objective = new_objective
             yield Step("step taken")
 
     def _model(
@@ -201,8 +201,8 @@ class QuasiNewton(Solver):
         # the run, which keeps its evaluations, makes those of the last step alone.
         for n in count(1):
             options = {"maxiter": n, "gtol": tol, "ftol": tol**2}
-            found = scipy_minimize(value, root, jac=True, method="L-BFGS-B", options=options)
-            if found.nit < n:
+            reached = scipy_minimize(value, root, jac=True, method="L-BFGS-B", options=options)
+            if reached.nit < n:
                 break
             yield Step("L-BFGS")
-        yield Step("L-BFGS", stationary=found.success, stalled=not found.success)
+        yield Step("L-BFGS", stationary=reached.success, stalled=not reached.success)

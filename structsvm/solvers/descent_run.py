@@ -84,10 +84,10 @@ class Descent(AnyRun):
 
     def solution(self, status: Status) -> Solution:
         """The best weight, and how far one projected gradient step of length 1 moves there."""
-        found = super().solution(status)
-        _, gradient = self.evaluate(found.w)
-        away = found.w - self.risk.space.project(found.w - gradient)
-        return replace(found, stationarity=float(np.linalg.norm(away)))
+        solution = super().solution(status)
+        _, gradient = self.evaluate(solution.w)
+        away = solution.w - self.risk.space.project(solution.w - gradient)
+        return replace(solution, stationarity=float(np.linalg.norm(away)))
 
     def within_budget(self, stopping: Stopping) -> Stopping:
         """The stopping rule of a model, with no more seconds and calls than this run has left."""

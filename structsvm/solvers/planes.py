@@ -70,21 +70,21 @@ class Planes(NamedTuple):
 
     def summed(self, groups: Ints | None = None) -> Planes:
         """One plane for each group, added in the order in which they are here."""
-        given = self.groups if groups is None else groups
-        if given.size == 1 or (given[1:] > given[:-1]).all():
-            return self if groups is None else self._replace(groups=given)
-        present, places = np.unique(given, return_inverse=True)
+        of_planes = self.groups if groups is None else groups
+        if of_planes.size == 1 or (of_planes[1:] > of_planes[:-1]).all():
+            return self if groups is None else self._replace(groups=of_planes)
+        present, places = np.unique(of_planes, return_inverse=True)
         sums: dict[str, Any] = {"slopes": np.zeros((present.size, self.w.size))}
         sums |= {name: np.zeros(present.size) for name in ("intercepts", "values", "slacks")}
         for name, total in sums.items():
             np.add.at(total, places, getattr(self, name))
-        found: list[list[Labelling]] = [[] for _ in present]
+        of_groups: list[list[Labelling]] = [[] for _ in present]
         unknown = set()
         for part, place in zip(self.labellings, places.tolist(), strict=True):
-            found[place] += part or ()
+            of_groups[place] += part or ()
             if part is None:
                 unknown.add(place)
-        labellings = [None if g in unknown else tuple(whole) for g, whole in enumerate(found)]
+        labellings = [None if g in unknown else tuple(whole) for g, whole in enumerate(of_groups)]
         return self._replace(groups=present, labellings=labellings, **sums)
 
     def cuts(self, wanted: Bools | None = None) -> list[Cut]:
@@ -132,10 +132,10 @@ class PlaneCache:
         """Keep planes of different samples that are new, in the place of the oldest of each."""
         if self.capacity == 0:
             return
-        held = np.zeros(which.size, dtype=bool)
+        is_kept = np.zeros(which.size, dtype=bool)
         rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
-        held[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
-        new = np.flatnonzero(~held)
+        is_kept[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
+        new = np.flatnonzero(~is_kept)
         samples = which[new]
         places = self._seen[samples] % self.capacity
         self._intercepts[samples, places] = intercepts[new]
@@ -167,9 +167,9 @@ class PlaneCache:
         none = values <= 0
         values[none], intercepts[none], slopes[none] = 0.0, 0.0, 0.0
         rows = zip(self._labellings, places.tolist(), none.tolist(), strict=True)
-        found: list[Labellings] = [() if is_null else row[k] for row, k, is_null in rows]
+        labellings: list[Labellings] = [() if is_null else row[k] for row, k, is_null in rows]
         columns = slopes, intercepts, values, np.zeros_like(values)
-        return Planes(w, each, *columns, Quality.EXACT, 0.0, 0, found)
+        return Planes(w, each, *columns, Quality.EXACT, 0.0, 0, labellings)
 
     def _all_values(self, w: Floats) -> Floats:
         """Every plane of every sample at ``w``, (N, capacity)."""
@@ -179,8 +179,8 @@ class PlaneCache:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes."""
-        held = {f"cache{name}": getattr(self, name) for name in COLUMNS}
-        return held | {"cache_labellings": as_objects(list(map(as_objects, self._labellings)))}
+        arrays = {f"cache{name}": getattr(self, name) for name in COLUMNS}
+        return arrays | {"cache_labellings": as_objects(list(map(as_objects, self._labellings)))}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold what another cache of the same size held."""
@@ -229,8 +229,8 @@ class Memory:
         settings = {name: value for name, value in vars(solver).items() if name != "stopping"}
         if self._owner is None:
             self._owner = samples, type(solver), settings
-        known, *setting = self._owner
-        same = all(a is b for a, b in zip(samples, known, strict=True))
+        risk_before, *setting = self._owner
+        same = all(a is b for a, b in zip(samples, risk_before, strict=True))
         if not same or setting != [type(solver), settings]:
             raise SettingsError(
                 "this memory is of other samples or of another solver: begin with a new Memory()"

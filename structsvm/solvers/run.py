@@ -109,9 +109,9 @@ class Run(CutRun):
         may_find_less = certificate.quality is Quality.HEURISTIC
         for w, before in weights:
             question = w, self.groups("one"), np.inf
-            found = Planes.joined(self.session.map_shares(separate_share, question)).summed()
-            loss = float((found.values + found.slacks).sum())
-            rounding = SAME * (found.size + abs(before))
+            planes = Planes.joined(self.session.map_shares(separate_share, question)).summed()
+            loss = float((planes.values + planes.slacks).sum())
+            rounding = SAME * (planes.size + abs(before))
             if loss > before + rounding or (loss < before - rounding and not may_find_less):
                 checkpoint.refuse(loss, before)
         return stalled
@@ -123,8 +123,8 @@ class Run(CutRun):
 
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate, and the labellings it follows from."""
-        found = super().solution(status)
-        found = replace(found, bound=of_relaxed(found.bound, self._most_broken))
+        solution = super().solution(status)
+        solution = replace(solution, bound=of_relaxed(solution.bound, self._most_broken))
         caught = self.certificate.caught
         if caught is not None:
             problem = getattr(self.risk.problem, "partition", self.risk.problem)
@@ -136,9 +136,9 @@ class Run(CutRun):
                 OracleWarning,
             )
         if self._best_cuts is None:
-            return found
+            return solution
         active, n_groups, duals = self._best_cuts
-        return replace(found, support=support_of(self.risk, active, n_groups), duals=duals)
+        return replace(solution, support=support_of(self.risk, active, n_groups), duals=duals)
 
     def start(self, groups: Ints) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
@@ -152,30 +152,30 @@ class Run(CutRun):
         of_null = np.inf
         for w in (self.risk.null, *self._starts):
             seen = memory.seen.get(w.tobytes())
-            found = self._noted(self._called(w, groups) if seen is None else seen)
-            memory.seen[w.tobytes()] = found.without_cuts()
-            cuts += found.cuts()
-            objective = found.penalty + found.values.sum()
+            planes = self._noted(self._called(w, groups) if seen is None else seen)
+            memory.seen[w.tobytes()] = planes.without_cuts()
+            cuts += planes.cuts()
+            objective = planes.penalty + planes.values.sum()
             if w is self.risk.null:
                 of_null = objective
                 is_answer = self.certificate.best is not None
-                self.certificate.set_reference(found, is_answer)
+                self.certificate.set_reference(planes, is_answer)
             elif objective <= of_null:
                 break
         if memory.best is not None:
             self._noted(memory.best)
         return cuts
 
-    def _noted(self, found: Planes, known: Floats | None = None) -> Planes:
+    def _noted(self, planes: Planes, known: Floats | None = None) -> Planes:
         """An evaluation with Omega, after taking note of it as an upper bound."""
-        found = found._replace(penalty=self.risk.penalty(found.w))
-        broken, amounts = violations(self.risk, found.w)
+        planes = planes._replace(penalty=self.risk.penalty(planes.w))
+        broken, amounts = violations(self.risk, planes.w)
         paid = self._worth(amounts)
-        self.certificate.update_upper(found, known, broken <= ADMISSIBLE, paid)
-        if self.certificate.best is found.w:
+        self.certificate.update_upper(planes, known, broken <= ADMISSIBLE, paid)
+        if self.certificate.best is planes.w:
             self._broken = amounts
             self._most_broken = broken
-        return found
+        return planes
 
     def _worth(self, amounts: Sequence[Any]) -> float:
         """What broken constraints have gained at most, by the last multipliers."""
@@ -200,32 +200,32 @@ class Run(CutRun):
         self.refuse_outside(w, self.risk.space)
         if known is not None and self.cache is not None:
             known = np.maximum(known, np.bincount(groups, self.cache.values(w)))
-        found = self._called(w, groups)
+        planes = self._called(w, groups)
         best = self.memory.best
         if best is not None:  # new planes have to be below what oracles said at the best weight
-            heights = found.intercepts + found.slopes @ best.w
+            heights = planes.intercepts + planes.slopes @ best.w
             losses = best.values + best.slacks
             if (heights > losses).any():
-                terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
-                size = best.size + found.size + float(terms.sum())
+                terms = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(best.w)
+                size = best.size + planes.size + float(terms.sum())
                 self.certificate.compare(losses, heights, size)
-        found = self._noted(found, known)
-        if self.certificate.best is found.w:
-            values = found.values if known is None else np.maximum(found.values, known)
-            self.memory.best = found.without_cuts()._replace(values=values)
-        return found
+        planes = self._noted(planes, known)
+        if self.certificate.best is planes.w:
+            values = planes.values if known is None else np.maximum(planes.values, known)
+            self.memory.best = planes.without_cuts()._replace(values=values)
+        return planes
 
     def _called(self, w: Floats, groups: Ints) -> Planes:
         """One plane for each group at ``w``; ``groups`` are those of the samples."""
         each = groups if self.cache is None else self.groups("n")
         deadline = time.time() + self.seconds_left(self.n_samples)
         answers = self.session.map_shares(separate_share, (w, each, deadline))
-        found = [planes for planes in answers if planes is not None]
-        calls = sum(planes.calls for planes in found)
+        of_blocks = [planes for planes in answers if planes is not None]
+        calls = sum(planes.calls for planes in of_blocks)
         self.oracle_calls += calls
         if calls < self.n_samples:
             raise BudgetSpentError(Status.MAX_SECONDS)
-        evaluation = Planes.joined(found).summed()
+        evaluation = Planes.joined(of_blocks).summed()
         if self.cache is None:
             return evaluation
         self.cache.add(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
@@ -237,10 +237,10 @@ class Run(CutRun):
         block = next(block for block in self.parts if i <= block.samples[-1])
         j = i - block.samples[0]
         answer = block.call("separate", i, read_only(w), block.xs[j], block.ys[j])
-        (found,) = planes_of([[block.row(j, answer, w.size)]], w, np.arange(self.n_samples))
+        (plane,) = planes_of([[block.row(j, answer, w.size)]], w, np.arange(self.n_samples))
         self.oracle_calls += 1
-        self.certificate.note_answers(found)
-        return float(found.intercepts[0]), found.slopes[0]
+        self.certificate.note_answers(plane)
+        return float(plane.intercepts[0]), plane.slopes[0]
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
         """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.

@@ -56,9 +56,9 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
         check_separation(problem, answer, sample)
         with asked(problem, "joint_feature", where):
             phi = check_feature(problem, problem.joint_feature(x, answer.y), w.size, sample)
-            held = phi.copy()
+            feature = phi.copy()
             check_feature(problem, problem.joint_feature(x, y), w.size, sample)
-        if not np.array_equal(phi, held, equal_nan=True):
+        if not np.array_equal(phi, feature, equal_nan=True):
             said = "joint_feature writes to an array that it returned before: return a new one"
             refuse(problem, sample, f"{said} each time")
         with asked(problem, "loss", where):
@@ -66,11 +66,11 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
             of_truth = check_loss(problem, problem.loss(y, y), sample)
         if answer.feature is not None:
             own = check_feature(problem, answer.feature, w.size, sample, GIVEN)
-            size = max(float(np.abs(held).max()), 1.0)
-            if not np.allclose(own, held, rtol=0.0, atol=ALIKE * size, equal_nan=True):
-                at = int(np.argmax(np.abs(own - held)))
+            size = max(float(np.abs(feature).max()), 1.0)
+            if not np.allclose(own, feature, rtol=0.0, atol=ALIKE * size, equal_nan=True):
+                at = int(np.argmax(np.abs(own - feature)))
                 said = f"{GIVEN} {own[at]:.6g} where joint_feature gives its labelling"
-                said = f"{said} {held[at]:.6g}: return what joint_feature does, or None"
+                said = f"{said} {feature[at]:.6g}: return what joint_feature does, or None"
                 refuse(problem, sample, said)
         if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
             said = f"loss(y, y) is {of_truth!r} for the true labelling y"
@@ -83,12 +83,12 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
 def check_separation(problem: Problem, answer: object, sample: int) -> None:
     """Check what ``separate`` returned."""
     if not isinstance(answer, Separation):
-        found = shown(answer)
+        returned = shown(answer)
     elif isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
         return
     else:
-        found = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
-    said = f"separate returned {found}: return Separation(y, slack, quality) with how far the"
+        returned = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
+    said = f"separate returned {returned}: return Separation(y, slack, quality) with how far the"
     said += " maximum may exceed the value found, 0 or more, math.inf if that is not known, and a"
     refuse(problem, sample, f"{said} Quality")
 
@@ -132,22 +132,22 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
 
 
 def _check_no_better(
-    problem: Problem, x: Any, y: Any, found: Separation, sample: int, w: Floats
+    problem: Problem, x: Any, y: Any, answer: Separation, sample: int, w: Floats
 ) -> None:
     """Check that no labelling that is found at other weights is better than one without a loss."""
     space = problem.weight_space()
     direction = np.random.default_rng(0).standard_normal(w.size)
-    for size in TRIALS if found.quality is not Quality.HEURISTIC else ():
+    for size in TRIALS if answer.quality is not Quality.HEURISTIC else ():
         try:
             other = problem.separate(space.project(size * direction), x, y)
         except StructSVMError:  # no answer at a weight that learning may never come to
             continue
         check_separation(problem, other, sample)
-        costs = [check_loss(problem, problem.loss(y, z), sample) for z in (found.y, other.y)]
-        scores = [float(w @ problem.joint_feature(x, z)) for z in (found.y, other.y)]
+        costs = [check_loss(problem, problem.loss(y, z), sample) for z in (answer.y, other.y)]
+        scores = [float(w @ problem.joint_feature(x, z)) for z in (answer.y, other.y)]
         best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
         rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
-        if better > best + float(found.slack) + rounding:
+        if better > best + float(answer.slack) + rounding:
             refuse(
                 *(problem, sample),
                 f"separate found a labelling with the loss {costs[0]:.6g} where another, found at "
@@ -242,14 +242,14 @@ def blocks_of(risk: RegularizedRisk, keeps_labellings: bool = True) -> list[Bloc
     N = risk.n_samples
     own = risk.is_model
     keeps_truths = N * risk.space.dim * 8 <= TRUTHS_IN_MEMORY
-    found = []
+    blocks = []
     for part in np.array_split(np.arange(N), min(N, MOST_BLOCKS)):
         samples = part.tolist()
         xs = [risk.xs[i] for i in samples]
         ys = [risk.ys[i] for i in samples]
         how = keeps_truths, keeps_labellings and not own, samples[0] == 0 and not own
-        found.append(Block(risk.problem, samples, xs, ys, risk.sample_weight[part], *how))
-    return found
+        blocks.append(Block(risk.problem, samples, xs, ys, risk.sample_weight[part], *how))
+    return blocks
 
 
 def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes | None]:
@@ -260,13 +260,13 @@ def separate_share(blocks: Sequence[Block], question: Question) -> list[Planes |
     w, groups, deadline = question
     (first, *_) = blocks
     w = read_only(w)
-    known = []
+    first_answer = []
     problem = first.problem
     if first.checks_first and time.time() <= deadline:
         first.checks_first = False
-        known = [check_first_answer(problem, first.xs[0], first.ys[0], 0, w)]
+        first_answer = [check_first_answer(problem, first.xs[0], first.ys[0], 0, w)]
     samples = chain.from_iterable(zip(block.xs, block.ys, strict=True) for block in blocks)
-    answers = chain(known, problem.separate_all(w, islice(samples, len(known), None)))
+    answers = chain(first_answer, problem.separate_all(w, islice(samples, len(first_answer), None)))
     planes: list[Planes | None] = []
     waiting: list[list[Row]] = []
     for block in blocks:
@@ -330,7 +330,7 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
         labellings[k] = ()
     at_most = values + slack
     slack[[quality is Quality.HEURISTIC for quality in qualities]] = 0.0
-    found = []
+    of_blocks = []
     end = 0
     for block in blocks:
         begin = end
@@ -345,5 +345,5 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
             at_most=sum(at_most[some].tolist()),
             caught=next((i for i in caught[some] if i is not None), None),
         )
-        found.append(planes.summed())
-    return found
+        of_blocks.append(planes.summed())
+    return of_blocks

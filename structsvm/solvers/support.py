@@ -21,7 +21,7 @@ def support_of(
     slacks were, multipliers belong to labellings of single samples.
     """
     labellings: dict[tuple[int, Hashable], list[Any]] = {}
-    found: list[SupportLabelling] = []
+    support: list[SupportLabelling] = []
     for multiplier, cut in active:
         if cut.labellings is None:
             omega, single, truth = 1.0, None, None
@@ -30,7 +30,7 @@ def support_of(
                 omega = float(risk.sample_weight[cut.group])
                 truth = risk.problem.kept(risk.ys[cut.group])
             plane = cut.intercept / omega, cut.slope / omega
-            found.append(SupportLabelling(single, omega * multiplier, None, truth, None, plane))
+            support.append(SupportLabelling(single, omega * multiplier, None, truth, None, plane))
             continue
         for sample, kept, loss, share in cut.labellings:
             one = labellings.setdefault((sample, _identity(kept)), [kept, loss, 0.0])
@@ -38,8 +38,8 @@ def support_of(
     truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in labellings}}
     for (sample, _), (kept, loss, share) in labellings.items():
         share *= float(risk.sample_weight[sample])
-        found.append(SupportLabelling(sample, share, kept, truths[sample], loss))
-    return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
+        support.append(SupportLabelling(sample, share, kept, truths[sample], loss))
+    return tuple(sorted(support, key=lambda item: (-item.multiplier, item.sample is None)))
 
 
 def _identity(kept: Any) -> Hashable:

@@ -139,10 +139,10 @@ class Codec:
             return self.arrays.pop(content)
         if kind == "objects":
             items, shape = content
-            found = np.empty(len(items), dtype=object)
+            array = np.empty(len(items), dtype=object)
             for i, item in enumerate(items):
-                found[i] = self.unpack(item)
-            return found.reshape(shape)
+                array[i] = self.unpack(item)
+            return array.reshape(shape)
         if kind == "dict":
             return {self.unpack(key): self.unpack(value) for key, value in content}
         return COLLECTIONS[kind](map(self.unpack, content))
@@ -188,12 +188,12 @@ class Codec:
 
 def _always_there(cls: type, state: Mapping[str, Any]) -> list[str]:
     """The settings of a class, and what an estimator says that it has once it has learned."""
-    found = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else []
+    names = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else []
     has_learned = hasattr(cls, "get_params") and any(map(_is_learned, state))
     for base in cls.__mro__ if has_learned else ():
         learned = filter(_is_learned, vars(base).get("__annotations__", {}))
-        found += [name for name in learned if not hasattr(cls, name)]
-    return found
+        names += [name for name in learned if not hasattr(cls, name)]
+    return names
 
 
 def _is_learned(name: str) -> bool:
@@ -297,5 +297,5 @@ def difference(before: Any, now: Any, name: str = "") -> str | None:
         pairs = [(f"{kind}.{key}", value, later.get(key)) for key, value in state.items()]
     elif fingerprint(before) != fingerprint(now):
         return name
-    found = (difference(a, b, inside) for inside, a, b in pairs)
-    return next((one for one in found if one is not None), None)
+    differences = (difference(a, b, inside) for inside, a, b in pairs)
+    return next((one for one in differences if one is not None), None)

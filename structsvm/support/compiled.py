@@ -47,10 +47,10 @@ def inner(**options: Any) -> Callable[[Function], Function]:
     always = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
     def decorate(function: Function) -> Function:
-        found: Any = njit(**(always | options))(function)
-        if hasattr(found, "enable_caching"):  # not where numba is told to compile nothing
-            _keep(found)
-        return cast(Function, found)
+        jitted: Any = njit(**(always | options))(function)
+        if hasattr(jitted, "enable_caching"):  # not where numba is told to compile nothing
+            _keep(jitted)
+        return cast(Function, jitted)
 
     return decorate
 

@@ -40,10 +40,10 @@ def _kept(name: str, method: Any, promise: tuple[Any, str]) -> Any:
 
     @wraps(method)
     def _checked(plugin: Any, *args: Any, **kwargs: Any) -> Any:
-        found = method(plugin, *args, **kwargs)
-        if not (isinstance(found, what) if isinstance(what, type) else what(found)):
-            raise_wrong(plugin, name, found, in_words or f"an instance of {what.__name__}")
-        return found
+        returned = method(plugin, *args, **kwargs)
+        if not (isinstance(returned, what) if isinstance(what, type) else what(returned)):
+            raise_wrong(plugin, name, returned, in_words or f"an instance of {what.__name__}")
+        return returned
 
     _checked.__promise__ = promise  # type: ignore[attr-defined]
     return _checked
@@ -120,7 +120,7 @@ def raise_wrong(plugin: object, method: str, found: Any, instead: str) -> NoRetu
 
 def culprit(error: BaseException) -> str | None:
     """Which method of which plugin an error was raised in, but for private ones; None if none."""
-    found = None
+    named = None
     traceback = error.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame
@@ -129,9 +129,9 @@ def culprit(error: BaseException) -> str | None:
         is_theirs = issubclass(owner, Contract) and room != "structsvm"
         name = frame.f_code.co_name
         if is_theirs and (name == "__post_init__" or not name.startswith(("_", "<"))):
-            found = f"{owner.__name__}.{name}"
+            named = f"{owner.__name__}.{name}"
         traceback = traceback.tb_next
-    return found
+    return named
 
 
 def _is_open(definition: object) -> bool:
@@ -204,13 +204,13 @@ def without_remembered(value: object, state: Mapping[str, Any]) -> dict[str, Any
     """The attributes of an object but for those that it remembers only to save time."""
     cls = type(value)
     remembered = {name for name in state if isinstance(getattr(cls, name, 0), cached_property)}
-    return {name: held for name, held in state.items() if name not in remembered}
+    return {name: attribute for name, attribute in state.items() if name not in remembered}
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by name, those of a group (a dataclass) as ``image.radius``."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for name, value in settings.items():
         inner = settings_in(value)
-        found |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
-    return found
+        flattened |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
+    return flattened

@@ -80,14 +80,14 @@ class Report:
         """The report in a sentence."""
         if not self.given:
             return "every check passed"
-        found = "; nothing was compared by enumeration: check other settings, too"
+        compared = "; nothing was compared by enumeration: check other settings, too"
         if max(self.enumerated.values(), default=0) > 1:
             sizes = ", ".join(map(str, self.enumerated))
-            found = f" and all {sum(self.enumerated.values())} of {sizes} samples"
+            compared = f" and all {sum(self.enumerated.values())} of {sizes} samples"
         numbers = ", ".join(map(str, self.given))
         return (
             f"every check passed: answers were compared with {numbers} partitions of the samples "
-            f"given{found}"
+            f"given{compared}"
         )
 
 
@@ -165,7 +165,7 @@ class Kit(Checked):
         """A weight of 2 counts as a sample that is there twice."""
         problem = self.plugin
         few = list(range(min(len(data), 2)))
-        found = []
+        spaces = []
         for part in (
             replace(data.at(few), weights=np.array([2.0, 1.0])[: len(few)]),
             data.at([*few, 0]),
@@ -174,9 +174,9 @@ class Kit(Checked):
             self.require(factor is not None, 'closed_form has no metric called "untrained"')
             metric = problem.calibrate(factor, part.examples).metric(factor)
             unit = problem.unit(part.examples)
-            found.append((metric.price, metric.n_clusters, unit))
+            spaces.append((metric.price, metric.n_clusters, unit))
         names = ("the price", "the number of clusters", "the unit")
-        for what, one, other in zip(names, *found, strict=True):
+        for what, one, other in zip(names, *spaces, strict=True):
             self.require(
                 (one is None) == (other is None) and np.isclose(one or 0.0, other or 0.0, 1e-6),
                 f"{what} is {one!r} with a weight of 2, and {other!r} with that sample twice",
@@ -227,9 +227,11 @@ class Kit(Checked):
             model = risk.model(w, risk.regularizer)
             touching = 0.0
             for x, y, omega in zip(model.xs, model.ys, model.sample_weight, strict=True):
-                found = model.problem.separate(w, x, y).y
+                labelling = model.problem.separate(w, x, y).y
                 phi = model.problem.joint_feature
-                worth = float(model.problem.loss(y, found)) + float((phi(x, found) - phi(x, y)) @ w)
+                worth = float(model.problem.loss(y, labelling)) + float(
+                    (phi(x, labelling) - phi(x, y)) @ w
+                )
                 touching += omega * max(0.0, worth)
             parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
             copied = pickle.loads(pickle.dumps(risk)).losses(w)[0]
@@ -258,8 +260,8 @@ class Kit(Checked):
                 f"sample {i} has another truth than it was given",
             )
             if not sample.usual_features:
-                found = np.diag(sample.gram(y))
-                alike = np.allclose(sample.gram_diagonal(y), found, atol=TOLERANCE)
+                squares = np.diag(sample.gram(y))
+                alike = np.allclose(sample.gram_diagonal(y), squares, atol=TOLERANCE)
                 self.require(alike, f"gram_diagonal of sample {i} is not the diagonal of gram")
                 continue
             diagonal = M.gram_diagonal(given.X)
@@ -306,12 +308,12 @@ class Kit(Checked):
         T = sample.n_samples
         contiguous = self.plugin.traits.contiguous
         possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
-        found = [M for M in possible if self.is_member(M, sample)]
+        members = [M for M in possible if self.is_member(M, sample)]
         self.require(
-            not contiguous or all(M.is_contiguous for M in found),
+            not contiguous or all(M.is_contiguous for M in members),
             "contiguous is True, but encode accepts clusters that are no segments: say False",
         )
-        return found
+        return members
 
     def _check_tiny(self, items: Sample, family: list[EquivalenceMatrix]) -> None:
         """Loss-augmented inference against all partitions of a few items."""
@@ -360,8 +362,8 @@ class Kit(Checked):
             for constraint in constraints_of(M, oracle.takes, self.rng, contiguous):
                 ask(TraceObjective(sample.X, shift=-1.0, gaps=True), constraint)
                 ask(TraceObjective(sample.X, truth, 2.0, -1.0, gaps=True), constraint)
-        known = [M for M in members if M.is_partition]
-        for other in chain.from_iterable(neighbours(M, self.rng) for M in known):
+        partitions = [M for M in members if M.is_partition]
+        for other in chain.from_iterable(neighbours(M, self.rng) for M in partitions):
             if len(members) >= MOST_MEMBERS:
                 break
             if other not in members and self.is_member(other, sample):
@@ -387,11 +389,11 @@ class Kit(Checked):
                     partition_of_items(truth), {"links"}, self.rng, False
                 ):
                     self._predicted(i, sample, metric, K, constraint)
-            found = self.plugin.scores(truth, M, 5)
+            scores = self.plugin.scores(truth, M, 5)
             self.require(
-                {"loss", "disagreement"} <= found.keys()
-                and all(value is None or np.isfinite(value) for value in found.values()),
-                f"scores returned {found!r}: return finite numbers by name, None where one does "
+                {"loss", "disagreement"} <= scores.keys()
+                and all(value is None or np.isfinite(value) for value in scores.values()),
+                f"scores returned {scores!r}: return finite numbers by name, None where one does "
                 "not apply, among them 'loss' and 'disagreement'",
             )
 

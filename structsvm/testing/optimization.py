@@ -174,7 +174,7 @@ def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> 
     require = checked.require
     request = Request()
     space = risk.space
-    held = cuts.slopes.copy()
+    slopes = cuts.slopes.copy()
     answer = checked.plugin.solve(risk, cuts, request)
     w = np.asarray(answer.w)
     alpha = np.asarray(answer.multipliers)
@@ -182,7 +182,7 @@ def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> 
         w.shape == (space.dim,) and alpha.shape == (len(cuts),),
         f"shapes are {w.shape} and {alpha.shape} for {space.dim} weights and {len(cuts)} cuts",
     )
-    require(np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them")
+    require(np.array_equal(cuts.slopes, slopes), "it writes to the cuts: copy them")
     outside = float(np.abs(w - space.project(w)).max()) if answer.is_projected else 0.0
     require(outside <= ROUNDING, f"is_projected, but w is {outside:.2g} outside")
     least = _minimum(risk, cuts)

@@ -261,27 +261,27 @@ def constraints_of(
 ) -> list[Constraint]:
     """Constraints that a partition keeps, of each kind that an oracle takes."""
     T = M.n_samples
-    found = []
+    constraints = []
     if "n_clusters" in takes:
-        found.append(Constraint(n_clusters=M.n_clusters))
+        constraints.append(Constraint(n_clusters=M.n_clusters))
     if T < 2 or not M.is_partition:
-        return found
+        return constraints
     i, j = sorted(rng.permutation(T)[:2].tolist())
     if contiguous and "boundaries" in takes:
         at = M.breakpoints[:-1]
         others = rng.permutation(np.setdiff1d(np.arange(1, T), at))
         forced = tuple(sorted(rng.permutation(at)[:2].tolist()))
         forbidden = tuple(sorted(others[: max(1, T // 4)].tolist()))
-        found += [Constraint(forced=forced), Constraint(forbidden=forbidden)]
-        found.append(Constraint(forced=forced, forbidden=forbidden))
+        constraints += [Constraint(forced=forced), Constraint(forbidden=forbidden)]
+        constraints.append(Constraint(forced=forced, forbidden=forbidden))
         end = int(M.boundaries[1])
         if end > 1:
-            found.append(Constraint(regions=(Region(1, end, 0),)))
+            constraints.append(Constraint(regions=(Region(1, end, 0),)))
     if contiguous and "regions" in takes:
         n = int(np.count_nonzero((M.boundaries >= max(i, 1)) & (M.boundaries < j + 1)))
         if n:
-            found.append(Constraint(regions=(Region(i, j + 1, n),)))
-            found.append(Constraint(regions=(Region(i, j + 1, 1, or_more=True),)))
+            constraints.append(Constraint(regions=(Region(i, j + 1, n),)))
+            constraints.append(Constraint(regions=(Region(i, j + 1, 1, or_more=True),)))
     if not contiguous and "links" in takes:
         with_first = M.labels == M.labels[0]
         same = np.flatnonzero(with_first)
@@ -289,8 +289,10 @@ def constraints_of(
         together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
         apart = ((0, int(other[-1])),) if other.size else ()
         links = Constraint(together=together), Constraint(apart=apart)
-        found += [c for c in (*links, Constraint(together=together, apart=apart)) if c.has_links]
-    return found
+        constraints += [
+            c for c in (*links, Constraint(together=together, apart=apart)) if c.has_links
+        ]
+    return constraints
 
 
 def check_small(
@@ -331,6 +333,6 @@ def check_small(
             (pool.map, questions, "in threads: share no scratch memory between calls"),
             (map, copies, "after pickling: keep settings that can be pickled"),
         ):
-            found = each_with(ask_again, asked_again)
-            for question, first, second in zip(questions, answers, found, strict=True):
+            asked_each = each_with(ask_again, asked_again)
+            for question, first, second in zip(questions, answers, asked_each, strict=True):
                 question.require(first == second, f"the answer differs {where}")

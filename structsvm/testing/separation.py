@@ -105,15 +105,17 @@ class Asked(Checked):
             answer.quality is not Quality.EXACT or answer.slack <= self.tolerance(w),
             f"separate is exact with slack {answer.slack!r}: return 0, or another quality",
         )
-        found = Answer(w, answer, self.labelling(answer.y, "found by separate at another weight"))
-        value = found.labelling.worth(w)
+        separated = Answer(
+            w, answer, self.labelling(answer.y, "found by separate at another weight")
+        )
+        value = separated.labelling.worth(w)
         self.require(
             value >= -self.tolerance(w),
             f"separate found a labelling of value {value!r}, worse than the truth, which has 0: "
             "maximise loss(y, y') + <w, joint_feature(x, y')>, both terms, and compare with the "
             "truth",
         )
-        return found
+        return separated
 
     def compare(self, answer: Answer, other: Labelling) -> None:
         """No labelling is worth more than an answer may say."""
@@ -191,14 +193,14 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     way = 2.0 * low.loss / size * away
     begin = 0.0
     end = 1.0
-    found = [first]
+    answers = [first]
     for _ in range(STEPS):
         middle = (begin + end) / 2
         answer = sample.separate(first.w + middle * way)
-        for other in found:
+        for other in answers:
             sample.compare(answer, other.labelling)
             sample.compare(other, answer.labelling)
-        found.append(answer)
+        answers.append(answer)
         is_low = np.array_equal(answer.labelling.slope, low.slope)
         begin, end = (middle, end) if is_low else (begin, middle)
 

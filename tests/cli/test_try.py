@@ -339,14 +339,14 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
 def test_the_next_simpler_method_answers_where_the_first_cannot_learn(
     done, recordings, tmp_path, monkeypatch, kind
 ):
-    tried = trials._try_metrics
+    tried = trials.try_metrics
 
     def refusing(asked, fold):
         if any(candidate.is_first for candidate in asked):
             return [fold.failed(kind("it cannot"), 0.0) for _ in asked]
         return tried(asked, fold)
 
-    monkeypatch.setattr(trials, "_try_metrics", refusing)
+    monkeypatch.setattr(trials, "try_metrics", refusing)
     _, err = done(f"try change-point {recordings} --minutes 0 -o {tmp_path}/out")
     assert "statistics-olda is not compared: it cannot" in err
     assert load(tmp_path / "out" / "model.structsvm").metric in ("untrained", "rca", "olda")
