@@ -158,7 +158,8 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
     if answers.dtype != np.bool_ or answers.shape not in ((), starts.shape):
         raise PluginError(
             f"{named} returned {shown(returned)} for an array of {starts.size} starts: return a "
-            "truth value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
+            "truth value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all "
+            "of them"
         )
     return np.broadcast_to(answers, starts.shape)
 

@@ -231,8 +231,8 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
         return samples
     if features is None:
         warn(
-            f"the samples: {counted(len(counting), 'column')} left out that rise by one step from row "
-            "to row, as time and row numbers do: "
+            f"the samples: {counted(len(counting), 'column')} left out that rise by one step from "
+            "row to row, as time and row numbers do: "
             f"{some_of([str(name) for name in counting], 3)}. "
             + wording(
                 "Name among the features what was measured",

@@ -171,8 +171,8 @@ def _from_marks(recording: Recording) -> Recording:
         texts = dict.fromkeys(map(str, recording.y.tolist()))
         unreadable = [text for text in texts if text.lower() not in ("0", "1", *YES, *NO)]
         raise DataError(
-            f"{recording.where}: labels that are changes must be 0 or 1, got {unreadable[0]}; where "
-            "a label is blank write 0"
+            f"{recording.where}: labels that are changes must be 0 or 1, got {unreadable[0]}; "
+            "where a label is blank write 0"
         )
     return replace(recording, y=np.cumsum(marks, dtype=np.int64))
 

@@ -113,8 +113,8 @@ def labelled(marks: Marks, blanks: bool, outside: str | None, tier: str | None =
                 first = f"{marks.axis.name} {marks.axis.text(int(is_labelled.argmin()))}"
                 raise DataError(
                     f"{(~is_labelled).sum()} of {is_labelled.size} samples are in no stretch, "
-                    f"the first at {first}, or their stretch has no label: label all of them, say what they "
-                    "are, as "
+                    f"the first at {first}, or their stretch has no label: label all of them, "
+                    "say what they are, as "
                     + parameter("outside", "rest")
                     + ", or let fit learn from some (in Python, blanks=True)"
                 )
