@@ -5,9 +5,7 @@ import copy
 import pickle
 import re
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -109,9 +107,11 @@ def test_a_setting_that_is_refused_is_a_field(call, parameters):
     assert str(caught.value).startswith(f"{name} must be ")
 
 
-def test_errors_of_other_processes_have_their_fields():
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        error = pool.submit(fail, 7).exception()
+@cases(*range(pickle.HIGHEST_PROTOCOL + 1))
+def test_errors_that_other_processes_send_have_their_fields(protocol):
+    with pytest.raises(LearningError) as caught:
+        fail(7)
+    error = pickle.loads(pickle.dumps(caught.value, protocol))
     assert (error.recordings, error.parameters, error.status) == (
         (7,),
         {"skip_lines": [9]},
