@@ -194,13 +194,6 @@ class VerdictWarning(UserWarning):
     """Held-out recordings do not show that the learned metric is worth having."""
 
 
-def refuse(kind: type[StructSVMError], *found: tuple[object, str]) -> None:
-    """Raise the first of several messages whose condition holds."""
-    for wrong, message in found:
-        if wrong:
-            raise kind(message)
-
-
 @contextmanager
 def about(where: object) -> Iterator[None]:
     """Let what is wrong with data, or with what an oracle is asked, say where it is."""

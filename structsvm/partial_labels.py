@@ -23,7 +23,7 @@ from structsvm.data.labels import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError, refuse
+from structsvm.errors import DataError
 from structsvm.messages import join, parameter
 from structsvm.partitions.constraint import Constraint, Region
 from structsvm.support.arrays import Ints
@@ -130,9 +130,10 @@ class PartialLabels:
         are_links = self.must_link or self.cannot_link or self.chunks is not None
         links = "links and chunks are labels of clusterings; give labels with -1, or regions"
         regions = "regions are labels of segmentations; give links, chunks or labels"
-        refuse(
-            DataError, (contiguous and are_links, links), (not contiguous and self.regions, regions)
-        )
+        if contiguous and are_links:
+            raise DataError(links)
+        if not contiguous and self.regions:
+            raise DataError(regions)
         return self._segments(n_samples) if contiguous else self._clusters(n_samples)
 
     def _segments(self, T: int) -> Constraint:
@@ -192,7 +193,8 @@ class PartialLabels:
 
     def _clusters(self, T: int) -> Constraint:
         for row in itertools.chain(*self.must_link, *self.cannot_link):
-            refuse(DataError, (not 0 <= row < T, f"row {row} of a link is not one of {T} rows"))
+            if not 0 <= row < T:
+                raise DataError(f"row {row} of a link is not one of {T} rows")
         together = list(self.must_link)
         apart = [(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
         named = []

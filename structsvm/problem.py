@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from structsvm.errors import DataError, SettingsError, refuse
+from structsvm.errors import DataError, SettingsError
 from structsvm.messages import parameter
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.status import Quality, Solution
@@ -223,19 +223,16 @@ class RegularizedRisk(Regularized):
         N = len(self.xs)
         omega = np.asarray(self.sample_weight, dtype=np.float64)
         fits = omega.shape == (N,) and ((omega >= 0) & np.isfinite(omega)).all() and omega.any()
-        refuse(
-            DataError,
-            (
-                N == 0 or len(self.ys) != N,
+        if N == 0 or len(self.ys) != N:
+            raise DataError(
                 f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs: "
-                "give one for each, and at least one",
-            ),
-            (
-                not fits,
+                "give one for each, and at least one"
+            )
+        if not fits:
+            raise DataError(
                 f"sample_weight is {shown(self.sample_weight)}: give {N} finite numbers, 0 for "
-                "samples to leave out, but not for all",
-            ),
-        )
+                "samples to leave out, but not for all"
+            )
         object.__setattr__(self, "space", self.problem.weight_space())
         object.__setattr__(self, "sample_weight", omega)
         object.__setattr__(self, "null", self._checked("null", self.null))

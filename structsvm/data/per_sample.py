@@ -10,11 +10,9 @@ import numpy as np
 from structsvm.data.checks import one_each, refuse_hidden, refuse_no_array, refuse_other_shape
 from structsvm.data.labels import label_values, missing_labels, numbered
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import DataError, SettingsError, about, refuse
+from structsvm.errors import DataError, SettingsError, about
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import (
-    is_whole,
-)
+from structsvm.support.checks import is_whole
 
 Counts = int | Sequence[int | None] | None
 """A number of clusters for every sample, one for each, or none given."""
@@ -28,19 +26,14 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     weights = np.asarray(sample_weight, dtype=np.float64)
     refuse_other_shape(weights, n, words.whole, "sample_weight")
     wrong = ~((weights >= 0) & (weights < np.inf))
-    refuse(
-        DataError,
-        (
-            wrong.any(),
+    if wrong.any():
+        raise DataError(
             "sample_weight of "
             + words.numbered(wrong.argmax())
-            + f" is {weights[wrong.argmax()]}: give a finite number, 0 to leave it out",
-        ),
-        (
-            not weights.any(),
-            f"every sample_weight is 0: no {words.whole} is left to learn from",
-        ),
-    )
+            + f" is {weights[wrong.argmax()]}: give a finite number, 0 to leave it out"
+        )
+    if not weights.any():
+        raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
     return np.asarray(weights / weights.max())
 
 

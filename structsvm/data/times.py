@@ -28,7 +28,7 @@ from structsvm.data.clock import (
     seconds_in,
     stamp_in,
 )
-from structsvm.errors import DataError, refuse, warn, without_warnings
+from structsvm.errors import DataError, warn, without_warnings
 from structsvm.support.checks import some_of
 from structsvm.support.lazy import require
 
@@ -278,15 +278,13 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     refuse_other_shape(found.values, n_samples, "sample", "times")
     missing = np.isnat(found.values) if found.holds_dates else np.isnan(found.values)
     falls = found.values[1:] < found.values[:-1]
-    refuse(
-        DataError,
-        (missing.any(), f"the time of sample {missing.argmax()} is missing"),
-        (
-            falls.any(),
+    if missing.any():
+        raise DataError(f"the time of sample {missing.argmax()} is missing")
+    if falls.any():
+        raise DataError(
             f"times fall after sample {falls.argmax() if falls.size else 0}: sort the samples by "
-            "them",
-        ),
-    )
+            "them"
+        )
     return found
 
 

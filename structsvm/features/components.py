@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.data.standardize import Standardizer
-from structsvm.errors import DataError, refuse
+from structsvm.errors import DataError
 from structsvm.features.base import Stage
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole, refuse_unless
@@ -60,9 +60,8 @@ class Components(Stage):
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         Z = np.vstack([self.standardizer_(X) for X in arrays])
         varies = bool(np.ptp(Z, axis=0).any())
-        refuse(
-            DataError, (not varies, "no feature varies in any recording: there are no components")
-        )
+        if not varies:
+            raise DataError("no feature varies in any recording: there are no components")
         pca = PCA(n if n < 1 else min(int(n), *Z.shape), svd_solver="covariance_eigh").fit(Z)
         self.components_ = pca.components_
         self.share_ = float(pca.explained_variance_ratio_.sum())

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from structsvm.errors import DataError, SettingsError, refuse
+from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import Stage, integers
 from structsvm.messages import nth
 from structsvm.support.arrays import Floats
@@ -43,7 +43,8 @@ class Columns(Stage):
         P = arrays[0].shape[1]
         chosen = range(P) if self.which is None else integers("which", self.which, least=0)
         last = max(chosen)
-        refuse(SettingsError, (last >= P, f"which names column {last}, and there are 0..{P - 1}"))
+        if last >= P:
+            raise SettingsError(f"which names column {last}, and there are 0..{P - 1}")
         self.columns_ = np.array(chosen, dtype=np.int64)
 
     def _features(self, X: Floats) -> Floats:
@@ -172,11 +173,10 @@ class MovingStatistics(Stage):
         names = self.statistics
         unknown = isinstance(names, str) or not names or not set(names) <= set(STATISTICS)
         short = 1 in windows and bool({"spread", "slope"} & set(names))
-        refuse(
-            SettingsError,
-            (unknown, f"statistics must be some of {STATISTICS}, got {names!r}"),
-            (short, "a window of 1 sample has no spread and no slope: use 2 or more"),
-        )
+        if unknown:
+            raise SettingsError(f"statistics must be some of {STATISTICS}, got {names!r}")
+        if short:
+            raise SettingsError("a window of 1 sample has no spread and no slope: use 2 or more")
         self.windows_ = np.array(windows, dtype=np.int64)
 
     def _features(self, X: Floats) -> Floats:

@@ -20,14 +20,7 @@ from structsvm.data.labels import UNKNOWN, label_values, labels_of_items, number
 from structsvm.data.per_sample import units_of
 from structsvm.data.standardize import Standardizer
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import (
-    DataError,
-    LearningError,
-    SettingsError,
-    about,
-    refuse,
-    without_warnings,
-)
+from structsvm.errors import DataError, LearningError, SettingsError, about, without_warnings
 from structsvm.features.base import Recordings, RecordingTransformer, read_recordings
 from structsvm.messages import join, nth
 from structsvm.parallel.single import single_threaded
@@ -315,17 +308,15 @@ class FrameRecipe:
         scored = f"{self.owner} scores each {noun} by a model that has not seen it"
         called = "" if groups is None else f", {names[0]!r}"
         named = self.words.named
-        refuse(
-            DataError,
-            (n_units < 2, f"{scored}, and there is only one {noun}{called}: label another {noun}"),
-            (
-                lonely.size,
+        if n_units < 2:
+            raise DataError(f"{scored}, and there is only one {noun}{called}: label another {noun}")
+        if lonely.size:
+            raise DataError(
                 f"{scored}, so every {named} has to occur in two {noun}s: "
                 + shown
                 + f". Label that {named} in another {noun}, give it the name of a similar one, or "
-                f"leave the {noun} out",
-            ),
-        )
+                f"leave the {noun} out"
+            )
         n = min(int(self.n_folds), n_units)
         rng = np.random.default_rng(self.random_state)
         best = np.zeros(n_units, dtype=np.int64)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.checks import as_floats, refuse_no_array
 from structsvm.data.copies import connected
-from structsvm.errors import DataError, refuse, warn
+from structsvm.errors import DataError, warn
 from structsvm.graphs.labelled_nodes import NodeLabels, node_codes, node_names
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
@@ -77,7 +77,8 @@ class FeatureGraph:
             right = edges.dtype.kind in "iu" and edges.ndim == len(edges) == 2
             right = right and edges.min() >= 0 and edges.max() < T and (edges[0] < edges[1]).all()
             wrong = f"edges must be integers (2, E), pairs i < j of nodes below {T}, got "
-            refuse(DataError, (not right, f"{wrong}{shown(self.edges)}"))
+            if not right:
+                raise DataError(f"{wrong}{shown(self.edges)}")
         for name, value in {
             "X": X,
             "edges": None if edges is None else edges.astype(np.int64).reshape(2, -1),
@@ -91,13 +92,14 @@ class FeatureGraph:
         n_names = len(self.features)
         n_nodes = len(self.nodes or self.X)
         beyond = regions is not None and not 0 <= regions.min() <= regions.max() < T
-        refuse(
-            DataError,
-            (not ((self.sizes >= 0) & (self.sizes < np.inf)).all(), "sizes must be >= 0"),
-            (beyond, f"regions must be numbers of nodes from 0 to {T - 1}"),
-            (n_names != P, f"{n_names} names in features for {P}: give one to each"),
-            (n_nodes != T, f"{n_nodes} names in nodes for {T}: give one to each"),
-        )
+        if not ((self.sizes >= 0) & (self.sizes < np.inf)).all():
+            raise DataError("sizes must be >= 0")
+        if beyond:
+            raise DataError(f"regions must be numbers of nodes from 0 to {T - 1}")
+        if n_names != P:
+            raise DataError(f"{n_names} names in features for {P}: give one to each")
+        if n_nodes != T:
+            raise DataError(f"{n_nodes} names in nodes for {T}: give one to each")
 
     @property
     def n_samples(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from structsvm.errors import DataError, refuse, warn
+from structsvm.errors import DataError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_below, refuse_unless, refuse_unlisted
@@ -206,24 +206,20 @@ def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
     is_shaped = image.ndim in (2, 3) and image.size > 0
     is_known = is_integer or image.dtype.kind in "fb"
     low, high = (image.min(), image.max()) if is_shaped and not is_integer and is_known else (0, 1)
-    refuse(
-        DataError,
-        (
-            np.ma.is_masked(image),
-            "the image has masked pixels: fill them first (image.filled(...))",
-        ),
-        (not is_shaped, f"an image must have shape (H, W) or (H, W, C), got {image.shape}"),
-        (
-            not is_known,
+    if np.ma.is_masked(image):
+        raise DataError("the image has masked pixels: fill them first (image.filled(...))")
+    if not is_shaped:
+        raise DataError(f"an image must have shape (H, W) or (H, W, C), got {image.shape}")
+    if not is_known:
+        raise DataError(
             f"an image of {image.dtype} values: give uint8 (white is 255), uint16 (65535) or "
-            "floats (1)",
-        ),
-        (
-            not (low >= 0 and high <= 1),
+            "floats (1)"
+        )
+    if not (low >= 0 and high <= 1):
+        raise DataError(
             f"a float image must lie in [0, 1], this one spans [{float(low):.3g}, "
-            f"{float(high):.3g}]: rescale it, and fill NaN",
-        ),
-    )
+            f"{float(high):.3g}]: rescale it, and fill NaN"
+        )
     image = image[:, :, None] if image.ndim == 2 else image
     pixels = image if factor == 1 else _reduced(image, factor)
     white = float(np.iinfo(image.dtype).max) if is_integer else 1.0

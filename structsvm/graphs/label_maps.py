@@ -14,7 +14,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from structsvm.errors import DataError, SettingsError, refuse, warn, without_warnings
+from structsvm.errors import DataError, SettingsError, warn, without_warnings
 from structsvm.graphs.images import MOST_DOUBTFUL, MOSTLY, RARE
 from structsvm.messages import parameter
 from structsvm.support import archive
@@ -71,7 +71,10 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
         "8 bits, or spread them over all 16"
     )
     beyond = f"{greys}, 16 bits go from 0 to {MOST_GREY}: save it with 8 or 16 bits"
-    refuse(DataError, (low < 0 or high > MOST_GREY, beyond), (levels == 1 and high > low, few))
+    if low < 0 or high > MOST_GREY:
+        raise DataError(beyond)
+    if levels == 1 and high > low:
+        raise DataError(few)
     if 1 < levels <= FEW_LEVELS:
         warn(few)
     return (values >> 8).astype(np.uint8)

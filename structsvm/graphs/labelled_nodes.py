@@ -18,7 +18,7 @@ from structsvm.data.labels import (
     unknown_labels,
     unlabelled,
 )
-from structsvm.errors import DataError, refuse, warn
+from structsvm.errors import DataError, warn
 from structsvm.messages import nth
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_of
@@ -241,7 +241,10 @@ def teaching(truths: Sequence[NodeLabels]) -> list[int]:
     """The graphs whose nodes have more than one label; a warning for the others."""
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
     apart = bool(truths) and all(truth.M.n_clusters == truth.M.n_samples for truth in truths)
-    refuse(DataError, (apart, NOTHING_TOGETHER), (not kept, NOTHING_TO_CUT))
+    if apart:
+        raise DataError(NOTHING_TOGETHER)
+    if not kept:
+        raise DataError(NOTHING_TO_CUT)
     left = [i for i in range(len(truths)) if i not in kept]
     if left:
         warn(

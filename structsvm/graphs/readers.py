@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.data.checks import refuse_hidden
-from structsvm.errors import DataError, refuse
+from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.graphs.label_maps import is_picture, pixels_of
@@ -69,7 +69,8 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
         pairs: Any = () if x.edges is None else map(tuple, x.edges.T.tolist())
         for what, things in (("edge", pairs), ("node", x.nodes or ())):
             for name, n in Counter(things).most_common(1):
-                refuse(DataError, (n > 1, f"the {what} {name!r} is given {n} times: give it once"))
+                if n > 1:
+                    raise DataError(f"the {what} {name!r} is given {n} times: give it once")
         return x
     if hasattr(x, "nodes") and hasattr(x, "edges"):
         return from_networkx(x)
@@ -122,7 +123,8 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
     except (TypeError, ValueError) as error:
         raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
     shapes = f"adjacency of shape {A.shape} and features of shape {nodes.X.shape}"
-    refuse(DataError, (A.shape != (T, T), f"{shapes}: expected (T, T), (T, P)"))
+    if A.shape != (T, T):
+        raise DataError(f"{shapes}: expected (T, T), (T, P)")
     A.sum_duplicates()
     there = (A.data != 0) & (A.coords[0] != A.coords[1])
     (i, j) = (ends[there] for ends in A.coords)
@@ -136,7 +138,8 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
         )
     edges = unique_edges(np.vstack([i, j]).astype(np.int64))
     is_symmetric = i.size == 2 * edges.shape[1]
-    refuse(DataError, (not is_symmetric, "the adjacency matrix is not symmetric: give A + A.T"))
+    if not is_symmetric:
+        raise DataError("the adjacency matrix is not symmetric: give A + A.T")
     return replace(nodes, edges=edges)
 
 

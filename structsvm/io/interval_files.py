@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from structsvm.errors import DataError, refuse
+from structsvm.errors import DataError
 from structsvm.io.intervals import warn_of_ends, without_points
 from structsvm.io.label_file import LabelFile
 from structsvm.io.label_files import read_rows
@@ -68,7 +68,8 @@ def read_intervals(path: str | PathLike[str], **chosen: str | None) -> dict[str,
     by_recording = {
         name: rows for name, (rows, _) in read_rows(LabelFile(Path(path), chosen)).items()
     }
-    refuse(DataError, (not by_recording, f"{path}: it holds no labels"))
+    if not by_recording:
+        raise DataError(f"{path}: it holds no labels")
     every = list(by_recording.values())
     warn_of_ends(path, every, chosen)
     return dict(zip(by_recording, without_points(path, every), strict=True))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, about, printable, refuse, warn
+from structsvm.errors import DataError, about, printable, warn
 from structsvm.io.boundaries import Boundaries, Stretch
 from structsvm.io.label_file import NEXT, LabelFile, name_of
 from structsvm.io.label_files import LABEL_KINDS, read_rows
@@ -89,7 +89,10 @@ def with_labels(
     several += parameter("tier", first) + "; structsvm try learns each"
     nothing = f"nothing about {listed(without)} of {first!r}: leave out what has no labels"
     with about(path):
-        refuse(DataError, (len(layers) > 1, several), (without, nothing))
+        if len(layers) > 1:
+            raise DataError(several)
+        if without:
+            raise DataError(nothing)
     return marks
 
 

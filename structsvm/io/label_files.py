@@ -17,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, about, printable, refuse
+from structsvm.errors import DataError, about, printable
 from structsvm.io.label_file import WHOSE, LabelFile, name_of
 from structsvm.io.label_rows import CLOCK, START, STOP, STRETCH, Interval, moment, settled
 from structsvm.io.label_tables import (
@@ -160,7 +160,8 @@ def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
         )
     names = _task_names(tasks)
     twice = f"two tasks are about one of {listed(names, 5)}"
-    refuse(DataError, (len(set(names)) < len(names), twice))
+    if len(set(names)) < len(names):
+        raise DataError(twice)
     for task, name in zip(tasks, names, strict=True):
         yield Interval(None, None, "", name)
         seen: set[str] = set()

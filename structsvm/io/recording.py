@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.errors import DataError, SettingsError, refuse
+from structsvm.errors import DataError, SettingsError
 from structsvm.messages import parameter
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
@@ -311,27 +311,24 @@ class FileOptions:
         if self.window is not None:
             refuse_below(1, "window", self.window)
         fitting = ("interpolate", "mask") if self.in_order else ("impute",)
-        refuse(
-            SettingsError,
-            (
-                not (is_one and is_mark),
+        if not (is_one and is_mark):
+            raise SettingsError(
                 "separator must be one letter, 'tab' or 'space', and decimal another one, '.' or "
-                f"',', got {self.separator!r} and {self.decimal!r}",
-            ),
-            (
-                not self.in_order and self.window not in (None, 1),
-                parameter("window") + " is for recordings: the rows of a table are in no order",
-            ),
-            (
-                self.missing not in (None, "error", *fitting),
+                f"',', got {self.separator!r} and {self.decimal!r}"
+            )
+        if not self.in_order and self.window not in (None, 1):
+            raise SettingsError(
+                parameter("window") + " is for recordings: the rows of a table are in no order"
+            )
+        if self.missing not in (None, "error", *fitting):
+            raise SettingsError(
                 parameter("missing", self.missing)
                 + f" is for {'tables' if self.in_order else 'recordings'}: "
                 + parameter("missing", "interpolate")
                 + " puts values between samples that follow each other, and "
                 + parameter("missing", "impute")
-                + " puts the median of their column there, of rows in no order",
-            ),
-        )
+                + " puts the median of their column there, of rows in no order"
+            )
         object.__setattr__(self, "separator", separator)
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "step", step)

@@ -25,7 +25,7 @@ from structsvm.data.rows import (
 from structsvm.data.sample import is_prepared
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
-from structsvm.errors import DataError, refuse
+from structsvm.errors import DataError
 from structsvm.graphs.readers import is_one
 from structsvm.partial_labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
@@ -162,7 +162,8 @@ class Form:
         if ys is None and not known and any(one.y is not None for one in self.recorded):
             ys = [one.y for one in self.recorded]
             missing = [one.name for one in self.recorded if one.y is None]
-            refuse(DataError, (missing, f"recordings have no labels: {some_of(missing)}"))
+            if missing:
+                raise DataError(f"recordings have no labels: {some_of(missing)}")
             return ys
         ys = self.in_order(ys, called, some=known)
         if not self.rows:

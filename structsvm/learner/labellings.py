@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.data.checks import refuse_hidden, refuse_no_array
 from structsvm.data.per_sample import check_weights
 from structsvm.data.words import Words
-from structsvm.errors import DataError, refuse
+from structsvm.errors import DataError
 from structsvm.messages import nth
 from structsvm.support.arrays import Floats, Ints
 
@@ -78,17 +78,15 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
     if values is not None and values.dtype.kind == "f":
         wrong = wrong | ~np.isfinite(values)
     row = np.argwhere(wrong)[0][0] if wrong.any() else 0
-    refuse(
-        DataError,
-        (len(ys) != N, f"{WORDS.wholes(N)} but {WORDS.parts(len(ys))} in y: give one for each"),
-        (
-            wrong.any(),
+    if len(ys) != N:
+        raise DataError(f"{WORDS.wholes(N)} but {WORDS.parts(len(ys))} in y: give one for each")
+    if wrong.any():
+        raise DataError(
             "the labelling of "
             + nth("sample", row)
             + f" is masked or not finite ({ys[row]}): give a finite "
-            "one, or leave it out",
-        ),
-    )
+            "one, or leave it out"
+        )
     weights = check_weights(sample_weight, N, WORDS)
     return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError, SettingsError, refuse
+from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.learner.completing import Alternation, check_labels, learn_partial
 from structsvm.learner.feature_weights import heaviest_features
@@ -195,12 +195,14 @@ class MetricLearner(Learner):
 
     def _check(self, how: How) -> None:
         settings = Settings.of(self.get_params(deep=False))
-        refuse(SettingsError, (settings.closed_form and how.resume is not None, NOT_RESUMED))
+        if settings.closed_form and how.resume is not None:
+            raise SettingsError(NOT_RESUMED)
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         settings = replace(Settings.of(self.get_params(deep=False)), problem=data.problem)
         is_partial = check_labels(data)
-        refuse(SettingsError, (is_partial and how.resume is not None, NOT_RESUMED))
+        if is_partial and how.resume is not None:
+            raise SettingsError(NOT_RESUMED)
         made = how.part * (SCORED if getattr(settings.features, "learns", False) else 0.0)
         with Interrupts() as interrupts, interrupts.released(), share("features", 0.0, made):
             inputs, seen = Inputs.of(settings.features, settings.standardize, data)

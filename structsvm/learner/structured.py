@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.per_sample import check_weights
-from structsvm.errors import DataError, PluginError, SettingsError, refuse, warn
+from structsvm.errors import DataError, PluginError, SettingsError, warn
 from structsvm.learner.alternation import alternate
 from structsvm.learner.completing import warn_of_full_alone
 from structsvm.learner.fitting import (
@@ -183,7 +183,8 @@ class StructuredSVM(ProblemParameters):
         refuse_below(0, "max_rounds", max_rounds)
         data = read_labelled(X, y, sample_weight)
         is_open = _open(self.problem, data.ys)
-        refuse(SettingsError, (is_open.any() and resume is not None, NOT_RESUMED))
+        if is_open.any() and resume is not None:
+            raise SettingsError(NOT_RESUMED)
         if is_open.all():
             raise DataError(
                 "every labelling is known in part only: label one sample in full, at least, for "
@@ -253,15 +254,13 @@ class StructuredSVM(ProblemParameters):
             refuse_other_columns("X", samples.names, self.feature_names_in_.tolist())
         n = getattr(self, "n_features_in_", None)
         P = samples.n_features
-        refuse(
-            DataError,
-            (
-                n is not None and isinstance(samples.xs[0], np.number),
+        if n is not None and isinstance(samples.xs[0], np.number):
+            raise DataError(
                 f"X is a vector, and a sample has {n} features. Reshape your data: "
-                "X.reshape(1, -1) is one sample",
-            ),
-            (None not in (n, P) and n != P, f"X has {P} features, the model has {n}"),
-        )
+                "X.reshape(1, -1) is one sample"
+            )
+        if None not in (n, P) and n != P:
+            raise DataError(f"X has {P} features, the model has {n}")
         w = read_only(self.solution_.w)
         found = []
         for i, x in enumerate(stage("predicting", samples.xs)):

@@ -16,7 +16,7 @@ from structsvm.data.per_sample import check_weights, units_of
 from structsvm.data.sample import Sample, apply_to_samples
 from structsvm.data.times import usual_steps
 from structsvm.data.words import GRAPHS, IMAGES, Words
-from structsvm.errors import DataError, refuse, warn
+from structsvm.errors import DataError, warn
 from structsvm.learner.columns import labelled_parts, warn_of_columns
 from structsvm.learner.fitted import words_of
 from structsvm.learner.form import Form
@@ -82,18 +82,15 @@ class TrainingSet:
             twice = [k for k, v in (beside | {"groups": groups}).items() if v is not None]
             own = type(Xs.problem).__name__
             other = type(problem).__name__
-            refuse(
-                DataError,
-                (
-                    type(Xs.problem) is not type(problem),
+            if type(Xs.problem) is not type(problem):
+                raise DataError(
                     f"a TrainingSet was read for {own}, and this learner is for {other}: read it "
-                    "with this",
-                ),
-                (
-                    twice,
-                    f"a TrainingSet holds {', '.join(twice)} already: read the samples with it",
-                ),
-            )
+                    "with this"
+                )
+            if twice:
+                raise DataError(
+                    f"a TrainingSet holds {', '.join(twice)} already: read the samples with it"
+                )
             return replace(Xs, problem=problem)
         form = Form.of(Xs, problem=problem).told()
         named = form.features if feature_names is None else feature_names

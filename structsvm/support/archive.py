@@ -26,7 +26,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from structsvm.errors import StructSVMError, refuse
+from structsvm.errors import StructSVMError
 from structsvm.messages import parameter
 
 # ---- how much is read into memory: of files, as their headers say, and of recordings on demand
@@ -269,13 +269,11 @@ class Archive:
         way = "learn again with this version"
         if isinstance(number, int) and number > self.version:
             way = "update structsvm-partitioning"
-        refuse(
-            self.error,
-            (named != expected, f"{path}: not a {expected} but {named!r}"),
-            (
-                number != self.version,
+        if named != expected:
+            raise self.error(f"{path}: not a {expected} but {named!r}")
+        if number != self.version:
+            raise self.error(
                 f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
-                f"format {self.version}: {way}",
-            ),
-        )
+                f"format {self.version}: {way}"
+            )
         return header, arrays
