@@ -125,7 +125,7 @@ def test_labels_of_other_recordings():
     assert "labels of other recordings" in one(diagnose(learner, Xs, ys), "unrelated labels").found
 
 
-def test_copies():
+def test_copies_of_recordings_are_named_once():
     found = diagnose(GOOD, [*XS, XS[2]], [*YS, YS[2]], names=[f"walk{i}" for i in range(13)])
     assert one(found, "copies").values["copies"] == [["walk2", "walk12"]]
     assert "leakage" not in found.kinds  # a copy is told once

@@ -33,7 +33,7 @@ def test_cases_that_were_found_once_stay_mended(name):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_new_cases(name):
+def test_new_cases_of_the_fuzzer_are_read_or_refused(name):
     target, seeds = TARGETS[name]
     known = [*seeds(), *(path.read_bytes() for path in kept(name))]
     chance = random.Random(0)

@@ -226,7 +226,7 @@ class TestTerminal:
             tell("iteration 1", 0.25)
         assert capsys.readouterr().err == f"learning: iteration 1{left}, 25%\n"
 
-    def test_quiet(self, monkeypatch, capsys):
+    def test_a_quiet_terminal_tells_no_progress(self, monkeypatch, capsys):
         monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
         with terminal.Terminal(quiet=True).working("learning"):
             tell("iteration 1", 0.5)

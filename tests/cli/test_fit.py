@@ -122,7 +122,7 @@ class TestCtrlC:
         assert err.endswith("interrupted before there was a metric to save\n")
         assert not list(tmp_path.iterdir())
 
-    def test_anywhere_else(self, run, monkeypatch):
+    def test_an_interruption_of_show_is_told(self, run, monkeypatch):
         def interrupted(path):
             signal.raise_signal(signal.SIGINT)
 

@@ -73,7 +73,7 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
 
 
-def test_odd_images(run, refused, done, folder):
+def test_odd_images_are_told_by_the_names_of_their_files(run, refused, done, folder):
     """What is wrong or strange about one is told by the name of its file."""
     odd = folder / "odd"
     odd.mkdir()

@@ -72,7 +72,7 @@ class TestEvaluate:
         assert out.splitlines()[-1] == str(expected.verdict)
 
     @pytest.mark.parametrize("options", ["", "--n-clusters 2 --tolerance 0"])
-    def test_json(self, run, options):
+    def test_evaluate_prints_json(self, run, options):
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
@@ -127,7 +127,7 @@ class TestEvaluate:
 
 
 class TestShowAndPlot:
-    def test_show(self, run):
+    def test_show_tells_of_data_settings_and_weights(self, run):
         code, out, err = run("show m.structsvm")
         assert (code, err) == (0, "")
         assert "change-point (segment_count unknown, penalty learned, kappa 1.0" in out
@@ -136,7 +136,7 @@ class TestShowAndPlot:
         assert set(listed[:2]) == {"relevant_0", "relevant_1"}
 
     @cases(("test/synthetic_00.npz --n-clusters true", "b.pdf"), ("", "c.svg"))
-    def test_plot(self, done, tmp_path, arguments, name):
+    def test_plots_are_written_in_the_format_of_their_name(self, done, tmp_path, arguments, name):
         out, err = done(f"plot m.structsvm {arguments} --json -o", tmp_path / name)
         assert json.loads(out) == {"figure": str(tmp_path / name)}
         assert err == f"the figure is in {tmp_path / name}\n"

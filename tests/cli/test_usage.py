@@ -27,7 +27,7 @@ LONG = 300  # seconds after which a subprocess is stuck
 
 
 class TestHelpAndUsage:
-    def test_version(self, run):
+    def test_the_version_is_printed(self, run):
         assert run("--version") == (0, f"structsvm {structsvm.__version__}\n", "")
 
     def test_nothing_to_do_shows_the_help(self, run):
@@ -50,7 +50,7 @@ class TestHelpAndUsage:
         ("predict m.structsvm test --n-clusters 0", "expected an integer >= 1, got '0'"),
         ("evaluate m.structsvm test --n-clusters all", "an integer >= 1 or 'true', got 'all'"),
     )
-    def test_wrong_usage(self, run, line, message):
+    def test_wrong_usage_is_told_with_the_help_to_read(self, run, line, message):
         code, out, err = run(line)
         assert (code, out) == (2, "")
         assert message.replace("'", "") in err.replace("'", "")
@@ -230,7 +230,7 @@ def test_letters_that_the_encoding_lacks_are_spelled_out(printed):
     assert out.read_text(encoding="cp1252") == "caf\xe9\\u65e5: 20 40\n"
 
 
-def test_nobody_listens(printed):
+def test_commands_end_well_without_stdout(printed):
     """As for a service that has no stdout."""
     assert Command("predict -q {} {}".format(*printed), printed[0].parent, None).ended() == (0, "")
     assert ended("--version", ">&-") == (0, "", "")

@@ -179,7 +179,7 @@ class TestWhatIsTold:
         with pytest.warns(DataWarning, match="not in the order of time: they are sorted"):
             MetricLearner(metric="diagonal").fit(Xs, None if isinstance(Xs, OnDemand) else series())
 
-    def test_gaps(self):
+    def test_gaps_in_the_time_of_frames_are_told(self):
         holes = [frame.drop(frame.index[60:70]) for frame in frames()]
         with pytest.warns(DataWarning, match=r"sampled irregularly, with steps of frame 0 \("):
             MetricLearner(metric="diagonal").fit(holes, [y.drop(y.index[60:70]) for y in series()])
@@ -213,7 +213,7 @@ class TestWhatIsTold:
         with pytest.raises(DataError, match="falls after row 119, and has numbers twice"):
             MetricLearner().fit([frame], [np.concatenate(YS[:2])])
 
-    def test_transposed_arrays(self, right):
+    def test_transposed_arrays_are_refused(self, right):
         turned = np.swapaxes(np.array(XS), 1, 2)
         with pytest.raises(DataError, match=r"\(2, 120\) and 120 labels: it is transposed"):
             MetricLearner().fit(turned, YS)
@@ -225,7 +225,7 @@ class TestMinusOne:
     X = np.repeat(XS[0], 1, axis=0)
     y = np.repeat([-1, 0, 1], 40)
 
-    def test_is_told(self):
+    def test_samples_without_a_label_are_counted(self):
         with pytest.warns(DataWarning, match=r"40 of 120 samples are without a label \(-1\)"):
             MetricLearner(metric="diagonal").fit([self.X], [self.y])
 

@@ -60,7 +60,7 @@ class TestMissingLabels:
 
     @pytest.mark.parametrize("problem", [ChangePoint(), Clustering()], ids=["changes", "clusters"])
     @pytest.mark.parametrize("features", [None, HermiteMoments()], ids=["columns", "moments"])
-    def test_vectors_are_refused(self, y, problem, features):
+    def test_missing_labels_in_vectors_are_refused(self, y, problem, features):
         words = problem.traits.words
         place = f"{words.whole} 1: the label of {words.item} 5 is missing"
         learner = MetricLearner(problem, features=features)
@@ -126,7 +126,7 @@ BAD_RECORDINGS = {
 
 @pytest.mark.parametrize(("X", "message"), BAD_RECORDINGS.values(), ids=BAD_RECORDINGS)
 class TestHiddenValues:
-    def test_of_recordings(self, X, message):
+    def test_recordings_of_other_numbers_are_refused(self, X, message):
         with pytest.raises(DataError, match=message):
             MetricLearner().fit([XS[0], X, *XS[2:]], YS)
 

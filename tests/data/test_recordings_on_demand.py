@@ -75,7 +75,7 @@ def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
 
 @pytest.mark.parametrize("known", [1.0, 0.7], ids=["labelled", "labelled in part"])
 @cases(Clustering(oracle="relaxed"), Clustering("unknown", oracle="rounded"), ids=str)
-def test_tables(known, problem):
+def test_tables_on_demand_have_the_bits_of_tables_in_memory(known, problem):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]

@@ -111,7 +111,7 @@ class TestShared:
         ("tep", {}, 21, (960, 52)),
         ("tssb", {}, 75, (1408, 1)),
     )
-    def test_read(self, shared_data, name, options, n, shape):
+    def test_shared_sets_are_read_from_their_folder(self, shared_data, name, options, n, shape):
         fetch = _fetch(name)
         recordings = fetch(**options, data_home=shared_data)
         assert len(recordings) == n == len(list((shared_data / name).glob("*.npz")))
@@ -149,7 +149,7 @@ class TestDownload:
         with pytest.raises(DownloadError):
             sets.fetch_mocap6(data_home=home)
 
-    def test_offline(self, tmp_path):
+    def test_what_cannot_be_downloaded_is_named(self, tmp_path):
         with pytest.raises(DownloadError) as caught:
             sets.fetch_mocap6(data_home=tmp_path)
         message = str(caught.value)
@@ -174,7 +174,7 @@ class TestDownload:
 class TestConversions:
     """From the form in which a set is published, written here, to the shared recording."""
 
-    def test_activities(self, tmp_path, shared_data):
+    def test_activities_are_converted_as_they_are_shared(self, tmp_path, shared_data):
         source = shared_data / "har_spsw" / "s03_02.npz"
         with np.load(source) as arrays:
             raw = arrays["Xraw"]
@@ -193,7 +193,7 @@ class TestConversions:
         np.testing.assert_allclose(recording.X, shared.X, atol=1e-5)  # from single precision
         np.testing.assert_array_equal(recording.y, shared.y)
 
-    def test_water_loop(self, tmp_path, shared_data):
+    def test_the_water_loop_is_converted_as_it_is_shared(self, tmp_path, shared_data):
         shared = read_recording(shared_data / "skab" / "valve1_03.npz")
         names = ["datetime", *shared.features, "anomaly", "changepoint"]
         marks = np.diff(shared.y, prepend=0)

@@ -63,7 +63,7 @@ def test_all_solvers_bracket_one_optimum(comparison):
 
 
 @pytest.mark.usefixtures("no_figures_left")
-def test_pictures(comparison):
+def test_gaps_of_solvers_are_drawn_over_seconds_and_calls(comparison):
     pair = plot_gaps(comparison.solutions)
     assert [ax.get_xlabel() for ax in pair] == ["seconds", "oracle calls"]
     assert [text.get_text() for text in pair[0].figure.legends[0].get_texts()] == [*NAMES]

@@ -174,7 +174,7 @@ class TestScores:
 class TestTables:
     """Results print as short tables: as text, in notebooks, and as data frames."""
 
-    def test_an_evaluation(self, learner):
+    def test_an_evaluation_is_printed_as_a_table(self, learner):
         found = evaluate(learner, *TEST)
         lines = str(found).splitlines()
         assert lines[0] == "Mean scores of 5 recordings"
@@ -183,7 +183,7 @@ class TestTables:
         assert str(found.verdict) in lines
         assert repr(found) == found.summary() == str(found)
 
-    def test_a_learner(self, learner):
+    def test_a_learner_is_printed_with_its_largest_weights(self, learner):
         lines = str(learner).splitlines()
         assert lines[0].startswith("diagonal metric of 12 features, learned from 5 recordings, pri")
         assert len(lines) == 1 + 1 + 10 + 2

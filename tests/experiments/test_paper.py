@@ -45,7 +45,7 @@ class TestIntervalRegression:
         found = np.log([rule(x) for x in features])
         assert ((intervals[:, 0] < found) & (found < intervals[:, 1])).all()
 
-    def test_what_never_varies_says_nothing(self, rng):
+    def test_a_constant_feature_does_not_change_a_regression(self, rng):
         features = np.column_stack([np.ones(8), rng.normal(size=8)])
         intervals = np.column_stack([features[:, 1] - 1, features[:, 1] + 1])
         rule = penalty_regression.regression(features, intervals, constant=False)

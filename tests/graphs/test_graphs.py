@@ -74,7 +74,7 @@ def test_region_adjacency_graphs_of_scikit_image():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
-def test_adjacency(make):
+def test_edges_are_those_of_the_adjacency(make):
     A = np.array([[-5, 2, 0], [2, 0, 1], [0, 1, 0]], dtype=float)
     found = as_graph((make(A), np.eye(3)))
     np.testing.assert_array_equal(found.edges, [[0, 1], [1, 2]])
@@ -177,7 +177,7 @@ def test_superpixels_and_pixels_of_an_image():
     (np.full((8, 9, 4), 99, dtype=np.uint8), ("L", "a", "b", "x", "y")),
     (np.ones((8, 9, 2)), ("channel0", "channel1", "x", "y")),
 )
-def test_channels(image, names):
+def test_features_of_pixels_are_named_by_their_channels(image, names):
     settings = GraphOfImage(nodes="pixels", features="colour+position")
     assert from_image(image, settings).features == names
 

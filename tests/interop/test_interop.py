@@ -129,7 +129,9 @@ class TestRuptures:
 
 class TestScikitLearn:
     @cases(("pandas", pd.DataFrame, "to_numpy"), ("polars", pl.DataFrame, "to_numpy"))
-    def test_set_output(self, learner, kind, frame, values):
+    def test_transform_gives_frames_as_set_output_asks(
+        self, learner, kind, frame, values
+    ):
         plain = learner.transform(NEW)
         asked = pickle.loads(pickle.dumps(learner)).set_output(transform=kind)
         assert asked.set_output(transform=None) is asked
@@ -195,7 +197,7 @@ class TestBreakpoints:
 
 
 class TestFrames:
-    def test_frames_in(self, learner):
+    def test_frames_of_all_libraries_are_taken(self, learner):
         for frame in (
             lambda X: pd.DataFrame(X, columns=NAMES),
             lambda X: pl.DataFrame(X, schema=NAMES, orient="row"),

@@ -313,7 +313,7 @@ class TestNamesThatAreTooLong:
     LONG = "a" * 300
 
     @pytest.mark.parametrize("name", [LONG, "zero\0byte"])
-    def test_our_errors(self, tmp_path, name):
+    def test_names_that_cannot_be_are_our_errors(self, tmp_path, name):
         path = tmp_path / name
         X = [np.eye(6)[:, :2]] * 2
         y = [[3, 6]] * 2

@@ -194,7 +194,7 @@ class TestBadArchives:
 
 
 class TestFoldersAndSets:
-    def test_nothing_there(self, tmp_path):
+    def test_files_that_are_not_there_are_named(self, tmp_path):
         assert "gone.csv: no such file or folder" in complaint(tmp_path / "gone.csv")
         assert complaint() == "no recordings were given: name files or folders"
 
@@ -273,7 +273,7 @@ class TestLongTables:
         for other in expected:
             np.testing.assert_array_equal(by_name[other.name].X, other.X)
 
-    def test_files(self, tmp_path):
+    def test_long_tables_are_read_from_files(self, tmp_path):
         frame = long_frame()
         frame.to_csv(tmp_path / "long.csv", index=False)
         frame.set_index(["who", "t"]).to_parquet(tmp_path / "long.parquet")
@@ -373,7 +373,7 @@ class TestColumns:
         with pytest.warns(DataWarning, match="left out"):
             return cleaned(recordings, FileOptions())
 
-    def test_time_is_named(self, rng):
+    def test_a_column_that_only_rises_is_taken_for_time(self, rng):
         (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))
         assert said.startswith("'clock' only rises")
         assert "time_column='clock'" in said

@@ -215,7 +215,7 @@ class TestLabelStudio:
             read_intervals(self.written(tmp_path, annotations=made))
 
 
-def test_subtitles(tmp_path):
+def test_subtitles_are_read_as_stretches(tmp_path):
     path = tmp_path / "film.srt"
     path.write_text("1\n00:00:00,000 --> 00:00:02,500\nrest\n\n2\n00:00:02,500 --> 01:00:04,000\n"
                     "walk\nfast\n")  # fmt: skip
@@ -371,7 +371,7 @@ class TestFiles:
             by = "structsvm" if predictions else None
             assert read_intervals(path, annotator=by) == {"walk": WALK, "run": []}
 
-    def test_tables(self, tmp_path):
+    def test_tables_without_a_column_of_labels_are_refused(self, tmp_path):
         aimless = tmp_path / "aimless.txt"
         aimless.write_text("Begin Time - ss.msec\tEnd Time - ss.msec\n0.0\t1.0\n")
         with pytest.raises(DataError, match=r"no column of the label.*name it with label="):

@@ -120,7 +120,7 @@ def test_the_last_stretch_may_be_open(tmp_path, end):
     assert labels(tmp_path, table("start,end,label", rows)) == Y
 
 
-def test_newest_first(tmp_path):
+def test_rows_may_begin_with_the_newest(tmp_path):
     rows = [(str(pd.Timestamp(DATES[a])), label) for a, label in STARTS[::-1]]
     assert labels(tmp_path, table("ts,state", rows), recording=cow(DATES), end="next") == Y
 

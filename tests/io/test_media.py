@@ -83,7 +83,7 @@ class TestErrors:
             with pytest.raises(DataError, match=r"silent\.mkv: it has no audio stream, only video"):
                 read_media(path, stream=stream)
 
-    def test_names_are_no_addresses(self, show, tmp_path):
+    def test_names_of_films_are_not_read_as_addresses(self, show, tmp_path):
         for name in ("concat:a|b.mkv", "http:there.mkv", "100%.mkv"):
             (tmp_path / name).write_bytes(show.read_bytes())
             assert read_media(tmp_path / name).X.shape == (9, 102)

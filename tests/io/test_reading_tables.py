@@ -146,7 +146,7 @@ class TestLinesThatAreNoRows:
         TABLE.replace("2.5", "# cable out\n2.5"),
         "#fs=100\r\n" + TABLE.replace("\n", "\r\n"),
     )
-    def test_comments(self, tmp_path, text):
+    def test_comments_in_tables_are_no_rows(self, tmp_path, text):
         (found,) = read_recordings(put(tmp_path, text))
         assert found.features == ("x", "y")
         assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
@@ -250,7 +250,7 @@ class TestCompression:
             read_recordings(path, max_bytes=10**6)
 
     @pytest.mark.parametrize("kind", ["gz", "parquet", "csv"])
-    def test_damaged(self, tmp_path, kind):
+    def test_damaged_tables_are_refused(self, tmp_path, kind):
         frame = pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]})
         path = tmp_path / "one.parquet"
         contents = {
@@ -331,7 +331,7 @@ class TestMissingValues:
         ) in str(raised.value)
 
     @pytest.mark.parametrize("kind", ["csv", "npz"])
-    def test_interpolation(self, tmp_path, kind):
+    def test_missing_values_are_interpolated(self, tmp_path, kind):
         path = tmp_path / f"one.{kind}"
         if kind == "csv":
             write(self.FRAME, path)

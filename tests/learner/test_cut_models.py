@@ -163,7 +163,7 @@ def test_an_image_is_drawn_by_plot_cut_alone(draw: Callable[..., Any]) -> None:
 # ---- borders and tints over an image
 
 
-def test_overlays():
+def test_overlays_are_drawn_on_images_of_all_kinds():
     labels = np.zeros((6, 8), dtype=int)
     labels[:, 4:] = 1
     for image in (
@@ -182,7 +182,7 @@ def test_overlays():
         overlay(np.zeros((4, 4)), labels)
 
 
-def test_pictures():
+def test_images_are_drawn_with_and_without_their_cuts():
     image = np.zeros((6, 8, 3), dtype=np.uint8)
     assert plot_cut(image).images[0].get_array().shape == (6, 8, 3)
     assert plot_cut(image, np.arange(48).reshape(6, 8) // 24).images

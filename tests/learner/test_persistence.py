@@ -188,7 +188,7 @@ class TestWhatCannotBeStored:
             save(stranger, tmp_path / "m")
         assert not list(tmp_path.iterdir())
 
-    def test_another_estimator(self, tmp_path):
+    def test_other_estimators_are_not_saved(self, tmp_path):
         search = GridSearchCV(MetricLearner(), {"lam": [1.0]})
         with pytest.raises(SettingsError, match="or a StructuredSVM, got GridSearchCV"):
             save(search, tmp_path / "m")
@@ -197,13 +197,13 @@ class TestWhatCannotBeStored:
 
 
 class TestBadFiles:
-    def test_truncated(self, model):
+    def test_truncated_files_are_refused(self, model):
         whole = model.read_bytes()
         for size in (0, 1, 30, len(whole) // 2, len(whole) - 1):
             model.write_bytes(whole[:size])
             assert "damaged, or not a structsvm model" in complaint(model)
 
-    def test_foreign(self, tmp_path):
+    def test_foreign_files_are_refused(self, tmp_path):
         path = tmp_path / "m"
         for content in (b"hello", b"\x80\x04N.", b"PK\x03\x04" + bytes(100)):
             path.write_bytes(content)
@@ -213,14 +213,14 @@ class TestBadFiles:
         np.save(tmp_path / "data.npy", np.eye(2))
         assert "damaged, or not a structsvm model" in complaint(tmp_path / "data.npy")
 
-    def test_missing_arrays(self, model):
+    def test_model_files_that_lack_arrays_are_refused(self, model):
         rewrite(model, **{"0": None})
         assert "no model of format 6" in complaint(model)
         rewrite(model, header=None)
         assert "not a structsvm model" in complaint(model)
 
     @cases((7, "update structsvm-partitioning"), (1, "learn again with this"))
-    def test_another_format(self, model, version, way):
+    def test_model_files_of_other_formats_are_refused(self, model, version, way):
         rewrite(model, header=header_with(model, version=version))
         message = complaint(model)
         assert f"a model of format {version}, and this version of structsvm reads form" in message

@@ -111,7 +111,7 @@ def test_weights_that_make_no_sense(estimator, weights, message):
         estimator.fit(*recordings(), sample_weight=weights)
 
 
-def test_partial_labels():
+def test_weights_of_partial_labels_stand_for_copies():
     Xs, ys = recordings()
     some = [np.where(np.arange(50) < 30 + 2 * i, y, -1) for i, y in enumerate(ys)]
     some[2] = ys[2]
@@ -137,7 +137,7 @@ def test_score_is_a_weighted_mean():
 
 
 @pytest.mark.parametrize("counts", ["known", "unknown"])
-def test_graphs(counts):
+def test_weights_of_graphs_stand_for_copies(counts):
     rng = np.random.default_rng(1)
     graphs, ys = planted(rng, n=3)
     weights = [2.0, 0.0, 1.0]
@@ -209,7 +209,7 @@ def test_choosing_and_the_verdict():
 # ---- scikit-learn
 
 
-def test_metadata_routing():
+def test_weights_are_routed_by_scikit_learn():
     """Weights reach fit and score, sliced as the recordings are."""
     Xs, ys = recordings()
     folds = PredefinedSplit([0, 0, 0, 1, 1, 1])

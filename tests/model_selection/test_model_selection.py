@@ -292,7 +292,7 @@ def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
 # ---- the parts
 
 
-def test_folds():
+def test_folds_hold_samples_and_groups_out_as_asked():
     def folds(cv, n=6, groups=None, random_state=None):
         data = read_training(MetricLearner(), *recordings(n), groups=groups)
         return split_samples(None, data, cv, random_state)

@@ -68,7 +68,7 @@ def hinge(risk, w):
 
 
 @pytest.mark.parametrize("regularizer", [Trace(), SquaredNorm(center=1.0)])
-def test_other_regularizers(regularizer, risk):
+def test_a_path_of_other_regularizers_ends_where_each_fit_does(regularizer, risk):
     memory = Memory()
     solver = CuttingPlane(STOPPING)
     for step in path(risk, regularizer):

@@ -131,7 +131,7 @@ def test_one_cluster_and_all_clusters_need_no_solver(K: int) -> None:
     assert answer.upper_bound == pytest.approx(answer.value, abs=1e-12)
 
 
-def test_bad_settings() -> None:
+def test_bad_settings_of_the_semidefinite_oracle_are_refused() -> None:
     objective = TraceObjective(np.random.default_rng(0).standard_normal((12, 2)))
     constraint = Constraint(n_clusters=3)
     with pytest.raises(OracleError, match=r"12 samples are too many.*\(max_samples=10\)"):

@@ -251,7 +251,7 @@ class TestEveryOracle:
             assert (answer.y, answer.value) == (expected.y, expected.value)
         assert all(np.array_equal(o.Z, Z) for o, Z in zip(objectives, before, strict=True))
 
-    def test_one_sample(self, oracle) -> None:
+    def test_one_sample_is_one_cluster(self, oracle) -> None:
         truth = EquivalenceMatrix.from_labels([0])
         objective = TraceObjective(np.array([[3.0, 4.0]]), truth, truth_weight=2.0, shift=-30.0)
         assert oracle.maximize(objective).value == pytest.approx(25.0 - 2.0 - 30.0)

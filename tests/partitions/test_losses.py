@@ -59,7 +59,7 @@ def segments(*ends):
     (segments(4, 8, 20), segments(6, 7, 20), 2, 1.0),  # a nearest match alone would lose one
     (segments(20), segments(10, 20), 5, 0.0),
 )
-def test_margin_f1(truth, guess, margin, expected):
+def test_the_f1_of_changes_counts_matches_within_a_margin(truth, guess, margin, expected):
     assert margin_f1(truth, guess, margin) == pytest.approx(expected)
     assert margin_f1(guess, truth, margin) == pytest.approx(expected)
 

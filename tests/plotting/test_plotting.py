@@ -88,7 +88,7 @@ class TestSegmentation:
         dashed = [line.get_xdata()[0] + 0.5 for line in ax.lines[n:]]
         assert dashed == truth.breakpoints[:-1]
 
-    def test_without_truth(self, learner, ax):
+    def test_a_segmentation_is_drawn_without_a_truth(self, learner, ax):
         plot_segmentation(learner, XS[0], n_clusters=3, n_traces=1, ax=ax)
         assert rows(ax)[-2:] == ["learned\n3 segments", "untrained\n3 segments"]
         assert len(ax.lines) == len(rows(ax)) - 2
@@ -216,7 +216,7 @@ class TestLearning:
         assert len(marks) == 2
 
     @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-    def test_path(self, ax):
+    def test_the_path_of_a_search_is_drawn(self, ax):
         search = MetricLearnerCV(
             candidates=("untrained", "pca", "diagonal"), lams=(0.1, 1.0), cv=2
         ).fit(XS, YS)

@@ -147,7 +147,7 @@ def test_envelopes_keep_every_extreme(T):
     assert (drawn["min"], drawn["max"]) == (values.min(), values.max())
 
 
-def test_tables():
+def test_a_report_of_a_table_has_a_point_for_each_row():
     X, y = load_iris(return_X_y=True)
     learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
     page = Page(report_page(learner, [X], [y]))
@@ -182,7 +182,7 @@ def cutter() -> MetricLearner:
     return MetricLearner(NormalizedCut(image=HUES)).fit(images, masks)
 
 
-def test_images(cutter):
+def test_a_report_of_images_has_their_verdict(cutter):
     images, masks = discs(np.random.default_rng(1), 5)
     page = Page(report_page(cutter, images, masks, names=list("abcde")))
     expected = evaluate(cutter, images, masks)

@@ -104,7 +104,7 @@ def focus(page, name="picture"):
     page.execute_script("document.getElementById(arguments[0]).focus()", name)
 
 
-def test_it_renders(page, learner):
+def test_a_browser_shows_verdict_losses_and_recordings(page, learner):
     expected = evaluate(learner, XS, YS)
     assert by_id(page, "verdict").text == str(expected.verdict)
     losses = [float(text) for text in texts(page, "#means td:nth-child(2)")]
@@ -144,7 +144,7 @@ def test_the_worst_comes_first_and_columns_sort(page, learner):
     assert head.get_attribute("aria-sort") == "descending"
 
 
-def test_filters(page, learner):
+def test_a_browser_filters_recordings_by_name_and_loss(page, learner):
     by_id(page, "filter").send_keys("TEA")
     assert shown(page) == [NAMES[-1]]
     assert by_id(page, "shown").text == "1 of 6 shown"

@@ -279,7 +279,7 @@ def test_weights_gradient_and_derivative(rng, monkeypatch, sparse, chunk):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_mean_square(rng, sparse):
+def test_the_mean_square_of_a_scale_is_that_over_all_edges(rng, sparse):
     graph = random_graph(rng, T=12, sparse=sparse)
     scale = rng.random(4)
     edges = graph.edges.T if sparse else np.argwhere(np.triu(np.ones((12, 12)), 1))

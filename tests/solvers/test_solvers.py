@@ -202,21 +202,21 @@ class TestStart:
 
 @pytest.mark.parametrize("name", SOLVERS)
 class TestBudgets:
-    def test_max_iter(self, name, short):
+    def test_max_iter_ends_a_run(self, name, short):
         solution = short(name, max_iter=2)
         assert solution.status is Status.MAX_ITER
         assert solution.n_iter == 2
         assert solution.gap > 1e-9
         assert not solution.status.converged
 
-    def test_max_calls(self, name, short):
+    def test_max_calls_ends_a_run(self, name, short):
         solution = short(name, max_calls=19)
         assert solution.status is Status.MAX_CALLS
         # Rounds of four; the Frank-Wolfe method also calls one oracle at a time.
         assert 16 <= solution.oracle_calls <= 19
         assert np.isfinite(solution.upper)
 
-    def test_max_seconds(self, name, short):
+    def test_max_seconds_ends_a_run(self, name, short):
         solution = short(name, max_seconds=1e-9)
         assert solution.status is Status.MAX_SECONDS
         assert solution.oracle_calls == 4  # the first round is always made
