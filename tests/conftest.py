@@ -67,9 +67,9 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client():
-    """Return a client of Dask, with two workers."""
+    """Return a client of Dask, with two workers, which load the library once for all tests."""
     import distributed
 
     with (

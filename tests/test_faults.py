@@ -22,7 +22,7 @@ from enumerated import listed_risk
 from recording_cases import changes
 from strategies import LONG
 
-from structsvm import DataError, MetricLearner, StructSVMError, load, parallel, save
+from structsvm import DataError, MetricLearner, StructSVMError, load, save
 from structsvm.cli import main
 from structsvm.errors import CheckpointError, ModelFileError
 from structsvm.io import read_recording
@@ -220,7 +220,7 @@ def test_a_checkpoint_of_another_version_is_refused_by_its_number(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_killed_is_an_error(monkeypatch):
-    monkeypatch.setattr(parallel, "WAIT", 1.0)
+    monkeypatch.setattr("structsvm.parallel.cluster.WAIT", 1.0)
     monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "2s")
     scheduler = "from distributed.cli.dask_scheduler import main; main()"
     worker = "from distributed.cli.dask_worker import main; main()"

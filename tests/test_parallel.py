@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sklearn.cluster  # noqa: F401 (brings the OpenMP pool)
 from recording_cases import changes
+from tasks import add
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import MetricLearner
@@ -114,7 +115,7 @@ def children_exit(expected):
         assert np.array_equal(fit(), expected)
 
 def children_without_children_agree(expected):
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
         assert np.array_equal(pool.apply_async(fit).get(300), expected)
         pool.apply_async(warnings.simplefilter, ["error"]).get(300)
         for backend in ("threads", "auto", "processes"):
@@ -178,10 +179,6 @@ def is_running(pid):
         return False
     state = Path(f"/proc/{pid}/stat")
     return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
-
-
-def add(part, argument):
-    return part + argument
 
 
 def refuse(part, argument):
