@@ -129,9 +129,7 @@ class TestRuptures:
 
 class TestScikitLearn:
     @cases(("pandas", pd.DataFrame, "to_numpy"), ("polars", pl.DataFrame, "to_numpy"))
-    def test_transform_gives_frames_as_set_output_asks(
-        self, learner, kind, frame, values
-    ):
+    def test_transform_gives_frames_as_set_output_asks(self, learner, kind, frame, values):
         plain = learner.transform(NEW)
         asked = pickle.loads(pickle.dumps(learner)).set_output(transform=kind)
         assert asked.set_output(transform=None) is asked
