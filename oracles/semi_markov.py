@@ -63,7 +63,8 @@ def best_states(
         lengths = read_only(np.pad(lengths, ((0, 0), (0, more)), mode="edge"))
     where = _places(boundaries, T)
     path = search_states(
-        score.samples, lengths, score.changes, *where, score.first, score.last, bounds, weight, K
+        *(score.samples, lengths, score.changes, score.late, *where),
+        *(score.first, score.last, bounds, weight, K),
     )
     if path[0] < 0:
         into = "" if n_segments is None else f" into {n_segments} segments"
@@ -146,11 +147,14 @@ def _both_ways(
     if score.truth is not None:
         raise OracleError("what else is as good is asked of a score without a truth: leave it out")
     T = len(score.samples)
-    ahead = Rules(score.samples, score.lengths, score.changes, *_places(boundaries, T))
+    ahead = Rules(
+        *(score.samples, score.lengths, score.changes, score.late), *_places(boundaries, T)
+    )
     back = Rules(
         read_only(np.ascontiguousarray(score.samples[::-1])),
         score.lengths,
         read_only(np.ascontiguousarray(score.changes.T)),
+        read_only(np.ascontiguousarray(-score.late.T)),
         *_places(boundaries and boundaries.reversed(), T),
     )
     return score, ahead, back, K

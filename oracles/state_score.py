@@ -13,8 +13,11 @@ from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import faults_of_truth
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number, is_whole, shown
+from structsvm.support.checks import is_number, is_whole, read_only, shown
 from structsvm.support.compiled import compiled, inner
+
+NEVER_LATE = read_only(np.zeros((0, 0), dtype=np.int64))
+"""Where no scores are late."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,10 @@ class StateScore:
         Of segments.
     truth_weight : float
         0 or more.
+    late : array of int of shape (C, C), optional
+        By how many samples scores are late where a segment in state a goes over into one in state
+        b: so many samples behind that boundary are scored as if they were in state a still, and
+        before it as if they were in b already where it is negative.
 
     Raises
     ------
@@ -62,6 +69,7 @@ class StateScore:
     last: Floats
     truth: EquivalenceMatrix | None = None
     truth_weight: float = 0.0
+    late: Any = None
 
     def __post_init__(self) -> None:
         """Copy the arrays into the one form that is compiled, and check all that it relies on."""
@@ -88,6 +96,7 @@ class StateScore:
                 f"{ARRAYS[fault]} must hold numbers up to {LARGEST:g}, or minus infinity for what "
                 "is forbidden: look for NaN and inf"
             )
+        vars(self)["late"] = _as_samples(self.late, len(samples), C)
         if self.truth is not None:
             self._check_truth(self.truth)
 
@@ -113,6 +122,8 @@ class StateScore:
         states = self._checked(states, least=0)
         starts, ends, of = segments_of(states)
         total = self.samples[np.arange(states.size), states].sum()
+        if self.late.size:
+            total += self._of_late(starts[1:], of)
         n = np.minimum(ends - starts, self.lengths.shape[1] - 1)
         total += self.lengths[of, n].sum() + self.changes[of[:-1], of[1:]].sum()
         total += self.first[of[0]] + self.last[of[-1]]
@@ -120,6 +131,17 @@ class StateScore:
             guess = EquivalenceMatrix.from_breakpoints(ends)
             total += self.truth_weight * partition_loss(self.truth, guess)
         return float(total)
+
+    def _of_late(self, places: Ints, of: Ints) -> float:
+        """What samples near boundaries earn beside what they would in their own states."""
+        T = len(self.samples)
+        plain = np.where(np.isneginf(self.samples), 0.0, self.samples)
+        found = 0.0
+        for t, a, b in zip(places.tolist(), of[:-1].tolist(), of[1:].tolist(), strict=True):
+            there = min(max(t + int(self.late[a, b]), 0), T)
+            gain = plain[min(t, there) : max(t, there), a] - plain[min(t, there) : max(t, there), b]
+            found += float(gain.sum()) if there > t else -float(gain.sum())
+        return found
 
     def knowing(self, states: Ints) -> StateScore:
         """The same where samples have known states, (T,), and -1 stands for what is not known.
@@ -174,6 +196,19 @@ def checked_states(states: Any, n_samples: int, n_states: int, least: int = 0) -
             f"states are {least}..{n_states - 1}, and there are {codes.min()}..{codes.max()}"
         )
     return codes.astype(np.int64, copy=False)
+
+
+def _as_samples(late: Any, T: int, C: int) -> Ints:
+    """Numbers of samples by which changes are late, (C, C); none where none is."""
+    try:
+        found = np.asarray(late)
+    except ValueError:
+        found = np.empty(1, dtype=object)
+    if late is None or found.shape == (0, 0):
+        return NEVER_LATE
+    if found.shape != (C, C) or found.dtype.kind not in "iu":
+        raise OracleError(f"late must hold integers, of shape {(C, C)}, got {shown(late)}")
+    return read_only(np.clip(found, -T, T).astype(np.int64, order="C"))
 
 
 def _as_scores(name: str, given: Any) -> Floats:

@@ -11,6 +11,7 @@ from structsvm.learner.completing import Alternation as Alternation
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
 from structsvm.learner.metric_learner import MetricLearner as MetricLearner
+from structsvm.learner.score_decoder import ScoreDecoder as ScoreDecoder
 from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV

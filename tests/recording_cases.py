@@ -67,6 +67,13 @@ def recordings_of_states(n, rng, noise=0.7):
     return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
 
 
+def scores_of_states(X):
+    """Probabilities of "rest", "turn" and "walk" at each sample of such a recording, (T, 3)."""
+    means = np.array([MEANS[name] for name in ("rest", "turn", "walk")])
+    p = np.exp(-2.0 * ((X[:, None] - means) ** 2).sum(axis=2))
+    return p / p.sum(axis=1, keepdims=True)
+
+
 def protocol(seed, n=12, T=80):
     """Changes at about the same times, one feature that always dies out, labels of others."""
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from recording_cases import NAMES, OnDemand, recordings_of_states
+from recording_cases import NAMES, OnDemand, recordings_of_states, scores_of_states
 from sklearn.base import clone
 
 from structsvm import (
@@ -23,6 +23,7 @@ from structsvm import (
     MetricLearner,
     MetricLearnerCV,
     PartialLabels,
+    ScoreDecoder,
     StateSegmenter,
     StructSVMError,
     diagnose,
@@ -57,6 +58,8 @@ class Row:
     named: bool = False
     """Whether it knows names of states."""
     not_for: frozenset[str] = frozenset()
+    seen: Callable[[Any], Any] = lambda X: X
+    """What it learns from instead of a recording."""
 
 
 NO_METRIC = {
@@ -88,6 +91,13 @@ METHODS = {
         "--method states --set estimators=['lda']",
         named=True,
         not_for=frozenset(NO_METRIC),
+    ),
+    "decoder": Row(
+        lambda: ScoreDecoder(["rest", "turn", "walk"]),
+        "--method decoder --set classes=['rest','turn','walk']",
+        named=True,
+        not_for=frozenset(NO_METRIC),
+        seen=scores_of_states,
     ),
     "frames": Row(
         lambda: FrameClassifier("logistic", Lags((-1, 0, 1))),
@@ -163,15 +173,16 @@ def so_many(case: Case) -> None:
 @view("forms")
 def forms(case: Case) -> None:
     """A mapping of frames, with columns in another order, and a single recording."""
-    frames = {f"r{i}": pd.DataFrame(X, columns=["a", "b"]) for i, X in enumerate(case.Xs)}
+    names = list("abc")[: case.learner.n_features_in_]
+    frames = {f"r{i}": pd.DataFrame(X, columns=names) for i, X in enumerate(case.Xs)}
     learner = case.row.learner().fit(frames, dict.fromkeys(frames, NAMES))
     ends = case.learner.predict_breakpoints(case.Xs)
     assert learner.predict_breakpoints(frames) == dict(zip(frames, ends, strict=True))
-    turned = frames["r0"][["b", "a"]]
+    turned = frames["r0"][names[::-1]]
     with pytest.raises(StructSVMError, match="a"):
         learner.predict(turned)
     assert learner.predict_breakpoints(frames["r0"]) == ends[0]
-    assert learner.feature_names_in_.tolist() == ["a", "b"]
+    assert learner.feature_names_in_.tolist() == names
 
 
 @view("prepared samples")
@@ -386,7 +397,7 @@ def wrong(case: Case) -> None:
 
 @view("a recording of one sample")
 def one_sample(case: Case) -> None:
-    assert case.learner.predict_breakpoints([np.zeros((1, 2))]) == [[1]]
+    assert case.learner.predict_breakpoints([np.zeros((1, case.learner.n_features_in_))]) == [[1]]
 
 
 @view("cli")
@@ -418,7 +429,7 @@ def typed_margins(case: Case) -> None:
 def write(folder: Path, Xs: list[Any]) -> None:
     folder.mkdir()
     for i, X in enumerate(Xs):
-        table = pd.DataFrame(X, columns=["x0", "x1"]).assign(label=NAMES)
+        table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(label=NAMES)
         table.to_csv(folder / f"r{i}.csv", index=False)
 
 
@@ -427,8 +438,8 @@ def fitted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Return each method, fitted, with its data, also in files."""
     row = METHODS[request.param]
     folder = tmp_path_factory.mktemp("method")
-    Xs = recordings(TRAIN, 0)
-    new = recordings(TEST, 1)
+    Xs = list(map(row.seen, recordings(TRAIN, 0)))
+    new = list(map(row.seen, recordings(TEST, 1)))
     write(folder / "learn", Xs)
     write(folder / "new", new)
     return row, row.learner().fit(Xs, YS), Xs, new, folder

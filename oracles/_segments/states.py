@@ -21,6 +21,7 @@ class Rules(NamedTuple):
     samples: Floats
     lengths: Floats
     changes: Floats
+    late: Ints
     earliest: Ints
     may_end: Bools
 
@@ -52,6 +53,7 @@ def search_states(
     samples: Floats,
     lengths: Floats,
     changes: Floats,
+    late: Ints,
     earliest: Ints,
     may_end: Bools,
     first: Floats,
@@ -61,7 +63,7 @@ def search_states(
     K: int,
 ) -> Ints:
     """The best states; -1 each if none are allowed."""
-    rules = Rules(samples, lengths, changes, earliest, may_end)
+    rules = Rules(samples, lengths, changes, late, earliest, may_end)
     path = passed(rules, first, bounds, weight, K)
     return _traced(path.closed[-1] + last, path.begin, path.before, K)
 
@@ -71,6 +73,7 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
     samples = rules.samples
     lengths = rules.lengths
     changes = rules.changes
+    late = rules.late
     may_end = rules.may_end
     (T, C) = samples.shape
     rows = max(K, 1)
@@ -91,11 +94,8 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
         for k in range(rows):
             for c in range(C):
                 reach = clear[c, t]
-                farthest = longest[k, c]
-                if t - L >= reach and (
-                    farthest < reach or opened[k, c, t - L] > opened[k, c, farthest]
-                ):
-                    longest[k, c] = farthest = t - L
+                farthest = _best_long(opened[k, c], longest[k, c], reach, t - L)
+                longest[k, c] = farthest
                 low = max(reach, t - L + 1) if ends else t
                 farthest = farthest if farthest >= reach and ends else -1
                 start, value = _best_start(opened[k, c], lengths[c], losses, farthest, low, t)
@@ -108,9 +108,20 @@ def passed(rules: Rules, first: Floats, bounds: Ints, weight: float, K: int) -> 
             for c in range(C):
                 for a in range(C):
                     value = closed[k, a] + changes[a, c] - total[c, t]
+                    value += _of_late(total, t, late, a, c)
                     if a != c and value > opened[into, c, t]:
                         opened[into, c, t], before[into, c, t] = value, a
     return Passed(total, clear, opened, closed, begin, before)
+
+
+@inner()
+def _of_late(total: Floats, t: int, late: Ints, a: int, c: int) -> float:
+    """What samples between a boundary and where scores show it earn in the state before it."""
+    if late.size == 0 or late[a, c] == 0:
+        return 0.0
+    shown = min(max(t + late[a, c], 0), total.shape[1] - 1)
+    gain: float = total[a, shown] - total[a, t] - total[c, shown] + total[c, t]
+    return gain
 
 
 @inner()
@@ -249,6 +260,19 @@ def _traced(values: Floats, begin: NDArray[np.int32], before: NDArray[np.int32],
             k -= min(K, 1)
         t = start
     return path
+
+
+@inner()
+def _best_long(opened: Floats, known: int, reach: int, last: int) -> int:
+    """The best start up to ``last``, given that of those before; all again where that is lost."""
+    first = last
+    if known < reach:
+        known = -1
+        first = reach
+    for s in range(first, last + 1):
+        if s >= reach and (known < 0 or opened[s] > opened[known]):
+            known = s
+    return known
 
 
 @inner()

@@ -3,3 +3,4 @@ from structsvm.baselines.boundary_classifier import BoundaryClassifier as Bounda
 from structsvm.baselines.frame_classifier import FrameClassifier as FrameClassifier
 from structsvm.baselines.region_classifier import RegionClassifier as RegionClassifier
 from structsvm.baselines.row_classifier import RowClassifier as RowClassifier
+from structsvm.baselines.smoothed_scores import SmoothedScores as SmoothedScores

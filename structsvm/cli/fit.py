@@ -55,6 +55,8 @@ class Wanted:
 def run_fit(args: Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
     request = Request.of(args)
+    if args.method == "decoder":  # scores are those of samples
+        request = replace(request, files={"window": 1, **request.files})
     output = args.output
     if output is None:
         output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
@@ -91,7 +93,7 @@ def _fit_files(
     with _cluster(scheduler):
         asked = {"need_labels": not some, "blanks": not later, "later": later}
         inputs = read(request, terminal, problem, **asked)
-        return _learn(learner, inputs if later else inputs.labelled_in_part(), wanted)
+        return learn_from(learner, inputs if later else inputs.labelled_in_part(), wanted)
 
 
 def _check_outputs(guard: Guard, wanted: Wanted) -> None:
@@ -152,7 +154,7 @@ def _cluster(scheduler: str | None) -> Any:
 # ---- learning
 
 
-def _learn(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
+def learn_from(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
     words = inputs.words
     terminal = inputs.terminal
     output = wanted.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -335,11 +335,8 @@ def read_layers(
     layers = {"": recordings}
     if labels is not None:
         about: Any = {k: v for k, v in {**learned, **typed}.items() if k in OF_LABELS}
-        about["blanks"] = blanks
-        if layered:
-            layers = layers_of(recordings, labels, **about)
-        else:
-            layers = {"": with_labels(recordings, labels, **about)}
+        about |= {"blanks": blanks, "some": request.some}
+        layers = _layers(recordings, labels, about, layered)
     labels_matter = need_labels or blanks
     steps = getattr(learner, "steps_", {})
     found = {}
@@ -347,7 +344,8 @@ def read_layers(
         if not labels_matter and not count_marks([one.y for one in some]):
             # labels that nobody asks for are no reason to refuse anything
             options = replace(options, labels_are=None)
-        sought = [one for one in some if one.y is not None] if len(layers) > 1 else some
+        is_sought = len(layers) > 1 and not request.some
+        sought = [one for one in some if one.y is not None] if is_sought else some
         whole = cleaned(sought, options, ask=labels_matter and in_order, steps=steps)
         if learner is None and in_order:
             is_whole = len(layers) == 1 and request.regions is None
@@ -355,6 +353,32 @@ def read_layers(
             whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
         label = options.label_column or "label"
         found[name] = InputData(request, terminal, whole, problem, label=label)
+    return found
+
+
+def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
+    """Where what is found of each layer of labels is written: each in its folder, if several."""
+    if len(layers) == 1:
+        return {layers[0]: output}
+    found: dict[str, Path] = {}
+    for name in layers:
+        folder = output / (re.sub(r"[^\w-]", "_", name) or "_")
+        while folder in found.values():
+            folder = folder.with_name(f"{folder.name}_")
+        found[name] = folder
+    return found
+
+
+def _layers(
+    recordings: list[Recording], labels: Path, about: Mapping[str, Any], layered: bool
+) -> dict[str, list[Recording]]:
+    """The recordings with the labels of a file; those that it has nothing about have none."""
+    if not layered:
+        return {"": with_labels(recordings, labels, **about)}
+    found = {}
+    for name, some in layers_of(recordings, labels, **about).items():
+        known = {one.name: one for one in some}
+        found[name] = [known.get(one.name, one) for one in recordings]
     return found
 
 

@@ -27,8 +27,9 @@ CONTEXT = {
 CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
 
 METHODS = (
-    *("metric", "states", "untrained", "pca", "rca", "lda", "olda", "grid"),
-    *("frame-lda", "frame-logistic", "frame-boosting", "boundary-logistic", "boundary-boosting"),
+    *("metric", "states", "decoder", "untrained", "pca", "rca", "lda", "olda", "grid"),
+    *("largest-score", "smoothed-scores", "frame-lda", "frame-logistic", "frame-boosting"),
+    *("boundary-logistic", "boundary-boosting"),
     *("equal-segments", "fixed-times", "lda-classifier", "nearest-centroid", "forest-classifier"),
     *("region-forest", "pixel-forest"),
 )
@@ -196,7 +197,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--method": choice(
         METHODS,
         "what partitions: a learned metric (the default); states, the segmenter of states, for "
-        "labels that are names; a metric in closed form, such as olda; or a classifier",
+        "labels that are names; decoder, the same of given scores of states; a metric in closed "
+        "form, such as olda; or a classifier",
         default="metric",
     ),
     "--metric": choice(

@@ -103,6 +103,8 @@ class Request:
     regions: Path | None = None
     groups: str | None = None
     """A pattern that finds whose a file is in its path."""
+    some: bool = False
+    """Whether files that the table of labels has nothing about have no labels, and are kept."""
 
     @classmethod
     def of(cls, args: Namespace) -> Request:

@@ -10,7 +10,6 @@ if they are enough.
 from __future__ import annotations
 
 import math
-import re
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.answer import Answer
-from structsvm.cli.inputs import InputData, read_layers
+from structsvm.cli.inputs import InputData, folders_of, read_layers
 from structsvm.cli.outputs import Guard, places
 from structsvm.cli.parts import (
     Part,
@@ -121,13 +120,10 @@ def _try_each(
 ) -> int:
     """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
-    own: dict[str, Wanted] = {}
-    for name in layers:
-        folder = wanted.output / (re.sub(r"[^\w-]", "_", name) or "_")
-        while folder in [one.output for one in own.values()]:
-            folder = folder.with_name(f"{folder.name}_")
-        own[name] = replace(wanted, output=folder)
-        own[name].check()
+    folders = folders_of(wanted.output, list(layers))
+    own = {name: replace(wanted, output=folder) for name, folder in folders.items()}
+    for one in own.values():
+        one.check()
     for number, (name, inputs) in enumerate(layers.items()):
         now = time.monotonic()
         its_end = now + (end - now) / (len(layers) - number)

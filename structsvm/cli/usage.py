@@ -117,6 +117,21 @@ have so many samples with --set problem.min_length=N and problem.max_length=N.
         ("problem", "files"),
     ),
     Command(
+        "decode",
+        "segments with names from the scores of any model, and labels of some files",
+        """\
+  structsvm decode scores/ --labels bouts.csv -o decoded/
+  structsvm predict decoded/decoder.structsvm new/ -o more/
+
+A table of scores has a column for each state, such as walk or Probability_walk, with the scores of
+a model that has not seen these files. The decoder is learned from those that have labels, and saved
+as decoder.structsvm beside the segments of all; it is that of fit --method decoder.
+""",
+        "paths --output --force --groups --margins",
+        own={"--output": value("FOLDER", "folder to write into", required=True)},
+        settings=("", "files"),
+    ),
+    Command(
         "evaluate",
         "compare what was learned with other methods on held-out data",
         """\
@@ -219,7 +234,7 @@ def build_parser() -> Parser:
             epilog=f"examples:\n{command.examples}",
         )
         own.set_defaults(module=command.module or command.name)
-        files = FILES_TO_LEARN_FROM if command.name in ("try", "fit") else FILES
+        files = FILES_TO_LEARN_FROM if command.name in ("try", "fit", "decode") else FILES
         files = files if "paths" in command.options else ""
         groups = {"": command.options, **command.groups, "files": files, "output": OF_ALL}
         for title, options in groups.items():

@@ -34,6 +34,7 @@ def with_labels(
     *,
     blanks: bool = False,
     outside: str | None = None,
+    some: bool = False,
     **chosen: str | None,
 ) -> list[Recording]:
     r"""Return recordings with the labels of a file, in the time of the recordings.
@@ -56,6 +57,8 @@ def with_labels(
     outside : str, optional
         The label of samples in no stretch, such as the state between those that were marked; by
         default they have none.
+    some : bool
+        Whether recordings that the file has nothing about are left out, rather than refused.
     chosen
         ``start``, ``end``, ``label``, ``recording``, ``subject`` and ``annotator`` of
         :func:`read_intervals`; ``tier``, which layer, where there are several
@@ -82,7 +85,7 @@ def with_labels(
     >>> labelled.y.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    layers = layers_of(recordings, path, blanks=blanks, outside=outside, **chosen)
+    layers = layers_of(recordings, path, blanks=blanks, outside=outside, some=some, **chosen)
     first, marks = next(iter(layers.items()))
     without = [one.name for one in marks if one.y is None]
     several = f"several labels at once, in layers called {listed(list(layers))}: choose one, "
@@ -103,6 +106,7 @@ def layers_of(
     blanks: bool = False,
     outside: str | None = None,
     tier: str | None = None,
+    some: bool = False,
     **chosen: str | None,
 ) -> dict[str, list[Recording]]:
     r"""Return recordings with each of several labels that a file gives at once.
@@ -142,7 +146,7 @@ def layers_of(
     >>> layers["walk"][0].y.tolist()
     ['no walk', 'no walk', 'walk', 'walk']
     """
-    ours = _marks_of(recordings, Path(path), chosen)
+    ours = _marks_of(recordings, Path(path), chosen, some)
     of_each = [dict.fromkeys(row.who.get("tier", "") for row in one.rows) for one in ours]
     tiers = list(dict.fromkeys(chain(*of_each)))
     if tier in tiers or (tier is None and any(len(some) > 1 for some in of_each)):
@@ -217,9 +221,9 @@ def without_points(
 
 
 def _marks_of(
-    recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None]
+    recordings: Sequence[Recording], path: Path, chosen: Mapping[str, str | None], some: bool
 ) -> list[Marks]:
-    """Read the labels of each recording from a file, or from those of a folder."""
+    """Read the labels of each recording, or of some, from a file, or from those of a folder."""
     if is_of_each_folder(path):
         return _with_boundaries(path, _marks_of_folders(recordings, path, chosen), chosen)
     labels_known = set(chain.from_iterable(_names(one) for one in recordings))
@@ -246,6 +250,8 @@ def _marks_of(
                     f"{path}: its labels are of {called!r}, and are taken for those of "
                     f"{recording.name}, the only recording"
                 )
+        if called is None and some:
+            continue
         if called is None or called in by_file:
             raise DataError(
                 f"{path}: nothing about {recording.name}, or what is about another one as well; it "
@@ -253,6 +259,12 @@ def _marks_of(
                 "table, or call files like them, or leave out a recording that has no labels"
             )
         by_file[called] = Marks.of(recording, *marks[called])
+    if not by_file:
+        raise DataError(
+            f"{path}: nothing about any of {counted(len(recordings), 'recording')}; it has "
+            f"{listed(list(marks), 5)}: name recordings in a column 'recording' of a table, or "
+            "call files like them"
+        )
     if strangers := [name for name in marks if name not in by_file]:
         warn(
             f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "

@@ -3,6 +3,7 @@ from structsvm.learner.learner import Learner as Learner
 from structsvm.learner.menu import Menu as Menu
 from structsvm.learner.methods import Method as Method
 from structsvm.learner.metric_learner import MetricLearner as MetricLearner
+from structsvm.learner.score_decoder import ScoreDecoder as ScoreDecoder
 from structsvm.learner.stages import AsMeasured as AsMeasured
 from structsvm.learner.stages import Stage as Stage
 from structsvm.learner.state_segmenter import StateSegmenter as StateSegmenter

@@ -18,10 +18,13 @@ from structsvm.errors import ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings
 from structsvm.features.trees import STORED, Trees
+from structsvm.learner.given_scores import GivenScores
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.score_decoder import ScoreDecoder
 from structsvm.learner.stages import AsMeasured, FrameScores, Inputs
-from structsvm.learner.state_segmenter import Allowed, LearnedStates, StateSegmenter
+from structsvm.learner.state_decoder import Allowed, LearnedStates
+from structsvm.learner.state_segmenter import StateSegmenter
 from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.metric import Calibration
@@ -47,8 +50,8 @@ ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regulariz
 INTERNAL: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(MetricLearner, StateSegmenter, StructuredSVM, TrainingSummary, Standardizer),
-        *(AsMeasured, Inputs, FrameScores, Allowed, LearnedStates),
+        *(MetricLearner, StateSegmenter, ScoreDecoder, StructuredSVM, TrainingSummary),
+        *(Standardizer, AsMeasured, Inputs, FrameScores, GivenScores, Allowed, LearnedStates),
         *(Calibration, Solution, History, HistoryEntry, SupportLabelling, Status),
         *(Surroundings, FrameModel, Trees),
     )

@@ -25,7 +25,7 @@ from structsvm.learner.learned import How, Learned
 from structsvm.learner.learner import Learner
 from structsvm.learner.memory import learn_in_memory
 from structsvm.learner.preparing import prepared
-from structsvm.learner.stages import FrameScores
+from structsvm.learner.stages import FrameScores, Stage
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles._segments.every_price import path_losses
 from structsvm.oracles.semi_markov import best_states, losses_with, state_margins
@@ -35,6 +35,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretch
 from structsvm.partitions.model import Found, Model
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among
+from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share, stage
 
@@ -50,7 +51,6 @@ tried, and the search for segments was learned from all of them."""
 class FrameLearner(Learner):
     """Finds segments by what a classifier says of each sample, with settings tuned on labels."""
 
-    inputs_: FrameScores
     models_: Sequence[FrameModel]
 
     @abstractmethod
@@ -115,15 +115,17 @@ class FrameLearner(Learner):
         check_is_fitted(self)
         form = Form.given_to(self, X)
         found = [np.asarray(sample.states) for sample in prepared(self, form.samples)]
-        return form.answer(found if self.inputs_.named else [p[:, 1] for p in found])
+        return form.answer([p[:, 1] for p in found] if self.classes_ is None else found)
 
     @property
-    def _stage(self) -> FrameScores:
+    @hook
+    def _stage(self) -> Stage:
         owner = type(self).__name__
         if self.classes_ is None:
             return FrameScores(self.models_, np.arange(2), owner, named=False)
         return FrameScores(self.models_, self.classes_, owner)
 
+    @hook
     def _scored_in(self, data: TrainingSet) -> Scored:
         arrays = [filled(sample.X) for sample in data.samples]
         return self._scored(arrays, data.item_labels, data.groups)

@@ -48,6 +48,7 @@ class Menu:
     def __init__(self, data: TrainingSet, like: Learner) -> None:
         """List what suits samples, with what the settings of a learner say about all methods."""
         self.data = data
+        self.like = like
         self.problem = data.problem
         metric = like if like.sees is not None else MetricLearner(data.problem)
         self.metric: dict[str, Any] = metric.get_params(deep=False)

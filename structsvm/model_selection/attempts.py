@@ -141,7 +141,7 @@ def try_at_once(method: Method, whole: Whole, folds: Sequence[Fold]) -> Tried:
     for k, which in enumerate(held_out):
         fold_of[which] = k
     learner = copy(method.learner)
-    if learner.n_folds is not None:
+    if getattr(learner, "n_folds", None) is not None:
         data = in_folds(data, fold_of, FEWEST_INNER + 1)
     try:
         with without_warnings(DataWarning, ConvergenceWarning):

@@ -11,9 +11,11 @@ from structsvm.baselines.boundary_classifier import BoundaryClassifier
 from structsvm.baselines.frame_classifier import FrameClassifier
 from structsvm.baselines.region_classifier import RegionClassifier
 from structsvm.baselines.row_classifier import KINDS, RowClassifier
+from structsvm.baselines.smoothed_scores import SmoothedScores
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
+from structsvm.learner.score_decoder import ScoreDecoder
 from structsvm.learner.state_segmenter import StateSegmenter
 from structsvm.partitions.problem import PartitionProblem
 
@@ -23,12 +25,15 @@ METRICS = ("untrained", "pca", "rca", "lda", "olda", "grid")
 LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "metric": MetricLearner,
     "states": StateSegmenter,
+    "decoder": ScoreDecoder,
     **{name: partial(MetricLearner, metric=name) for name in METRICS},
     "frame-lda": partial(FrameClassifier, "lda"),
     "frame-logistic": partial(FrameClassifier, "logistic"),
     "frame-boosting": partial(FrameClassifier, "boosting"),
     "boundary-logistic": partial(BoundaryClassifier, "logistic"),
     "boundary-boosting": partial(BoundaryClassifier, "boosting"),
+    "largest-score": partial(SmoothedScores, tuned=False),
+    "smoothed-scores": SmoothedScores,
     "equal-segments": EqualSegments,
     "fixed-times": FixedTimes,
     **{name: partial(RowClassifier, kind) for kind, name in KINDS.items()},

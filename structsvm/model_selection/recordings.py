@@ -16,6 +16,7 @@ from structsvm.features.scores import FEWEST_SCORED, BoundaryScores, StateScores
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import QUICK_COST, Method
 from structsvm.learner.names import are_names
+from structsvm.learner.score_decoder import ScoreLearner
 from structsvm.model_selection.named import learner_named
 
 STATES, QUICK_STATES, STATES_AS_TRAINED = "states", "states-quick", "states-training"
@@ -34,6 +35,9 @@ CHOSEN_FROM = (
     *("boundary-logistic", "frame-boosting", "boundary-boosting"),
 )
 """Baselines that model selection tries."""
+
+OF_SCORES = ("largest-score", "smoothed-scores")
+"""What scores of a model are decoded by where nothing is learned."""
 
 COSTS = {"lda": 0.75, "logistic": QUICK_COST, "boosting": 20.0}
 """Of classifiers of frames, on up to ``QUICK`` values of all recordings."""
@@ -86,6 +90,10 @@ class Recordings(Menu):
         full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
         equal = learner_named("equal-segments", self.problem)
         found = [Method("equal-segments", equal, 0.2)] if full else []
+        if isinstance(self.like, ScoreLearner):  # what people set by hand
+            classes = self.like.classes
+            made = [learner_named(name, self.problem, classes=classes) for name in OF_SCORES]
+            found += map(Method, OF_SCORES, made)
         for name, cost in COSTS.items():
             cost *= slow if name == "boosting" else times
             if named:

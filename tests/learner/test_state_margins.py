@@ -1,7 +1,7 @@
 """Margins of segments with states, and boundaries that are kept: enumeration is the twin."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -38,6 +38,8 @@ class Case:
 
         lengths = scores(C, int(rng.integers(2, T + 3)))
         score = StateScore(scores(T, C), lengths, scores(C, C), scores(C), scores(C))
+        if seed % 2:
+            score = replace(score, late=rng.integers(-3, 4, (C, C)))
         code = rng.choice(3, p=[0.8, 0.1, 0.1], size=T)
         forced, forbidden = (tuple(np.flatnonzero(code[1:] == k) + 1) for k in (1, 2))
         regions = ()

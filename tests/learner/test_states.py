@@ -15,7 +15,7 @@ from structsvm import ChangePoint, EquivalenceMatrix, PartialLabels, StateSegmen
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
 from structsvm.learner import TrainingSet
-from structsvm.learner.state_segmenter import Allowed, StateCounts, block_starts, in_blocks
+from structsvm.learner.state_decoder import Allowed, StateCounts, block_starts, in_blocks
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions import UNCONSTRAINED
@@ -37,8 +37,9 @@ def test_the_best_states_are_those_of_enumeration(seed):
     truth = None
     if rng.random() < 0.6:
         truth = EquivalenceMatrix.from_breakpoints(sorted({*rng.integers(1, T + 1, 3), T}))
+    late = rng.integers(-3, 4, (C, C)) if seed % 2 else np.zeros((0, 0), dtype=int)
     score = StateScore(
-        scores(T, C), scores(C, L + 1), scores(C, C), scores(C), scores(C), truth, 1.5
+        *(scores(T, C), scores(C, L + 1), scores(C, C), scores(C), scores(C)), truth, 1.5, late
     )
     best = dict.fromkeys([None, *range(1, T + 1)], -np.inf)
     for path in itertools.product(range(C), repeat=T):

@@ -57,7 +57,9 @@ def drawn_score(rng, T):
     for scores in (samples, lengths, changes):
         if rng.random() < 0.4:
             scores[rng.random(scores.shape) < 0.2] = -np.inf
-    return StateScore(samples, lengths, changes, rng.normal(size=C), rng.normal(size=C))
+    late = rng.integers(-3, 4, (C, C)) if rng.random() < 0.4 else np.zeros((0, 0), dtype=int)
+    ends = rng.normal(size=C), rng.normal(size=C)
+    return StateScore(samples, lengths, changes, *ends, late=late)
 
 
 def of_states_one_by_one(score, K, constraint):

@@ -1,0 +1,54 @@
+"""``structsvm decode``: scores of states and labels of some files in, segments of all files out."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from structsvm.cli.fit import Wanted, learn_from
+from structsvm.cli.inputs import InputData, folders_of, read_layers
+from structsvm.cli.outputs import Answer, Guard, places, write_folder
+from structsvm.cli.predict import answers_of
+from structsvm.cli.request import Request, learner_of, typed_problem
+from structsvm.cli.terminal import Terminal
+from structsvm.support.interrupts import Interrupts
+
+MODEL = "decoder.structsvm"
+
+
+def run_decode(args: Namespace, terminal: Terminal) -> int:
+    """Learn a decoder from the files that have labels, and decode them all."""
+    guard = Guard.of(args)
+    request = replace(Request.of(args), problem="change-point", some=True)
+    request = replace(request, files={"window": 1, **request.files})  # scores are of samples
+    problem = typed_problem(request)
+    guard.check_files([args.output / MODEL])
+    layers = read_layers(request, terminal, problem, blanks=True)
+    folders = folders_of(args.output, list(layers))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, inputs in layers.items():
+        out = folders[name]
+        guard.check_files([out / MODEL, *places(problem, out, inputs.names)])
+        answers = _decoded(inputs, out, bool(args.margins))
+        found[name] = [{"name": answer.name, **answer.plain} for answer in answers]
+        terminal.note(f"segments of {inputs.words.wholes(len(answers))} are in {out}")
+    recordings = next(iter(found.values()))
+    terminal.report({"layers": found} if len(found) > 1 else {"recordings": recordings})
+    return 0
+
+
+def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Answer]:
+    """Learn from what has labels, decode everything, and write both."""
+    learner = learner_of(inputs.request, "decoder")
+    wanted = Wanted(out / MODEL, "decoder", False, "quick", None, rates=False)
+    out.mkdir(parents=True, exist_ok=True)
+    quiet = replace(inputs, terminal=replace(inputs.terminal, as_json=False))
+    labelled = [one for one in inputs.items if one.y is not None]
+    learn_from(learner, replace(quiet, items=labelled).labelled_in_part(), wanted)
+    with inputs.named():
+        answers = answers_of(learner, inputs, inputs.measured(learner), margins=margins)
+    with Interrupts():
+        write_folder(out, inputs, answers)
+    return answers

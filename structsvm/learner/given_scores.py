@@ -1,0 +1,190 @@
+"""Scores of states that are given: which column is which state's, and whether they can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from structsvm.data.labels import UNKNOWN
+from structsvm.data.missing import filled
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError, SettingsError, warn
+from structsvm.features.frames import SUM_TOLERANCE, States
+from structsvm.learner.stages import Stage
+from structsvm.messages import nth
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import counted, some_of
+
+PREFIX = "probability_"
+"""What tables of scores put before the names of states (SimBA), in any case."""
+
+TOO_RIGHT = 0.99
+"""A share of labelled samples from which on their scores look like those of training recordings."""
+
+IN_ORDER = 0.9
+"""A share of the best sum of mean scores that columns in the order of states have, if they are."""
+
+REST = -1
+"""In place of the column of a state that has what the others leave to one."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenScores(Stage):
+    """Columns that are the scores of states."""
+
+    columns: Ints
+    """The column of each state, (C,); -1 for one that has what the others leave to one."""
+    classes: NDArray[Any]
+
+    @classmethod
+    def of(
+        cls, Xs: Sequence[Floats], states: States, names: Sequence[Any] | None, is_asked: bool
+    ) -> GivenScores:
+        """Find the column of each labelled state, by names that are asked for, or tables have."""
+        P = Xs[0].shape[1]
+        column = _columns_by_name(names, P, is_asked)
+        labelled = [_plain(name) for name in states.classes.tolist()]
+        if not is_asked and not {*labelled} & {*column}:
+            return _unnamed(Xs, states)
+        lost = [name for name in labelled if name not in column]
+        others = [name for name in column if name not in labelled]
+        if len(lost) > 1 or (lost and others and len(labelled) > 2):
+            raise DataError(
+                f"the labels name {some_of(lost)}, of which there are no scores; columns are "
+                f"{some_of(list(column))}: name the columns as the labels do, or give "
+                "ScoreDecoder(classes=[...])"
+            )
+        columns = np.array([column.get(name, REST) for name in labelled], dtype=np.int64)
+        highest = np.max([X.max(axis=0) for X in Xs], axis=0)
+        strange = [name for name in others if lost or highest[column[name]] > 1.0]
+        if strange and not lost:  # of two labels one column is enough
+            warn(f"the columns {some_of(strange)} are not those of a labelled state: left out")
+        found = cls(columns, states.classes)
+        kept = [name for name in others if name not in strange]
+        return found._with_others([column[name] for name in kept], kept)
+
+    def _with_others(self, columns: Iterable[int], names: Sequence[str]) -> GivenScores:
+        """With states that have a column and no label."""
+        if not names:
+            return self
+        warn(
+            f"no label is {some_of(names)}: what has a score and no label is found only where its "
+            "score is far above the others"
+        )
+        kind = type(self.classes.tolist()[0])
+        try:
+            more = [kind(name) for name in names]
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"labels are of the type {kind.__name__}, and the columns {some_of(names)} are "
+                "not: give ScoreDecoder(classes=[...])"
+            ) from error
+        dtype = object if self.classes.dtype == object else None
+        found = np.array([*self.classes.tolist(), *more], dtype=dtype)
+        return GivenScores(np.array([*self.columns, *columns], dtype=np.int64), found)
+
+    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        scores = self.of_columns([filled(sample.X) for sample in samples])
+        return [replace(sample, states=p) for sample, p in zip(samples, scores, strict=True)]
+
+    def of_columns(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The scores of the states, (T_i, C) each; what is no probability is refused."""
+        rest = self.columns == REST
+        found = []
+        for i, X in enumerate(Xs):
+            p = np.where(rest, 0.0, X[:, self.columns])
+            if (p < 0).any():
+                t, c = (int(place[0]) for place in np.nonzero(p < 0))
+                raise DataError(
+                    nth("recording", i)
+                    + f": the score {p[t, c]:g} of {self.classes[c]!s} at sample {t} is negative, "
+                    "and scores are probabilities: of logarithms give the exponential, of other "
+                    "scores of a classifier their softmax"
+                )
+            p[:, rest] = np.maximum(1.0 - p.sum(axis=1, keepdims=True), 0.0)
+            found.append(p)
+        return found
+
+    @property
+    def states(self) -> NDArray[Any]:
+        return self.classes
+
+
+def _columns_by_name(names: Sequence[Any] | None, P: int, is_asked: bool) -> dict[str, int]:
+    """The column of each name, only of those that say that they are probabilities, if some do."""
+    if names is None:
+        return {}
+    if len(names) != P or len({*map(str, names)}) < P:
+        raise SettingsError(
+            f"classes must name each of the {counted(P, 'column')} of the scores once, got "
+            f"{some_of(names)}"
+        )
+    said = [j for j, name in enumerate(names) if str(name).lower().startswith(PREFIX)]
+    return {_plain(names[j]): j for j in (range(P) if is_asked or not said else said)}
+
+
+def _plain(name: Any) -> str:
+    """The name of a state, however a table of scores writes it."""
+    text = str(name).strip()
+    return text[len(PREFIX) :] if text.lower().startswith(PREFIX) else text
+
+
+def _unnamed(Xs: Sequence[Floats], states: States) -> GivenScores:
+    """The column of each state where columns have no names of states."""
+    classes = states.classes
+    C = classes.size
+    P = Xs[0].shape[1]
+    if classes.dtype.kind in "iu" and classes.min() >= 0 and classes.max() < P:
+        others = [j for j in range(P) if j not in classes]
+        found = GivenScores(classes.astype(np.int64), classes)
+        return found._with_others(others, list(map(str, others)))
+    if (C, P) == (2, 1):  # of the presence of what is one of two labels
+        there = int(_mean_scores(Xs, states).argmax())
+        return GivenScores(np.where(np.arange(2) == there, 0, REST), classes)
+    if P != C:
+        raise DataError(
+            f"scores have {counted(P, 'column')} and the labels name {counted(C, 'state')}, "
+            f"{some_of(classes.tolist())}: say which column is which, "
+            "ScoreDecoder(classes=[...]), or name the columns"
+        )
+    means = _mean_scores(Xs, states)
+    best = means[linear_sum_assignment(means, maximize=True)].sum()
+    if means.trace() < IN_ORDER * best:
+        raise DataError(
+            "the columns of the scores seem to be in another order than the states: say which "
+            "column is which, ScoreDecoder(classes=[...])"
+        )
+    return GivenScores(np.arange(P), classes)
+
+
+def _mean_scores(Xs: Sequence[Floats], states: States) -> Floats:
+    """The mean of each column over the samples of each labelled state, (C, P)."""
+    rows = np.vstack(Xs)
+    code = np.concatenate(states.codes)
+    return np.array([rows[code == c].mean(axis=0) for c in range(states.classes.size)])
+
+
+def tell_of_scores(scores: Sequence[Floats], codes: Sequence[Ints]) -> None:
+    """Say where scores are no probabilities, or look like those of training recordings."""
+    sums = [float(np.abs(p.sum(axis=1) - 1.0).max()) for p in scores]
+    worst = int(np.argmax(sums))
+    if sums[worst] > SUM_TOLERANCE:
+        warn(
+            nth("recording", worst)
+            + f": scores do not sum to one, off by {sums[worst]:.3g} at most; they are taken as "
+            "they are"
+        )
+    p = np.vstack(scores)
+    code = np.concatenate(codes)
+    right = float((p.argmax(axis=1) == code)[code != UNKNOWN].mean())
+    if right > TOO_RIGHT:
+        warn(
+            f"scores name {100 * right:.1f} % of the labelled samples right, as those of a model's "
+            "own training recordings do: if they are, score recordings by a model that has not "
+            "seen them, or the decoder trusts scores too much"
+        )

@@ -1,0 +1,171 @@
+"""Segments with states from the probabilities of any model: learned, without its classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from structsvm.data.per_sample import units_of
+from structsvm.learner.frame_learner import FrameLearner, Scored, Stretch, read_named
+from structsvm.learner.given_scores import GivenScores, tell_of_scores
+from structsvm.learner.state_decoder import LearnedStates, StateDecoder
+from structsvm.learner.training_set import TrainingSet
+from structsvm.oracles.semi_markov import best_states
+from structsvm.oracles.state_score import segments_of
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.contract import hook
+
+N_FOLDS = 5
+"""Parts that are held out in turn where the decoder itself is judged."""
+
+SURE = 0.95
+"""How sure it is to be that changes of a kind are late before they are moved."""
+
+
+class ScoreLearner(FrameLearner):
+    """Learns from given scores of states in place of classifiers."""
+
+    classes: Sequence[Any] | None
+
+    def _scored_in(self, data: TrainingSet) -> Scored:
+        self._columns = data.names if self.classes is None else list(self.classes)
+        return super()._scored_in(data)
+
+    def _scored(self, Xs: list[Floats], ys: Any, groups: Any) -> Scored:
+        states, known, sequences = read_named(Xs, ys, type(self).__name__)
+        self.models_ = []  # the scores are given
+        self.given_ = GivenScores.of(Xs, states, self._columns, is_asked=self.classes is not None)
+        self.classes_ = self.given_.classes
+        scores = self.given_.of_columns(Xs)
+        tell_of_scores(scores, states.codes)
+        self._prepare(known, sequences)
+        units = units_of(groups, len(Xs))[1]
+        if np.unique(units).size < 2:  # recordings of one person tell more than none
+            units = np.arange(len(Xs))
+        if np.unique(units).size < 2:
+            scores = []  # nothing can be held out
+        return Scored(scores, known, units % N_FOLDS, states.codes, units)
+
+    @hook
+    def _prepare(self, known: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
+        """Look at the labels before anything is learned."""
+
+    @property
+    def _stage(self) -> GivenScores:
+        return self.given_
+
+
+@dataclass(eq=False, repr=False)
+class ScoreDecoder(ScoreLearner, StateDecoder):
+    """Segments with states from given scores, such as probabilities of anybody's model.
+
+    The decoder of a :class:`~structsvm.StateSegmenter` without its classifiers: what one would set
+    by hand after a model of samples, such as a rolling mean, a threshold and a shortest bout, is
+    learned from labelled recordings by one convex program, and the best segments are found exactly.
+    The scores have to be those of a model that has not seen the labelled recordings: of others it
+    trusts the scores too much.
+
+    Parameters
+    ----------
+    classes : sequence, optional
+        The state of each column of the scores, as it is called in the labels. By default the names
+        of the columns, without ``Probability_`` before them; where these have none, the states that
+        are labelled, sorted, or 0, 1, ... if labels are numbers of columns.
+    smoothing, changes, order, min_length, max_length, lam, random_state
+        As for :class:`~structsvm.StateSegmenter`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (C,)
+        Names of the states: those that are labelled, sorted, and then those of other columns.
+    score_columns_ : array of shape (C,)
+        The column of each state.
+    weight_, start_, solution_
+        As for :class:`~structsvm.StateSegmenter`.
+
+    Raises
+    ------
+    DataError
+        For scores that are negative, columns that cannot be told apart, and labelled states that
+        have no column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import ScoreDecoder
+    >>> y = np.repeat(["rest", "walk", "rest"], 10)
+    >>> rng = np.random.default_rng(0)
+    >>> walks = [np.clip((y == "walk") + rng.normal(scale=0.4, size=30), 0, 1) for _ in range(4)]
+    >>> scores = [np.column_stack([1 - p, p]) for p in walks]
+    >>> decoder = ScoreDecoder(classes=["rest", "walk"]).fit(scores, [y] * 4)
+    >>> decoder.predict_breakpoints(scores[:1])
+    [[10, 20, 30]]
+    >>> [segment["state"] for segment in decoder.predict_segments(scores[0])]
+    ['rest', 'walk', 'rest']
+    """
+
+    classes: Sequence[Any] | None = None
+    smoothing: float = 0.02
+    changes: Mapping[Any, Sequence[Any]] | None = None
+    order: Sequence[Any] | None = None
+    min_length: int | Mapping[Any, int] | None = None
+    max_length: int | Mapping[Any, int] | None = None
+    lam: float = 30.0
+    random_state: int | None = 0
+    problem: PartitionProblem | str | None = None
+
+    @property
+    def called(self) -> str:
+        """What sentences call the method."""
+        return "the decoder of scores"
+
+    def _prepare(self, known: Sequence[Stretch], sequences: Sequence[Ints]) -> None:
+        assert self.classes_ is not None
+        self._prescribe(self.classes_, known, sequences)
+
+    def _lateness(self, model: LearnedStates, scored: Scored) -> Ints | None:
+        C = self.allowed_.first.size
+        found: dict[tuple[int, int], list[int]] = {}
+        for part, y in zip(scored.known, scored.sequences, strict=True):
+            path = best_states(model.score(None, part.of(scored.probabilities)))
+            for kind, away in _misses(y, path):
+                found.setdefault(kind, []).append(away)
+        late = np.zeros((C, C), dtype=np.int64)
+        for kind, several in found.items():
+            late[kind] = sure_median(np.array(several))
+        self.late_ = late if late.any() else None
+        return self.late_
+
+
+def _misses(y: Ints, path: Ints) -> list[tuple[tuple[int, int], int]]:
+    """The kind of each true change of which the nearest found one of that kind is of no other.
+
+    With by how many samples it is found late.
+    """
+    true, ends, states = segments_of(y)
+    at, _, named = segments_of(path)
+    kinds = list(zip(named[:-1].tolist(), named[1:].tolist(), strict=True))
+    found = []
+    for k in range(1, true.size):
+        kind = int(states[k - 1]), int(states[k])
+        reach = min(true[k] - true[k - 1], ends[k] - true[k])
+        near = [t - true[k] for t, of in zip(at[1:], kinds, strict=True) if of == kind]
+        near = [int(away) for away in near if abs(away) < reach]
+        found += [(kind, min(near, key=abs))] if near else []
+    return found
+
+
+def sure_median(values: Ints) -> int:
+    """The number nearest to 0 in the interval of the median of so many draws, by their order."""
+    n = values.size
+    k = int(binom.ppf((1.0 - SURE) / 2.0, n, 0.5))
+    if k < 1:
+        return 0
+    ordered = np.sort(values)
+    low, high = int(ordered[k - 1]), int(ordered[n - k])
+    return min(max(0, low), high)

@@ -1,0 +1,381 @@
+"""The decoder of states: weights of scores, lengths and changes, learned from sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import ceil, inf, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.frames import check_smoothing
+from structsvm.learner.frame_learner import FrameLearner, Scored, StatePath, Stretch, typical_length
+from structsvm.learner.learned import How
+from structsvm.messages import nth
+from structsvm.oracles.state_score import StateScore, segments_of
+from structsvm.partitions.equivalence import runs_of
+from structsvm.problem import RegularizedRisk
+from structsvm.problems.state_sequence import StateSequence
+from structsvm.regularizers import SquaredNorm, check_lam
+from structsvm.solvers.auto import solver_from
+from structsvm.status import Solution
+from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.checks import refuse_below
+from structsvm.support.contract import hook
+from structsvm.support.progress import stage
+
+SAMPLES = (0.15, 0.3, 0.6, 1.0)
+LENGTHS = (0.5, 1.0)
+PRICES = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+"""Weights of the scores of samples and of lengths, and prices of a segment, to start from."""
+
+CHOICES = list(product(SAMPLES, LENGTHS, PRICES))
+
+USUAL = (0.3, 1.0, 1.0)
+"""Where nothing can be held out to choose by."""
+
+TUNED_ON = 3e8
+"""Operations of the search, about, that go into choosing where to start."""
+
+COUNT_PRIOR, SHARE_PRIOR, LEAST_SPREAD = 0.5, 1e-3, 0.1
+"""Added to counts of changes, to their shares, and to the spread of the logarithms of lengths: what
+was not seen is improbable, not impossible."""
+
+NATS = 3.0
+"""Logarithms of probabilities that weigh as much as a loss of 1: the scale in which the weights are
+shrunk to counts. Of 0.3, 1 and 3 it had the smallest loss on s11-s15 of har_spsw."""
+
+TYPICAL = 13
+"""Samples of a typical segment, of har_spsw at 10 Hz, in whose scores :data:`SAMPLES` and ``lam``
+were chosen: scores of longer segments are shrunk to these, as if there were so many samples. Else
+learned weights of segments of hundreds of samples were worse than the counts that they start from
+(SKAB, eight recordings: 1.41 for 1.17, now 1.13)."""
+
+WORSE = 1.05
+"""Times the loss of counts from which on they are kept: theirs is the least of many choices."""
+
+TIMES_LONGEST = 2
+"""Lengths are told apart up to so many times that of the longest labelled segment."""
+
+BLOCKS_OF_A_SEGMENT, FEWEST_BLOCKS = 50, 10
+"""Into how many blocks a typical segment is divided at most, and at least, while weights are
+learned."""
+
+WORK = 1e7
+"""Operations that one search of all recordings takes then, about, if segments are long enough."""
+
+
+class StateDecoder(FrameLearner):
+    """Learns weights of scores, lengths and changes of states, whoever gives the scores."""
+
+    smoothing: float
+    changes: Mapping[Any, Sequence[Any]] | None
+    order: Sequence[Any] | None
+    min_length: int | Mapping[Any, int] | None
+    max_length: int | Mapping[Any, int] | None
+    lam: float
+    random_state: int | None
+
+    @property
+    def is_learned(self) -> bool:
+        """A structured SVM learns the weights of the decoder."""
+        return True
+
+    def _check(self, how: How) -> None:
+        super()._check(how)
+        check_smoothing(self.smoothing)
+        check_lam(self.lam)
+
+    def _prescribe(
+        self, classes: NDArray[Any], known: Sequence[Stretch], sequences: Sequence[Ints]
+    ) -> None:
+        """Note what is allowed, and the unit of scores; refuse labels that are not allowed."""
+        self.allowed_ = Allowed.of(self, classes)
+        lengths = np.zeros((classes.size, longest_of(sequences) + 1))
+        check_states(known, sequences, self.allowed_.sequence(lengths), classes)
+        self.unit_ = TYPICAL / typical_length(sequences)
+
+    def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
+        """Of each recording, decoded by the counts of other groups; NaN for what takes too long."""
+        losses = np.full((len(CHOICES), len(scored.known)), np.nan)
+        xs, ys, block, longest = self._blocks(scored)
+        C = xs[0].shape[1]
+        units = scored.units_of_known
+        order = np.random.default_rng(self.random_state).permutation(len(ys))
+        work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
+        chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
+        for unit in stage("tuning", np.unique(units[chosen]).tolist()):
+            others = StateCounts.of([y for y, u in zip(ys, units, strict=True) if u != unit], C)
+            problem = self.allowed_.sequence(others.lengths(longest), block)
+            for g, numbers in enumerate(CHOICES):
+                w = others.weight(*numbers)
+                for i in chosen[units[chosen] == unit].tolist():
+                    losses[g, i] = problem.loss(ys[i], problem.predict(w, xs[i]))
+        return CHOICES, losses
+
+    def _tuned(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> LearnedStates:
+        """Choose where to start by the mean loss, and learn the weights of the decoder."""
+        self._learn_weights(scored, choices, losses)
+        model = LearnedStates(self.allowed_, self.lengths_, self.weight_, self.smoothing)
+        tried = np.asarray(~np.isnan(losses).any(axis=0))  # all that there is time for
+        known = scored.at(tried) if scored.is_tunable else replace(scored, known=())
+        return replace(model, late=self._lateness(model, known))
+
+    @hook
+    def _lateness(self, model: LearnedStates, scored: Scored) -> Ints | None:
+        """By how many samples changes from state a to state b are found late, (C, C)."""
+        return None
+
+    def _learn_weights(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
+        sequences = scored.sequences
+        C = self.allowed_.first.size
+        tried = ~np.isnan(losses).any(axis=0)
+        numbers = USUAL
+        least = inf
+        if scored.is_tunable and tried.any():
+            means = losses[:, tried].mean(axis=1)
+            numbers = choices[int(means.argmin())]
+            least = float(means.min())
+        counted = StateCounts.of(sequences, C)
+        self.lengths_ = counted.lengths(TIMES_LONGEST * longest_of(sequences))
+        self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
+        self.solution_: Solution | None = None
+        if not scored.is_tunable:
+            return
+        xs, ys, block, longest = self._blocks(scored)
+        counted = StateCounts.of(ys, C)
+        start = counted.weight(*numbers)
+        n_units = np.unique(scored.units_of_known).size
+        risk = RegularizedRisk(
+            problem=self.allowed_.sequence(counted.lengths(longest), block),
+            xs=xs,
+            ys=ys,
+            regularizer=SquaredNorm(center=start).scaled(self.lam / n_units),
+            sample_weight=np.full(len(xs), 1.0 / len(xs)),
+            null=start,
+            start=start,
+        )
+        solution = solver_from("auto").solve(risk)
+        self.solution_ = replace(solution, support=None)
+        self.start_ = self.weight_ = self._of_samples(start)
+        again = [
+            risk.problem.loss(ys[i], risk.problem.predict(solution.w, xs[i]))
+            for i in np.flatnonzero(tried).tolist()
+        ]
+        if not again or np.mean(again) < WORSE * least:
+            self.weight_ = self._of_samples(solution.w)
+
+    def _of_samples(self, weight: Floats) -> Floats:
+        """Weights of scores in units of a typical segment, as those of scores of samples."""
+        return np.concatenate([weight[:1] * self.unit_, weight[1:]])
+
+    def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], int, int]:
+        """Scores in units of a typical segment and states of blocks, their samples, the longest."""
+        seen = scored.seen(self.smoothing)
+        sequences = scored.sequences
+        typical = int(typical_length(sequences))
+        samples = sum(y.size for y in sequences) * self.allowed_.first.size
+        work = TIMES_LONGEST * longest_of(sequences) * samples  # that of a search, in blocks of one
+        quick = min(typical // FEWEST_BLOCKS, ceil(sqrt(work / WORK)))
+        usual = max(1, typical // BLOCKS_OF_A_SEGMENT, quick)
+        for block in sorted({usual, 1}, reverse=True):
+            starts = [block_starts(y, block) for y in sequences]
+            ys = [in_blocks(y, begin, block) for y, begin in zip(sequences, starts, strict=True)]
+            longest = TIMES_LONGEST * longest_of(ys)
+            free = np.zeros((self.allowed_.first.size, longest + 1))
+            problem = self.allowed_.sequence(free, block)
+            if all(problem.first_broken(y) is None for y in ys):
+                break
+        pairs = zip(seen, starts, strict=True)
+        xs = [self.unit_ * np.add.reduceat(x, begin) for x, begin in pairs]
+        return xs, ys, block, longest
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """Which states may follow a state, begin and end a recording, and how long each lasts."""
+
+    changes: Bools
+    """(C, C)."""
+    first: Bools
+    """(C,), as all that follow."""
+    last: Bools
+    shortest: Floats
+    """The least and the greatest number of samples of a segment in each state."""
+    longest: Floats
+
+    @classmethod
+    def of(cls, given: StateDecoder, classes: NDArray[Any]) -> Allowed:
+        """What a user allows."""
+        names = classes.tolist()
+        C = len(names)
+        changes = np.ones((C, C), dtype=np.bool_)
+        first = np.ones(C, dtype=np.bool_)
+        last = first.copy()
+        if given.order is not None:
+            order = list(given.order)
+            if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
+                raise SettingsError(
+                    f"order is {order}: name each of the states {names} once, and give no changes"
+                )
+            places = np.array([order.index(name) for name in names])
+            changes = places[None, :] == places[:, None] + 1
+            first = places == 0
+            last = places == C - 1
+        elif given.changes is not None:
+            follow = {name: list(after) for name, after in given.changes.items()}
+            strange = {*follow, *chain.from_iterable(follow.values())} - {*names}
+            if strange:
+                raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
+            changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
+        shortest = _of_each(names, given.min_length, "min_length", 1.0)
+        longest = _of_each(names, given.max_length, "max_length", inf)
+        if (shortest > longest).any():
+            raise SettingsError("min_length is above max_length: swap them")
+        return cls(changes, first, last, shortest, longest)
+
+    def sequence(self, lengths: Floats, block: int = 1, most: float = inf) -> StateSequence:
+        """The problem with these scores of lengths, (C, L), in blocks of so many samples.
+
+        A recording of ``most`` samples that is shorter than the least length may be one segment.
+        """
+        shortest = self.shortest
+        longest = self.longest
+        if block > 1:  # with room for where blocks begin
+            shortest = np.maximum(shortest // block, 1.0)
+            longest = np.ceil(longest / block) + 1
+        shortest = np.minimum(shortest, most)
+        finite = longest[np.isfinite(longest)]
+        more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
+        lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
+        n = np.arange(lengths.shape[1])
+        allowed = (n >= shortest[:, None]) & (n <= longest[:, None])
+        lengths = np.where(allowed, lengths, -inf)
+        return StateSequence(lengths, self.changes, self.first, self.last)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedStates(StatePath):
+    """The best segments with states, by learned weights of scores, lengths and changes."""
+
+    allowed: Allowed
+    lengths: Floats
+    """Scores of the lengths of segments in each state, (C, L)."""
+    weight: Floats
+    smoothing: float
+    late: Ints | None = None
+    """By how many samples scores are late where a state goes over into another, (C, C)."""
+
+    def score(self, problem: Any, p: Floats) -> StateScore:
+        sequence = self.allowed.sequence(self.lengths, most=len(p))
+        score = sequence.score(self.weight, np.log(p + self.smoothing))
+        return replace(score, late=self.late)
+
+
+@dataclass(frozen=True, eq=False)
+class StateCounts:
+    """What labelled sequences of states tell about lengths and changes, (C,) and (C, C)."""
+
+    first: Floats
+    last: Floats
+    changes: Floats
+    segments: Floats
+    logs: Floats
+    """Sum of the logarithms of the lengths of the segments of each state, and of their squares."""
+    squares: Floats
+
+    @classmethod
+    def of(cls, ys: Sequence[Ints], C: int) -> StateCounts:
+        first = np.zeros(C)
+        last = np.zeros(C)
+        changes = np.zeros((C, C))
+        sums = np.zeros((3, C))
+        for y in ys:
+            starts, ends, states = segments_of(y)
+            first[states[0]] += 1
+            last[states[-1]] += 1
+            np.add.at(changes, (states[:-1], states[1:]), 1)
+            for k in range(3):
+                np.add.at(sums[k], states, np.log(ends - starts) ** k)
+        return cls(first, last, changes, *sums)
+
+    def weight(self, samples: float, lengths: float, price: float) -> Floats:
+        """These numbers and the logarithms of the shares of changes, in units of the loss."""
+        first, last = (np.log(_shares(count)) for count in (self.first, self.last))
+        others = ~np.eye(first.size, dtype=np.bool_)
+        changes = np.log(_shares(self.changes, others) + SHARE_PRIOR) * others
+        return StateSequence.weight(samples, lengths, price, first, last, changes) / NATS
+
+    def lengths(self, longest: int) -> Floats:
+        """Logarithms of log-normal densities of each state, (C, longest + 1), at most 0.
+
+        Mean and variance shrink to those of all states, as if these had one and two segments more.
+        """
+        n = self.segments.sum()
+        mean = self.logs.sum() / n
+        spread = np.sqrt(max(self.squares.sum() / n - mean**2, 0.0)) + LEAST_SPREAD
+        center = (self.logs + mean) / (self.segments + 1)
+        around = self.squares - 2 * center * self.logs + self.segments * center**2
+        variance = (np.maximum(around, 0.0) + 2 * spread**2) / (self.segments + 2)
+        x = np.log(np.arange(1, longest + 1))
+        away = (x - center[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
+        return np.pad((away.min() - away) / 2, ((0, 0), (1, 0)))
+
+
+def longest_of(sequences: Sequence[Ints]) -> int:
+    """The number of samples of the longest segment."""
+    return max(int(runs_of(y).sizes.max()) for y in sequences)
+
+
+def _shares(counts: Floats, where: Any = True) -> Floats:
+    smoothed = np.where(where, counts + COUNT_PRIOR, 0.0)
+    return np.asarray(smoothed / smoothed.sum(axis=-1, keepdims=True))
+
+
+def check_states(
+    known: Sequence[Stretch],
+    sequences: Sequence[Ints],
+    problem: StateSequence,
+    classes: NDArray[Any],
+) -> None:
+    """Refuse sequences of states that are not allowed."""
+    for part, y in zip(known, sequences, strict=True):
+        k = problem.first_broken(y)
+        if k is not None:
+            starts, ends, states = segments_of(y)
+            a = int(part.start + starts[k])
+            b = int(part.start + ends[k])
+            raise DataError(
+                nth("recording", part.recording) + f": samples {a}..{b} of the state "
+                f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
+                "max_length allow: change the labels, or the settings"
+            )
+
+
+def block_starts(y: Ints, block: int) -> Ints:
+    """Where blocks of so many samples begin, and at both ends of segments that are shorter."""
+    starts, ends, _ = segments_of(y)
+    short = ends - starts < block
+    cuts = np.concatenate([starts[short], ends[short], np.arange(0, y.size, block)])
+    return np.unique(cuts[cuts < y.size])
+
+
+def in_blocks(y: Ints, starts: Ints, block: int) -> Ints:
+    """The state in the middle of each block: every segment is that of one, at least."""
+    last = np.append(starts[1:], y.size) - 1
+    return np.asarray(y[np.minimum(starts + block // 2, last)])
+
+
+def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:
+    """A number of samples for each state."""
+    of = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    if strange := {*of} - {*names}:
+        raise SettingsError(f"{name} names {sorted(strange, key=repr)}: there are {names}")
+    for value in of.values():
+        if value is not None:
+            refuse_below(1, name, value)
+    return np.array([default if of.get(state) is None else float(of[state]) for state in names])
