@@ -4,7 +4,8 @@ A program is drawn in units of 1 and given in others: each of its variables is `
 large, and its objective ``factor`` times. The explicit program is solved in units of 1, and so
 knows nothing of that.
 
-``python tests/drawn_programs.py FIRST NUMBER`` tries so many seeds and counts what comes out.
+``python tests/drawn_programs.py FIRST NUMBER`` tries so many seeds and counts what comes out; with
+``domains`` behind them, programs whose oracles have no value at some points.
 """
 
 import sys
@@ -17,7 +18,7 @@ import cvxpy as cp
 import numpy as np
 
 from structsvm.errors import MasterError, StructSVMError
-from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
+from structsvm.modeling import Infeasible, OracleMax, StructuredHinge, segmentation_hinge
 from structsvm.problems import ChangePoint
 
 TOL = 1e-4
@@ -84,6 +85,9 @@ class Drawn:
 
 class OfPlanes(Drawn):
     """Of one vector, ``x`` in other units and ``y`` in units of 1."""
+
+    n_corners = 1
+    """Planes that an oracle returns at most."""
 
     def draw(self):
         rng = self.rng
@@ -198,7 +202,7 @@ class OfPlanes(Drawn):
 
         def corners(at):
             heights = c + A @ (at / units)
-            k = heights.argmax()
+            k = np.argsort(heights)[-self.n_corners :] if self.n_corners > 1 else heights.argmax()
             return factor * heights[k], factor * A[k] / units
 
         def rounded(at):
@@ -212,11 +216,15 @@ class OfPlanes(Drawn):
             return factor * (c + A @ (at / units)), factor * A / units
 
         if name == "rounded":
-            return OracleMax(self.x, rounded) / factor, cp.log_sum_exp(c + A @ self.y)
+            return OracleMax(self.x, self.within(rounded)) / factor, cp.log_sum_exp(c + A @ self.y)
         if name == "several":
-            h = OracleMax(self.x, several, n_terms=c.size)
+            h = OracleMax(self.x, self.within(several), n_terms=c.size)
             return cp.max(h) / factor, cp.max(c + A @ self.y)
-        return OracleMax(self.x, corners) / factor, cp.max(c + A @ self.y)
+        return OracleMax(self.x, self.within(corners)) / factor, cp.max(c + A @ self.y)
+
+    def within(self, oracle):
+        """The oracle, which has a value everywhere."""
+        return oracle
 
     def add_planes(self, name):
         weight = float(self.rng.random()) + 0.1
@@ -261,6 +269,47 @@ class OfPlanes(Drawn):
             self.keep(mine, cp.norm(M @ y + v) <= room + 0.1 * y[0])
         if self.place == "at a bound" and self.where != "simplex" and not is_nonneg:
             self.keep((1 / units) @ x <= -0.001, cp.sum(y) <= -0.001)
+
+
+class OfDomains(OfPlanes):
+    """The same with oracles that have a value within half-spaces or a ball, and several planes."""
+
+    def draw(self):
+        self.n_corners = int(self.rng.integers(1, 7))
+        return super().draw()
+
+    def within(self, oracle):
+        """The oracle where a domain around zero holds; planes that cut a point off elsewhere."""
+        rng = self.rng
+        scale = self.power(-3, 3)
+        if self.chance(0.3):
+            r = float(np.exp(rng.normal())) * np.sqrt(self.n)
+            self.words.append("in a ball")
+            self.full.append(cp.norm(self.y) <= r)
+
+            def outside(y):
+                length = float(np.linalg.norm(y))
+                return [length - r], [y / length] if length else [y]
+        else:
+            count = int(rng.integers(1, 6))
+            D = rng.normal(size=(count, self.n))
+            d = rng.random(count) + 0.05
+            few = int(rng.integers(1, count + 1))
+            self.words.append(f"in {count} half-spaces")
+            self.full.append(D @ self.y <= d)
+
+            def outside(y):
+                away = D @ y - d
+                worst = np.argsort(away)[-few:]
+                return away[worst], D[worst]
+
+        def answer(at):
+            values, slopes = outside(at / self.units)
+            if max(values) > 0:
+                return Infeasible(scale * np.array(values), scale * np.array(slopes) / self.units)
+            return oracle(at)
+
+        return answer
 
 
 class OfHinges(Drawn):
@@ -308,9 +357,11 @@ class OfHinges(Drawn):
         return self
 
 
-def draw(seed):
+def draw(seed, has_domains=False):
     """The program of a seed."""
     rng = np.random.default_rng(seed)
+    if has_domains:
+        return OfDomains(rng).draw()
     kind = OfHinges if rng.random() < 0.15 else OfPlanes
     return kind(rng).draw()
 
@@ -358,9 +409,9 @@ def outcome(drawn, ours, theirs):
     return ("optimal" if upper - truth <= 2 * TOL * size else "too far"), told
 
 
-def outcomes(seed):
+def outcomes(seed, has_domains=False):
     """The program of a seed and how it ends, also with other values of its parameters."""
-    drawn = draw(seed)
+    drawn = draw(seed, has_domains)
     ours, theirs = drawn.problems()
     found = [outcome(drawn, ours, theirs)]
     if drawn.parameters:
@@ -371,13 +422,13 @@ def outcomes(seed):
     return drawn, found
 
 
-def main(first, number):
+def main(first, number, has_domains=False):
     """Try seeds, print those that end badly, and count."""
     counts = Counter()
     started = time.process_time()
     for seed in range(first, first + number):
         before = time.process_time()
-        drawn, found = outcomes(seed)
+        drawn, found = outcomes(seed, has_domains)
         took = time.process_time() - before
         for word, told in found:
             counts[word] += 1
@@ -388,5 +439,5 @@ def main(first, number):
 
 
 if __name__ == "__main__":
-    done = main(int(sys.argv[1]), int(sys.argv[2]))
+    done = main(int(sys.argv[1]), int(sys.argv[2]), "domains" in sys.argv)
     sys.exit(bool(set(done) - {*FINE, SHORT}))

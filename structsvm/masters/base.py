@@ -18,7 +18,7 @@ from structsvm.support.contract import hook
 
 __all__ = [
     *("Cut", "Labelling", "Labellings", "Master", "MasterSolution", "Proximal", "Request"),
-    *("WorkingSet", "acceptable", "checked"),
+    *("NO_SLACK", "WorkingSet", "acceptable", "checked"),
 ]
 
 Labelling = tuple[int, Any, float, float]
@@ -29,6 +29,10 @@ Labellings = tuple[Labelling, ...] | None
 
 CHUNK = 2**26
 """Bytes of slopes that are moved, scaled or summed at a time."""
+
+NO_SLACK = -1
+"""The group of rows without a slack, ``intercept + <slope, w> <= 0``: the last of all groups, whose
+values are never below 0."""
 
 ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""

@@ -9,8 +9,9 @@ from structsvm.modeling.atoms import OracleMax
 from structsvm.modeling.certified import Certified
 from structsvm.modeling.hinge import StructuredHinge, segmentation_hinge
 from structsvm.modeling.method import solve
+from structsvm.modeling.oracle_parts import Infeasible
 from structsvm.modeling.pool import Plane
 
-__all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
+__all__ = ["Certified", "Infeasible", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
 
 cp.Problem.register_solve("cutting-plane", solve)

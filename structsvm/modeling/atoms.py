@@ -13,7 +13,7 @@ from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
 from structsvm.modeling.oracle_parts import OraclePart, Part, Question
-from structsvm.modeling.pool import Plane, Pool
+from structsvm.modeling.pool import Plane, Pool, tops
 from structsvm.solvers.planes import Planes
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unlisted
@@ -93,12 +93,15 @@ class OracleAtom(ConvexAtom):
         return Planes.joined([planes for planes in answers if planes is not None])
 
     def numeric(self, values: Sequence[Any]) -> Any:
-        found = self._answer(values).values
+        found = tops(self._answer(values), self.n_terms).values
         return np.asarray(found.sum() if self.sums_terms else found.reshape(self.shape, order="F"))
 
     def _grad(self, values: Sequence[Any]) -> list[Any]:
-        """A subgradient by each argument, as cvxpy writes it."""
-        slopes = self._answer(values).slopes
+        """A subgradient by each argument, as cvxpy writes it; None where there is no value."""
+        planes = tops(self._answer(values), self.n_terms)
+        if np.isinf(planes.values).any():
+            return [None] * len(self.args)
+        slopes = planes.slopes
         slopes = slopes.sum(axis=0, keepdims=True) if self.sums_terms else slopes
         return [sp.csc_array(part.T) for part in self.split(slopes)]
 
@@ -130,7 +133,9 @@ class OracleMax(OracleAtom):
         ``h(x') >= value + <slope, x' - x>``, in the shape of ``x`` (a tuple of slopes for a list).
         An oracle that cannot be sure of the maximum returns ``(value, slope, upper)``, where
         ``value`` belongs to the plane it has found and ``h(x) <= upper``; the certificate then
-        rests on these upper bounds. A list of callables makes a vector, one entry for each, whose
+        rests on these upper bounds. Who finds several planes below ``h`` at once returns values
+        ``(m,)`` and slopes ``(m, *x.shape)``, of which the largest is ``h(x)``; all of them are
+        kept. Where ``h`` has no value it returns :class:`Infeasible`. A list of callables makes a vector, one entry for each, whose
         oracles run on different workers.
     n_terms : int, optional
         For one oracle of many functions at once, a vector ``h``: it returns the values

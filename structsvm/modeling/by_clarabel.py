@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError, without_warnings
-from structsvm.masters.base import MasterSolution, WorkingSet
+from structsvm.masters.base import NO_SLACK, MasterSolution, WorkingSet
 from structsvm.masters.conic import ConicProgram
 from structsvm.masters.conic_boxes import box_of
 from structsvm.masters.conic_proof import CLOSE, Proof, proof
@@ -34,6 +34,8 @@ from structsvm.support.arrays import Floats
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
 
 DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
+
+ENDLESS = ("DualInfeasible", "AlmostDualInfeasible")
 
 USABLE = (*SOLVED, "MaxIterations", "MaxTime", "NumericalError")
 """Where Clarabel ends at a point: as good as any to ask oracles at, and the bound is checked."""
@@ -133,6 +135,8 @@ class Conic(Restricted):
         places = np.concatenate([first[v.id] + np.arange(v.size) for v in restriction.plain])
         self._columns, self._heights = np.split(places, [rewritten.dim])
         self._units: Floats = np.zeros(self._program.q.size)
+        self._measured = np.zeros(rewritten.n_groups, dtype=bool)
+        """Which heights had planes when columns were measured."""
         self._tallest = 0.0
         """The largest intercept when columns were measured."""
         self._largest = 0.0
@@ -145,17 +149,25 @@ class Conic(Restricted):
         """The last answer, without the rows, as cvxpy takes it to be its own."""
 
     def fit(self, cuts: WorkingSet, noise: Floats) -> None:
-        """Measure the columns by the constraints and the planes; only larger planes do so again."""
+        """Measure the columns by the constraints and the planes; only larger planes do so again.
+
+        And the first ones of a height, of which nothing was known.
+        """
         tallest = float(np.abs(cuts.intercepts).max(initial=0.0))
-        if self._tallest > 0 and tallest <= OUTGROWN * self._tallest:
+        known = np.isin(np.arange(cuts.n_groups), cuts.groups)
+        if (known & ~self._measured).any():
+            self._units = np.zeros_like(self._units)
+        elif self._tallest > 0 and tallest <= OUTGROWN * self._tallest:
             return
+        self._measured = self._measured | known
         self._tallest = tallest
         program = self._with(cuts)
         n = len(cuts)
         at = self._program.n_plain
         groups = program.groups.copy()
         b = program.b.copy()
-        groups[at : at + n] = program.b.size + cuts.groups
+        has_slack = cuts.groups != NO_SLACK
+        groups[at : at + n][has_slack] = program.b.size + cuts.groups[has_slack]
         b[at : at + n][np.abs(cuts.intercepts) <= noise[cuts.groups]] = 0.0
         found = columns_of(program, groups, b)
         if (found > OUTGROWN * self._units).any():
@@ -174,7 +186,7 @@ class Conic(Restricted):
             found = self._solved(program, tol)
             bound = found.proof.bound, found.proof.basis
         except UnboundedError:
-            self._refuse_empty()
+            self._refuse_empty(cuts)
             label, is_minimum = "clarabel in a box", False
             found = self._in_a_box(program, len(cuts))
             self._raw = before
@@ -199,6 +211,8 @@ class Conic(Restricted):
         scaled = units.scaled(program)
         for room in ROOMS:
             raw = self._raw_answer(scaled.with_room(room), {})
+            if str(raw.status) in ENDLESS:  # any point will do
+                raw = self._raw_answer(without_objective(scaled.with_room(room)), {})
             x = np.asarray(raw.x, dtype=np.float64)
             if str(raw.status) in SOLVED and np.isfinite(x).all():
                 return self._w(x * units.columns)
@@ -254,11 +268,12 @@ class Conic(Restricted):
         return self.rewritten.tidy(np.clip(x, *self._ends)[self._columns])
 
     def _with(self, cuts: WorkingSet) -> ConicProgram:
-        """The program with ``intercept + <slope, w> - t <= 0`` for every cut."""
+        """The program with ``intercept + <slope, w> - t <= 0`` for every cut, or without ``t``."""
         n = len(cuts)
         rows, places = np.nonzero(cuts.slopes)
         starts = np.arange(n + 1) + np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
-        entries = np.full(starts[-1], -1.0)  # the height is behind the slope
+        of_height = np.where(cuts.groups == NO_SLACK, 0.0, -1.0)  # it is behind the slope
+        entries = np.repeat(of_height, np.diff(starts))
         columns = np.repeat(self._heights[cuts.groups], np.diff(starts))
         at = rows + np.arange(rows.size)
         entries[at] = cuts.slopes[rows, places]
@@ -307,11 +322,12 @@ class Conic(Restricted):
         )
         return best
 
-    def _refuse_empty(self) -> None:
+    def _refuse_empty(self, cuts: WorkingSet) -> None:
         """InfeasibleError where the constraints have no point, whatever the objective."""
-        if self._has_points:
+        is_as_given = not (cuts.groups == NO_SLACK).any()
+        if is_as_given and self._has_points:
             return
-        nothing = replace(self._program, P=0.0 * self._program.P, q=0.0 * self._program.q)
+        nothing = without_objective(self._program if is_as_given else self._with(cuts))
         try:
             self._attempt(nothing, SCALES_TRIED[0], 1.0)
         except InfeasibleError:
@@ -325,7 +341,7 @@ class Conic(Restricted):
         size = float(np.abs(z).max(initial=0.0))
         if not size > 0:
             return False
-        nothing = replace(scaled, P=sp.csr_array(scaled.P.shape), q=0.0 * scaled.q, offset=0.0)
+        nothing = without_objective(scaled)
         return proof(nothing, np.zeros(scaled.q.size), z / size, units.box(self._ends)).bound > 0
 
     def _columns_between(self, share: float) -> Floats:
@@ -356,7 +372,7 @@ class Conic(Restricted):
         if status == "PrimalInfeasible":
             is_proved = self._is_empty(scaled, np.asarray(raw.z, dtype=np.float64), units)
             raise InfeasibleError("the restricted problem is infeasible", is_proved)
-        if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
+        if status in ENDLESS:  # a box will tell
             raise UnboundedError(f"the restricted problem is unbounded, even in a box: {SCALES}")
         x = np.asarray(raw.x, dtype=np.float64)
         z = np.asarray(raw.z, dtype=np.float64)
@@ -383,3 +399,7 @@ class Conic(Restricted):
             unit * broken,
             raw,
         )
+
+
+def without_objective(program: ConicProgram) -> ConicProgram:
+    return replace(program, P=0.0 * program.P, q=0.0 * program.q, offset=0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from structsvm.masters.base import MasterSolution, Request, WorkingSet
+from structsvm.masters.base import NO_SLACK, MasterSolution, Request, WorkingSet
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.cvxpy import PRECISE, solved
 from structsvm.masters.newton import NewtonMaster
@@ -61,6 +61,8 @@ class FastMaster(Restricted):
         return []
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        if (cuts.groups == NO_SLACK).any():
+            return self._by_clarabel(cuts, tol)
         form = self.form
         scale = form.shares[cuts.groups]
         mapped = WorkingSet(cuts.n_groups, form.space.dim)
@@ -82,9 +84,12 @@ class FastMaster(Restricted):
         found = MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
         if upper - bound <= CLOSED * max(tol, PRECISE) * abs(upper):
             return found
-        self._conic.fit(cuts, self._noise)
-        other = self._conic.solve(cuts, tol)
+        other = self._by_clarabel(cuts, tol)
         return other if other.bound is not None and other.bound[0] > rounded else found
+
+    def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        self._conic.fit(cuts, self._noise)
+        return self._conic.solve(cuts, tol)
 
 
 def form_of(rewritten: Rewritten) -> Form | None:

@@ -7,7 +7,7 @@ import numpy as np
 from cvxpy.constraints import PSD, Equality, Inequality
 
 from structsvm.errors import MasterError, without_warnings
-from structsvm.masters.base import WorkingSet
+from structsvm.masters.base import NO_SLACK, WorkingSet
 from structsvm.masters.cvxpy import PRECISE_OPTIONS
 from structsvm.modeling.restricted import SCALES
 from structsvm.modeling.restriction import Restriction
@@ -27,6 +27,7 @@ def conflicts(
     """
     restriction = Restriction.in_sizes(rewritten, w_units, cuts)
     slacks: dict[int, cp.Variable] = {}
+    outside = cp.Variable(nonneg=True)
     kept: list[cp.Constraint] = list(restriction.links)
     for k, constraint in enumerate(restriction.constraints):
         args = constraint.args
@@ -40,8 +41,8 @@ def conflicts(
                 constraint = cp.abs(args[0] - args[1]) <= slack
         kept.append(constraint)
     if cuts:
-        kept.append(restriction.rows(cuts))
-    relaxed = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
+        kept.append(restriction.rows(cuts, outside))
+    relaxed = cp.Problem(cp.Minimize(outside + sum(slacks.values())), kept)
     try:
         with without_warnings(Warning):
             if relaxed.is_mixed_integer():
@@ -51,11 +52,23 @@ def conflicts(
     except cp.error.SolverError:
         return ()
     found = {k: float(s.value) for k, s in slacks.items() if s.value is not None}
-    if relaxed.status == cp.OPTIMAL and all(value <= SEEN for value in found.values()):
+    beyond = 0.0 if outside.value is None else float(outside.value)
+    if relaxed.status == cp.OPTIMAL and max([beyond, *found.values()]) <= SEEN:
         raise MasterError(f"no point of the restricted problem was found: {SCALES}")
     units = [float(np.max(unit)) for unit in restriction.constraint_units]
-    return tuple(
+    theirs = [
         f"constraint {k}, {constraints[k]} (by {value * units[k]:.3g})"
         for k, value in found.items()
         if value > SEEN
-    )
+    ]
+    if beyond > SEEN:
+        words = ", ".join(sorted({rewritten.held[a].atom.called for a in _without_slack(cuts)}))
+        theirs.append(f"the planes of Infeasible(value, slope) that {words} returned")
+    return tuple(theirs)
+
+
+def _without_slack(cuts: WorkingSet) -> list[int]:
+    """The numbers of the atoms that have rows without a slack."""
+    rows = np.flatnonzero(cuts.groups == NO_SLACK)
+    known = cuts.state()["labellings"][rows]
+    return [labelling[0] for labellings in known for labelling in labellings]

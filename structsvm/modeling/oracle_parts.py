@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
+from structsvm.masters.base import NO_SLACK
 from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
@@ -26,6 +27,43 @@ DIGITS = 64.0
 
 Question = tuple[Floats, tuple[Any, ...], float]
 """An argument, flattened, (d,), parameters, and the time after which no oracle is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Infeasible:
+    """What an oracle returns at a point where its function has no value, as if it were infinite.
+
+    ``value + <slope, x' - x> <= 0`` holds for every ``x'`` at which it has one, and ``value > 0``:
+    the plane cuts the point off. For a linear program without a point, ``y`` of Farkas' lemma
+    gives it.
+
+    Parameters
+    ----------
+    value : float, or array of shape (m,)
+        Of one plane at ``x``, or of several.
+    slope : array in the shape of ``x``, or of shape (m, *x.shape)
+        A tuple of slopes for several arguments.
+
+    Examples
+    --------
+    A logarithm is a number only where its argument is positive:
+
+    >>> import cvxpy as cp
+    >>> from structsvm.modeling import Infeasible, OracleMax
+    >>> def minus_log(x):
+    ...     if x <= 1e-6:
+    ...         return Infeasible(1e-6 - x, -1.0)
+    ...     return -np.log(x), -1 / x
+    >>> import numpy as np
+    >>> x = cp.Variable()
+    >>> problem = cp.Problem(cp.Minimize(x + OracleMax(x, minus_log)))
+    >>> value = problem.solve(method="cutting-plane")
+    >>> bool(abs(value - 1.0) < 1e-4)
+    True
+    """
+
+    value: Any
+    slope: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,44 +123,68 @@ class OraclePart(Part):
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
         """Call the oracle at an argument, and check what it says."""
         found = self._called(point, parameters)
-        if not isinstance(found, tuple | list) or len(found) not in (2, 3):
-            self._refuse(f"{shown(found)}: return (value, slope), or (value, slope, upper)")
-        K = len(self.terms)
-        values, of_values = self._numbers("value", found[0])
-        slopes, of_slopes = self._slopes(found[1])
-        uppers, of_uppers = values, 0.0
-        if len(found) == 3:
-            uppers, of_uppers = self._numbers("upper bound", found[2])
+        is_outside = isinstance(found, Infeasible)
+        given = (found.value, found.slope) if is_outside else found
+        if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+            self._refuse(
+                f"{shown(given)}: return (value, slope), (value, slope, upper), or "
+                "Infeasible(value, slope)"
+            )
+        of_terms = not (self.has_one_value or is_outside)
+        lead = (len(self.terms),) if of_terms else self._lead(given[0])
+        values, of_values = self._numbers("value", given[0], lead)
+        slopes, of_slopes = self._slopes(given[1], lead)
+        best = values if of_terms else values.max(keepdims=True)
+        uppers, of_uppers = best, 0.0
+        if len(given) == 3:
+            uppers, of_uppers = self._numbers("upper bound", given[2], lead if of_terms else ())
         rounding = max(of_values, of_slopes, of_uppers)
-        tolerance = max(TOLERANCE, rounding)
+        sizes = np.abs(values) + np.abs(slopes) @ np.abs(point)
+        sure = values - rounding * sizes
+        if is_outside and not sure.max() > 0:
+            self._refuse(f"Infeasible with the value {sure.max():.9g}: it is positive", OracleError)
+        self._check_declared(best, uppers, slopes, max(TOLERANCE, rounding), is_outside)
+        groups = np.array(self.terms) if of_terms else np.full(values.size, self.terms[0])
+        slacks = np.maximum(uppers + rounding * sizes - sure, 0.0)
+        return Planes(
+            w=point,
+            groups=np.full_like(groups, NO_SLACK) if is_outside else groups,
+            slopes=slopes,
+            intercepts=sure - slopes @ point,
+            values=sure,
+            slacks=np.zeros_like(slacks) if is_outside else slacks,
+            quality=Quality.EXACT,
+            size=float(sizes.sum()),
+            calls=len(self.terms),
+            labellings=[()] * values.size,
+        )
+
+    def _lead(self, value: Any) -> tuple[int, ...]:
+        """What the shapes of values and slopes begin with: (m,) for m planes."""
+        lead = value.shape if hasattr(value, "shape") else np.shape(value)
+        if lead == (0,):
+            self._refuse("no plane: return one at least")
+        return lead if len(lead) == 1 else ()
+
+    def _check_declared(
+        self, values: Floats, uppers: Floats, slopes: Floats, tolerance: float, is_outside: bool
+    ) -> None:
+        """Refuse values of functions and slopes of planes that are not what was declared."""
         room = tolerance * np.maximum(1.0, np.abs(values))
         kept: dict[str, Any] = {"an upper bound below its value": uppers - values >= -room}
-        if self.sign is not None:
+        if self.sign is not None and not is_outside:
             signed = values if self.sign == "nonneg" else -values
             kept[f"another sign than declared by sign={self.sign!r}"] = signed >= -room.max()
         if self.monotonicity is not None:
             rises = slopes if self.monotonicity == "increasing" else -slopes
             least = -tolerance * max(1.0, float(np.abs(slopes).max(initial=0.0)))
             said = f"another slope than declared by monotonicity={self.monotonicity!r}"
-            kept[said] = (rises >= least).all(axis=1)
+            found = rises.min(axis=1, initial=np.inf)
+            kept[said] = (found if found.size == values.size else found.min(keepdims=True)) >= least
         for what, of_terms in kept.items():
             if not of_terms.all():
                 k = int(of_terms.argmin())
                 self._refuse(f"{what}, with the value {values[k]} of term {k}", OracleError)
-        sizes = np.abs(values) + np.abs(slopes) @ np.abs(point)
-        sure = values - rounding * sizes
-        return Planes(
-            w=point,
-            groups=np.array(self.terms),
-            slopes=slopes,
-            intercepts=sure - slopes @ point,
-            values=sure,
-            slacks=np.maximum(uppers + rounding * sizes - sure, 0.0),
-            quality=Quality.EXACT,
-            size=float(sizes.sum()),
-            calls=K,
-            labellings=[()] * K,
-        )
 
     def _called(self, point: Floats, parameters: tuple[Any, ...]) -> Any:
         """Call the oracle with read-only arrays, and with numbers for scalars."""
@@ -142,7 +204,7 @@ class OraclePart(Part):
                 raise PluginError(said) from error
             raise OracleError(said) from error
 
-    def _slopes(self, found: Any) -> tuple[Floats, float]:
+    def _slopes(self, found: Any, lead: tuple[int, ...]) -> tuple[Floats, float]:
         """As rows of one matrix, (n, d), and what they are off by."""
         n = len(self.shapes)
         each = [found] if len(self.shapes) == 1 else found
@@ -151,24 +213,27 @@ class OraclePart(Part):
         rows = []
         rounding = 0.0
         for one, shape in zip(each, self.shapes, strict=True):
-            slopes, of_slopes = self._numbers("slope", one, shape)
+            slopes, of_slopes = self._numbers("slope", one, lead, shape)
             rows.append(np.stack([slope.ravel(order="F") for slope in slopes]))
             rounding = max(rounding, of_slopes)
         return np.hstack(rows), rounding
 
-    def _numbers(self, what: str, found: Any, shape: tuple[int, ...] = ()) -> tuple[Floats, float]:
-        """Finite real numbers of each term, (n, *shape), and what they are off by."""
-        due = shape if self.has_one_value else (len(self.terms), *shape)
+    def _numbers(
+        self, what: str, found: Any, lead: tuple[int, ...], shape: tuple[int, ...] = ()
+    ) -> tuple[Floats, float]:
+        """Finite real numbers of each plane, (n, *shape), and what they are off by."""
+        due = (*lead, *shape)
         try:
             array = np.asarray(found.toarray() if sp.issparse(found) else found)
         except ValueError:  # rows of several lengths
             array = np.array(None)
         if array.dtype.kind not in "biuf":
             self._refuse(f"{shown(found)} as its {what}: return real numbers")
-        if array.shape != due and not (array.size == 1 and due in ((), (1,))):
+        is_one = lead == (1,) and array.shape == shape
+        if array.shape != due and not is_one and not (array.size == 1 and due in ((), (1,))):
             self._refuse(f"a {what} of shape {array.shape}, where {due} is due")
         wrong = array[~np.isfinite(array)]
         if wrong.size:
             self._refuse(f"{wrong[0]} in its {what}: return numbers", OracleError)
-        numbers = np.array(array, dtype=np.float64).reshape(len(self.terms), *shape)
+        numbers = np.array(array, dtype=np.float64).reshape(*(lead or (1,)), *shape)
         return numbers, rounding_of(array)

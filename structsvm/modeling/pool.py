@@ -33,8 +33,9 @@ class Plane:
     ('Plane', [0.5, 0.5])
     """
 
-    term: int
-    """Which of the functions of the atom it is below; -1 for their sum."""
+    term: int | None
+    """Which of the functions of the atom it is below; -1 for their sum, and None for a plane of
+    :class:`Infeasible`, which the argument has to keep at 0 or below."""
     intercept: float
     slope: Any
     """In the shape of the argument; a tuple of several for several arguments."""
@@ -48,7 +49,7 @@ class Touch:
 
     argument: Floats
     lowers: Floats
-    """Of each group, (n,)."""
+    """Of each group, (n,); infinite where the oracle has no value."""
     uppers: Floats
     slopes: Floats
     """(n, d)."""
@@ -56,8 +57,9 @@ class Touch:
     """Of the terms of each value, which rounding is relative to."""
 
     @classmethod
-    def of(cls, planes: Planes) -> Touch:
+    def of(cls, planes: Planes, n_groups: int) -> Touch:
         """By planes in the space of the argument."""
+        planes = tops(planes, n_groups)
         is_guess = planes.quality is Quality.HEURISTIC
         uppers = planes.values + (np.inf if is_guess else planes.slacks)
         sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
@@ -72,6 +74,23 @@ class Touch:
     def has_other_slopes(self, now: Touch) -> bool:
         room = SLIPS * np.abs(self.slopes).max(initial=0.0)
         return bool((np.abs(self.slopes - now.slopes) > room).any())
+
+
+def tops(planes: Planes, n_groups: int) -> Planes:
+    """The largest plane of each group; of infinite value where there is none."""
+    order = np.argsort(planes.values, kind="stable")
+    last = np.full(n_groups + 1, -1)
+    last[planes.groups[order]] = order  # those without a slack are behind
+    which = last[:n_groups]
+    none = which < 0
+    return planes._replace(
+        groups=np.arange(n_groups),
+        slopes=np.where(none[:, None], 0.0, planes.slopes[which]),
+        intercepts=np.where(none, 0.0, planes.intercepts[which]),
+        values=np.where(none, np.inf, planes.values[which]),
+        slacks=np.where(none, 0.0, planes.slacks[which]),
+        labellings=[planes.labellings[row] for row in which],
+    )
 
 
 @dataclass

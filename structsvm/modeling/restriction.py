@@ -72,11 +72,12 @@ class Restriction:
         units = self.height_units[cuts.groups]
         return cuts.intercepts / units, cuts.slopes * (self.w_units / units[:, None])
 
-    def rows(self, cuts: WorkingSet) -> cp.Constraint:
-        """The cuts as a constraint of cvxpy."""
+    def rows(self, cuts: WorkingSet, outside: Any = 0.0) -> cp.Constraint:
+        """The cuts as a constraint of cvxpy; those without a slack are ``outside`` at most."""
         intercepts, slopes = self.in_units(cuts)
         w = cp.hstack([cp.vec(v, order="F") for v in self.variables])
-        found: cp.Constraint = intercepts + slopes @ w <= cp.hstack(self.heights)[cuts.groups]
+        heights = cp.hstack([*self.heights, outside])
+        found: cp.Constraint = intercepts + slopes @ w <= heights[cuts.groups]
         return found
 
     def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:

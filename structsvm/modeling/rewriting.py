@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import without_warnings
-from structsvm.masters.base import Cut
+from structsvm.masters.base import NO_SLACK, Cut
 from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by, solve_in_units
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.pool import Plane
@@ -54,12 +54,13 @@ class Held:
         intercept = float(cut.intercept + cut.slope @ self.offset)
         slope = cut.slope @ self.matrix
         labellings = ((self.number, cut, 0.0, 1.0),)
-        return Cut(self.first + cut.group, intercept, np.asarray(slope), labellings)
+        group = NO_SLACK if cut.group == NO_SLACK else self.first + cut.group
+        return Cut(group, intercept, np.asarray(slope), labellings)
 
     def plane(self, cut: Cut, multiplier: float) -> Plane:
         """A cut of the atom as users see it."""
         terms = np.flatnonzero(self.groups == cut.group)
-        term = -1 if terms.size > 1 else int(terms[0])
+        term = -1 if terms.size > 1 else next(iter(terms.tolist()), None)
         pieces = zip(self.atom.split(cut.slope), self.atom.args, strict=True)
         slopes = tuple(in_shape(piece, arg) for piece, arg in pieces)
         return Plane(term, cut.intercept, slopes[0] if len(slopes) == 1 else slopes, multiplier)
@@ -102,7 +103,8 @@ class Rewritten:
         self._ends = np.cumsum([leaf.size for leaf in self.leaves])
         self.dim = sum(v.size for v in self.variables)
         self.size = int(self._ends[-1])
-        self.n_groups = self.size - self.dim
+        self.n_groups = self.size - self.dim + 1
+        """Those with a height, and the one of rows without."""
         self.is_mixed_integer = any(
             v.attributes["boolean"] or v.attributes["integer"] for v in self.variables
         )
@@ -160,6 +162,7 @@ class Rewritten:
 
     def split(self, values: Floats) -> list[Floats]:
         """The part of each variable, column by column, and of the heights if they are there."""
+        values = values[: self.size]
         return np.split(values, self._ends[self._ends < len(values)])
 
     def put(self, values: Floats) -> None:

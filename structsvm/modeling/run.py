@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -13,13 +14,13 @@ import cvxpy as cp
 import numpy as np
 
 from structsvm.errors import OracleWarning, warn, without_warnings
-from structsvm.masters.base import Cut, Master, MasterSolution, Request, WorkingSet
+from structsvm.masters.base import NO_SLACK, Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.modeling.by_clarabel import ROOMS, Box
 from structsvm.modeling.conflicts import conflicts
 from structsvm.modeling.oracle_parts import ask
 from structsvm.modeling.points import Point, Points
-from structsvm.modeling.pool import Plane, Touch
-from structsvm.modeling.restricted import Restricted
+from structsvm.modeling.pool import Plane, Touch, tops
+from structsvm.modeling.restricted import InfeasibleError, Restricted
 from structsvm.modeling.restriction import levels
 from structsvm.modeling.rewriting import Held, Rewritten
 from structsvm.modeling.solver_choice import solver_of
@@ -36,6 +37,12 @@ ROOM = 2**26
 
 ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
+
+DEPTHS = (0.0, 1e3, 1e6, 1e9)
+"""What functions of which nothing is known are taken to be above the negative of, in turn."""
+
+NEAR = 1e-3
+"""Of the way to another point, what one is moved at most to keep rows without a slack."""
 
 EXACT = 1e-9
 """Relative distance of an upper bound to its value that is only rounding."""
@@ -79,7 +86,8 @@ class ProgramRun(CutRun):
         """Whether no oracle has given an upper bound above its value."""
         rewritten.map_arguments()
         floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
-        self.floor = np.repeat(floors, [held.heights.size for held in self.held])
+        sizes = [held.heights.size for held in self.held]
+        self.floor: Floats = np.append(np.repeat(floors, sizes), 0.0)
         self._cuts = self.working_set(self.groups(rewritten.slack))
         """Those of the last restricted problem."""
         self._active: list[tuple[float, Cut]] = []
@@ -146,10 +154,11 @@ class ProgramRun(CutRun):
         pairs = zip(arguments, answers, strict=True)
         if not all(np.array_equal(at, planes.w) for at, planes in pairs):
             answers = self._answers(arguments)
-        return [held for held in known if self._is_unchanged(held, Touch.of(answers[held.number]))]
+        return [held for held in known if self._is_unchanged(held, answers[held.number])]
 
-    def _is_unchanged(self, held: Held, now: Touch) -> bool:
+    def _is_unchanged(self, held: Held, answer: Planes) -> bool:
         """Whether the oracle of an atom says what it said at the last solution; if not, forget."""
+        now = self._touch(held, answer)
         atom = held.atom
         then = atom.pool.touch
         assert then is not None
@@ -181,7 +190,7 @@ class ProgramRun(CutRun):
                 self.solver = self._solver_of(self.rewritten)
         self._measure(cuts)
         try:
-            answer = self.solver.solve(cuts, request.tol)
+            answer = self._minimum(cuts, request.tol)
         finally:
             self.master_seconds += time.perf_counter() - started
         self._active = cuts.active(answer.multipliers)
@@ -189,6 +198,21 @@ class ProgramRun(CutRun):
             self.certificate.update_lower(*answer.bound)
             self._confirm()
         return answer
+
+    def _minimum(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        """The solution; one that proves nothing where functions have had no value so far."""
+        assert self.solver is not None
+        known = np.isin(np.arange(cuts.n_groups), cuts.groups) | np.isfinite(self.floor)
+        for depth in () if known.all() else DEPTHS:
+            held = self.working_set(cuts.groups)
+            held.restore(cuts.state())
+            held.add(Cut(int(g), -depth, np.zeros(self.dim), ()) for g in np.flatnonzero(~known))
+            try:
+                answer = self.solver.solve(held, tol)
+            except InfeasibleError:
+                continue
+            return replace(answer, multipliers=answer.multipliers[: len(cuts)], bound=None)
+        return self.solver.solve(cuts, tol)
 
     def _confirm(self) -> None:
         """Look for a lower minimum in other units before the bounds are said to have met."""
@@ -199,8 +223,11 @@ class ProgramRun(CutRun):
         started = time.perf_counter()
         room = stopping.tol * float(certificate.scale or 1.0)
         for w in self.solver.elsewhere(self._cuts):
-            w = self.points.on_equalities(w)
-            found = self._kept(self.points.at(w, self._cuts.group_values(w), self._heights))
+            near = self._in_domain(self.points.on_equalities(w))
+            if near is None:
+                continue
+            values = self._cuts.group_values(near)
+            found = self._kept(self.points.at(near, values, self._heights))
             if found is not None and found.objective < certificate.lower - room:
                 certificate.lower = found.objective
                 self._is_doubted = True
@@ -224,7 +251,9 @@ class ProgramRun(CutRun):
             return
         w = self.points.on_equalities(w)
         planes = self._lifted(w, self._answers(self._arguments(w)))
-        values = planes.values + planes.slacks
+        values = self._uppers(planes)
+        if not np.isfinite(values).all():
+            return
         found = self.points.at(w, values, self._heights)
         mended = self.rewritten.mended(ROOMS[0])
         roomier = found if mended is None else self.points.at(mended, values, self._heights)
@@ -242,7 +271,32 @@ class ProgramRun(CutRun):
             self.certificate.scale = max(scale, self.points.least[0])
 
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
-        return self.points.on_equalities(self._low_enough(answer, cuts, damping))
+        w = self.points.on_equalities(self._low_enough(answer, cuts, damping))
+        found = self._in_domain(w)
+        return w if found is None else found
+
+    def _in_domain(self, w: Floats) -> Floats | None:
+        """A point near by that keeps the rows without a slack, on the way to one that does.
+
+        Solvers keep them to their accuracy only, and outside of a domain there is no upper bound.
+        """
+        cuts = self._cuts
+        heights = cuts.values(w)
+        over = np.flatnonzero((cuts.groups == NO_SLACK) & (heights > 0))
+        if not over.size:
+            return w
+        assert self.solver is not None
+        for find in (self._best_point, self.solver.inside):
+            towards = find(cuts)
+            if towards is None:
+                continue
+            falls = heights[over] - cuts.values(towards)[over]
+            if (2.0 * heights[over] <= NEAR * falls).all():
+                return w + 2.0 * float((heights[over] / falls).max()) * (towards - w)
+        return None
+
+    def _best_point(self, _cuts: WorkingSet) -> Floats | None:
+        return None if self.best is None else self.best.w
 
     def _low_enough(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""
@@ -265,10 +319,13 @@ class ProgramRun(CutRun):
     def _noted(self, w: Floats, answers: Sequence[Planes], known: Floats | None) -> Planes:
         """The planes of all atoms at a point, after taking note of it as an upper bound."""
         planes = self._lifted(w, answers)
-        values = planes.values + planes.slacks
+        values = self._uppers(planes)
         if known is not None:
-            self._witnesses.check(planes, known, self._guessed, self._heights, self._largest)
+            uppers = np.where(self._guessed, np.inf, values)
+            self._witnesses.check(planes, known, uppers, self._heights, self._largest)
             values = np.maximum(values, known)
+        if not np.isfinite(values).all():
+            return planes
         point = self.points.at(w, values, self._heights)
         mended = None if point.broken <= ADMISSIBLE else self.rewritten.mended()
         if mended is not None:
@@ -298,8 +355,18 @@ class ProgramRun(CutRun):
         if found is not None and certificate.update_best(found.objective, found.w):
             self.best = found
             certificate.scale = found.scale
-            self._touches = list(map(Touch.of, answers))
+            self._touches = list(map(self._touch, self.held, answers))
             self._confirm()
+
+    @staticmethod
+    def _touch(held: Held, answer: Planes) -> Touch:
+        return Touch.of(answer, held.heights.size)
+
+    def _uppers(self, planes: Planes) -> Floats:
+        """Upper bounds of the groups where oracles were asked; infinite outside of a domain."""
+        top = tops(planes, self.rewritten.n_groups - 1)
+        is_outside = bool((planes.groups == NO_SLACK).any())
+        return np.append(top.values + top.slacks, np.inf if is_outside else 0.0)
 
     def _arguments(self, w: Floats) -> list[Floats]:
         return [held.matrix @ w + held.offset for held in self.held]
@@ -323,23 +390,27 @@ class ProgramRun(CutRun):
         return list(map(self._of_atom, self.held, of_atoms))
 
     def _lifted(self, w: Floats, answers: Sequence[Planes]) -> Planes:
-        """One plane for each group of all atoms, in the user's variables."""
+        """The planes of all atoms, in the user's variables."""
         found = Planes.joined(list(map(partial(self._lifted_of, w), self.held, answers)))
         found = found._replace(quality=weakest(held.quality for held in self.held))
-        self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
+        sizes = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
+        self._heights = np.zeros(self.rewritten.n_groups)
+        np.maximum.at(self._heights, found.groups, sizes)
         self._largest = np.maximum(self._largest, self._heights)
-        self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
+        top = tops(found, self.rewritten.n_groups - 1)
+        self.exact = self.exact and bool((top.slacks <= EXACT * self._heights[:-1]).all())
         self.certificate.quality = weakest((self.certificate.quality, found.quality))
         return found
 
     def _of_atom(self, held: Held, parts: Sequence[Planes]) -> Planes:
-        """The planes of an atom, one for each group."""
+        """The planes of an atom, one at least for each group that has a value."""
         self._guessed[held.first + held.groups] = False
         for part in parts:
             if part.quality is Quality.HEURISTIC:
                 self._guessed[held.first + held.groups[part.groups]] = True
         joined = Planes.joined(parts)
-        planes = joined.summed(held.groups[joined.groups])
+        is_sum = held.atom.sums_terms
+        planes = joined.summed(held.groups[joined.groups]) if is_sum else joined
         held.quality = weakest([held.quality, planes.quality])
         self.oracle_calls += planes.calls
         return planes
@@ -349,7 +420,7 @@ class ProgramRun(CutRun):
         cuts = list(map(held.lifted, planes.cuts()))
         return planes._replace(
             w=w,
-            groups=held.first + planes.groups,
+            groups=np.array([cut.group for cut in cuts]),
             slopes=np.stack([cut.slope for cut in cuts]),
             intercepts=np.array([cut.intercept for cut in cuts]),
             labellings=[cut.labellings for cut in cuts],

@@ -114,7 +114,8 @@ class CutRun(AnyRun, ABC):
 
     def working_set(self, groups: Ints) -> WorkingSet:
         """A working set without cuts."""
-        return WorkingSet(int(groups.max()) + 1, self.dim, self.floor)
+        n_groups = int(groups.max()) + 1 if self.floor is None else self.floor.size
+        return WorkingSet(n_groups, self.dim, self.floor)
 
     @abstractmethod
     def start(self, groups: Ints) -> list[Cut]:
