@@ -135,8 +135,8 @@ class OracleMax(OracleAtom):
         ``value`` belongs to the plane it has found and ``h(x) <= upper``; the certificate then
         rests on these upper bounds. Who finds several planes below ``h`` at once returns values
         ``(m,)`` and slopes ``(m, *x.shape)``, of which the largest is ``h(x)``; all of them are
-        kept. Where ``h`` has no value it returns :class:`Infeasible`. A list of callables makes a vector, one entry for each, whose
-        oracles run on different workers.
+        kept. Where ``h`` has no value it returns :class:`Infeasible`. A list of callables makes a
+        vector, one entry for each, whose oracles run on different workers.
     n_terms : int, optional
         For one oracle of many functions at once, a vector ``h``: it returns the values
         ``(n_terms,)``, the slopes ``(n_terms, *x.shape)``, and perhaps upper bounds ``(n_terms,)``.
