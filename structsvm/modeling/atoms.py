@@ -85,20 +85,23 @@ class OracleAtom(ConvexAtom):
         values = tuple(parameter.value for parameter in self.parameters_of_oracle)
         return argument, values, deadline
 
-    def _answer(self, values: Sequence[Any]) -> Planes:
-        """Planes of all oracles, called one after another."""
-        point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
+    def answer(self, point: Floats) -> Planes:
+        """Planes of all oracles at an argument, flattened, (d,), called one after another."""
         parts = self.parts(0)
         answers = parts[0].answers(parts, self.question(point))
         return Planes.joined([planes for planes in answers if planes is not None])
 
+    def _tops(self, values: Sequence[Any]) -> Planes:
+        point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
+        return tops(self.answer(point), self.n_terms)
+
     def numeric(self, values: Sequence[Any]) -> Any:
-        found = tops(self._answer(values), self.n_terms).values
+        found = self._tops(values).values
         return np.asarray(found.sum() if self.sums_terms else found.reshape(self.shape, order="F"))
 
     def _grad(self, values: Sequence[Any]) -> list[Any]:
         """A subgradient by each argument, as cvxpy writes it; None where there is no value."""
-        planes = tops(self._answer(values), self.n_terms)
+        planes = self._tops(values)
         if np.isinf(planes.values).any():
             return [None] * len(self.args)
         slopes = planes.slopes

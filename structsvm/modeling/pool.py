@@ -68,8 +68,8 @@ class Touch:
     def differs(self, now: Touch) -> int | None:
         """A group whose values then and now exclude each other; None where there is none."""
         room = SLIPS * np.maximum(self.sizes, now.sizes)
-        apart = np.maximum(self.lowers - now.uppers, now.lowers - self.uppers) - room
-        return int(apart.argmax()) if (apart > 0).any() else None
+        apart = (self.lowers > now.uppers + room) | (now.lowers > self.uppers + room)
+        return int(apart.argmax()) if apart.any() else None
 
     def has_other_slopes(self, now: Touch) -> bool:
         room = SLIPS * np.abs(self.slopes).max(initial=0.0)

@@ -1,0 +1,175 @@
+"""Does an oracle keep the contract of OracleMax: its planes are below one convex function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from structsvm.errors import PluginError
+from structsvm.masters.base import NO_SLACK
+from structsvm.modeling.atoms import OracleMax
+from structsvm.modeling.pool import SLIPS, Touch, tops
+from structsvm.solvers.planes import Planes
+from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_below
+
+SIZES = (0.0, 1e-2, 1.0, 1.0, 1.0, 1e2)
+"""Of the points, in turn, in units of the scale."""
+
+AGAIN = 10
+"""Points at which an oracle is asked a second time."""
+
+
+def check_atom(
+    oracle: Callable[..., Any],
+    shape: tuple[int, ...] | Sequence[tuple[int, ...]],
+    *,
+    n_terms: int | None = None,
+    sign: str | None = None,
+    monotonicity: str | None = None,
+    parameters: Sequence[cp.Parameter] = (),
+    scale: float = 1.0,
+    n_points: int = 200,
+) -> None:
+    """Check that an oracle is one for :class:`structsvm.modeling.OracleMax`, at random points.
+
+    Each answer is checked as in a run. Then the same point has the same value again, the function
+    is convex along lines, no plane is above a value at another point, and a plane of
+    :class:`structsvm.modeling.Infeasible` cuts off no point that has a value. The first promise
+    that is broken raises PluginError or OracleError.
+
+    Parameters
+    ----------
+    oracle : callable
+    shape : tuple, or list of tuples
+        Of its argument, or of several arguments.
+    n_terms, sign, monotonicity, parameters
+        As for :class:`structsvm.modeling.OracleMax`. A cvxpy.Parameter that the oracle reads and
+        that is not among ``parameters`` is refused.
+    scale : float
+        Of the size of entries of usual points.
+    n_points : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.testing import check_atom
+    >>> def largest_entry(x):
+    ...     return x.max(), np.eye(3)[x.argmax()]
+    >>> check_atom(largest_entry, (3,))
+    """
+    refuse_below(2, "n_points", n_points)
+    shapes = [shape] if all(isinstance(n, int) for n in shape) else list(shape)  # type: ignore[list-item]
+    given: dict[str, Any] = {"n_terms": n_terms, "sign": sign, "monotonicity": monotonicity}
+    variables = [cp.Variable(one) for one in shapes]  # type: ignore[arg-type]
+    atom = OracleMax(variables, oracle, parameters=parameters, label="check_atom", **given)
+    for read in _parameters_of(oracle):
+        if not any(read is one for one in parameters):
+            raise PluginError(
+                f"check_atom: the oracle reads the parameter {read.name()}, and what is known of "
+                "it would be kept when that changes: name it in parameters="
+            )
+    rng = np.random.default_rng(0)
+    d = sum(v.size for v in variables)
+    sizes = scale * np.resize(SIZES, n_points)
+    points = sizes[:, None] * rng.normal(size=(n_points, d))
+    answers = list(map(atom.answer, points))
+    _check_same(atom, points, answers)
+    _check_convex(atom, points, answers)
+    _check_planes(atom, points, answers)
+
+
+def _check_same(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
+    """Asked again, in another order, the oracle says the same."""
+    for i in reversed(range(min(AGAIN, len(points)))):
+        before = Touch.of(answers[i], atom.n_terms)
+        now = Touch.of(atom.answer(points[i]), atom.n_terms)
+        term = before.differs(now)
+        if term is not None:
+            raise PluginError(
+                f"check_atom: at point {i} term {term} is {before.lowers[term]:.9g}, and "
+                f"{now.lowers[term]:.9g} when it is asked again: give one answer to one question"
+            )
+
+
+def _check_convex(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
+    """Between two points no value is above the mean of theirs."""
+    for i in range(0, len(points) - 1, 2):
+        ends = [tops(answers[k], atom.n_terms) for k in (i, i + 1)]
+        middle = tops(atom.answer(points[i : i + 2].mean(axis=0)), atom.n_terms)
+        uppers = [end.values + end.slacks for end in ends]
+        most = (uppers[0] + uppers[1]) / 2
+        room = SLIPS * np.maximum(_sizes(ends[0]), _sizes(ends[1]))
+        wrong = np.flatnonzero(np.isfinite(middle.values) & (middle.values > most + room))
+        if wrong.size:
+            k = wrong[0]
+            raise PluginError(
+                f"check_atom: term {k} is {middle.values[k]:.9g} between points {i} and {i + 1}, "
+                f"where a convex function is {most[k]:.9g} at most: it is concave along a line, or "
+                "the oracle does not find the maximum; return an upper bound if it is inexact"
+            )
+
+
+def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) -> None:
+    """No plane is above an upper bound of its term, and no domain cuts off a point with a value."""
+    found = [tops(planes, atom.n_terms) for planes in answers]
+    inside = np.array([not (planes.groups == NO_SLACK).any() for planes in answers])
+    uppers = np.stack([planes.values + planes.slacks for planes in found])
+    uppers = np.column_stack([uppers, np.where(inside, 0.0, np.inf)])
+    for i, planes in enumerate(answers):
+        heights = planes.intercepts + points @ planes.slopes.T
+        sizes = np.abs(planes.intercepts) + np.abs(points) @ np.abs(planes.slopes).T
+        excess = heights - uppers[:, planes.groups] - SLIPS * np.maximum(sizes, _sizes(planes))
+        if not (excess > 0).any():
+            continue
+        j, row = np.unravel_index(excess.argmax(), excess.shape)
+        term = planes.groups[row]
+        if term == NO_SLACK:
+            raise PluginError(
+                f"check_atom: the plane of Infeasible of point {i} cuts off point {j}, at which "
+                "the oracle has a value"
+            )
+        is_level = not planes.slopes[row].any()
+        why = "its slope is 0, and the function moves" if is_level else "its slope is not that of h"
+        raise PluginError(
+            f"check_atom: the plane of point {i} says that term {term} is {heights[j, row]:.9g} at "
+            f"least at point {j}, where the oracle returned {uppers[j, term]:.9g}: {why}"
+        )
+
+
+def _sizes(planes: Planes) -> Floats:
+    """Of the terms of each value."""
+    return np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
+
+
+def _parameters_of(oracle: Any) -> Iterator[cp.Parameter]:
+    """The parameters of cvxpy that a function, a method, a partial or an object has at hand."""
+    if isinstance(oracle, partial):
+        yield from _parameters_of(oracle.func)
+        yield from _held_in([*oracle.args, *oracle.keywords.values()])
+        return
+    owner = getattr(oracle, "__self__", None if inspect.isfunction(oracle) else oracle)
+    yield from _held_in(list(getattr(owner, "__dict__", {}).values()))
+    function = oracle if inspect.isroutine(oracle) else type(oracle).__call__
+    function = getattr(function, "__func__", function)
+    if inspect.isfunction(function):
+        known = inspect.getclosurevars(function)
+        given = [function.__defaults__ or (), (function.__kwdefaults__ or {}).values()]
+        yield from _held_in(list(chain(known.nonlocals.values(), known.globals.values(), *given)))
+
+
+def _held_in(values: Sequence[Any]) -> Iterator[cp.Parameter]:
+    """Parameters among some values, or in lists and dictionaries of them."""
+    for value in values:
+        if isinstance(value, cp.Parameter):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _held_in(list(value.values()))
+        elif isinstance(value, list | tuple):
+            yield from _held_in(value)
