@@ -65,7 +65,7 @@ def check_atom(
     >>> check_atom(largest_entry, (3,))
     """
     refuse_below(2, "n_points", n_points)
-    shapes = [shape] if all(isinstance(n, int) for n in shape) else list(shape)  # type: ignore[list-item]
+    shapes = [shape] if all(isinstance(n, int) for n in shape) else list(shape)
     given: dict[str, Any] = {"n_terms": n_terms, "sign": sign, "monotonicity": monotonicity}
     variables = [cp.Variable(one) for one in shapes]  # type: ignore[arg-type]
     atom = OracleMax(variables, oracle, parameters=parameters, label="check_atom", **given)
@@ -145,7 +145,7 @@ def _check_planes(atom: OracleMax, points: Floats, answers: Sequence[Planes]) ->
 
 def _sizes(planes: Planes) -> Floats:
     """Of the terms of each value."""
-    return np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w)
+    return np.asarray(np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(planes.w))
 
 
 def _parameters_of(oracle: Any) -> Iterator[cp.Parameter]:
