@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import cvxpy as cp
 import numpy as np
 from cvxpy.constraints import PSD, Equality, Inequality
@@ -71,4 +73,4 @@ def _without_slack(cuts: WorkingSet) -> list[int]:
     """The numbers of the atoms that have rows without a slack."""
     rows = np.flatnonzero(cuts.groups == NO_SLACK)
     known = cuts.state()["labellings"][rows]
-    return [labelling[0] for labellings in known for labelling in labellings]
+    return [labelling[0] for labelling in chain.from_iterable(known)]
