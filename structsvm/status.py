@@ -193,6 +193,10 @@ class Solution:
     """Dual values of the further constraints, one for each in the order in which ``constraints``
     returns them, as cvxpy has them: of ``h(B) <= b``, what the objective falls by for a unit of
     ``b``. None without constraints."""
+    oracle_seconds: float = math.nan
+    """Wall time in calls of oracles, on all workers at once; not of a run that was resumed."""
+    master_seconds: float = math.nan
+    """Wall time in restricted problems."""
 
     @property
     def gap(self) -> float:

@@ -16,6 +16,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
+    SOLVERS,
     STRUCTURED,
     Plugin,
     plugins,
@@ -29,6 +30,7 @@ GROUPS = {
     PROBLEMS: ("problems", "problems\n"),
     STRUCTURED: ("structured_problems", "\nproblems for structsvm.StructuredSVM, in Python\n"),
     ORACLES: ("oracles", "\noracles\n"),
+    SOLVERS: ("solvers", "\nsolvers, for structsvm compare\n"),
 }
 """What is listed, by what plugins declare, under which name in JSON and which title."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, cast
 
-from structsvm.errors import CertificateError, SettingsError
+from structsvm.errors import CertificateError, PluginError, SettingsError
 from structsvm.learner.structured import learner_for, risk_of
 from structsvm.parallel.single import single_threaded
+from structsvm.partitions.plugins import SOLVERS, names_in, plugin_class
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
-from structsvm.solvers.auto import solver_from
+from structsvm.solvers.auto import CONVEX, DESCENTS, solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.certificate import ADMISSIBLE, Stopping
-from structsvm.status import Solution
-from structsvm.support.checks import finite, shown
+from structsvm.status import Solution, relative_gap
+from structsvm.support.checks import finite, refuse_below, shown
 from structsvm.support.lazy import require
 from structsvm.support.progress import stage
 from structsvm.support.tables import ShortTable
@@ -35,9 +36,10 @@ FORMS = (
 )
 ENDS = ("lower", "upper", "gap", "seconds", "oracle_calls")
 """What is told of each iteration, and of the end."""
+COSTS = ("oracle_seconds", "master_seconds")
 Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None
 """Solvers to compare."""
-PRINTED = ("seconds", "oracle_calls", "iterations", "status")
+PRINTED = ("seconds", *COSTS, "oracle_calls", "iterations", "status")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +50,23 @@ class SolverComparison:
     """By name of the solver."""
     refused: Mapping[str, str]
     """Solvers that do not suit the problem, and why."""
+    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Least and most seconds of several runs, of which ``solutions`` has the median one."""
+
+    def excess(self, solution: Solution, upper: float) -> float:
+        """How far an objective is above the best lower bound of all solvers, relative as a gap."""
+        best = max(one.lower for one in self.solutions.values())
+        return relative_gap(min(best, upper), upper, solution.null)
 
     def __repr__(self) -> str:
         """A table of where each solver ended, without a gap where none is certified."""
         convex = all(solution.stationarity is None for solution in self.solutions.values())
-        titles = {"gap": "gap"} if convex else {"upper": "objective"}
+        titles = {"gap": "gap", "excess": "excess"} if convex else {"upper": "objective"}
         titles = {"solver": "solver"} | titles | {name: name for name in PRINTED}
         rows = [[row[name] for name in titles] for row in self.summary()]
         shown = [[f"{v:.3g}" if isinstance(v, float) else v for v in row] for row in rows]
+        for row, (least, most) in zip(shown, self.spread.values(), strict=False):
+            row[list(titles).index("seconds")] += f" ({least:.3g} to {most:.3g})"
         notes = [f"{name} left out: {why}" for name, why in self.refused.items()]
         return str(ShortTable("", tuple(titles.values()), tuple(map(tuple, shown)), tuple(notes)))
 
@@ -65,7 +76,8 @@ class SolverComparison:
         for name, solution in self.solutions.items():
             for entry in solution.history.entries:
                 values = {of: getattr(entry, of) for of in ("iteration", *ENDS, "n_cuts")}
-                rows.append({"solver": name} | values)
+                excess = self.excess(solution, entry.upper)
+                rows.append({"solver": name, **values, "excess": excess})
         return rows
 
     def frame(self) -> Any:
@@ -73,16 +85,20 @@ class SolverComparison:
         return require("pandas", "files", "a data frame").DataFrame(self.rows())
 
     def summary(self) -> list[dict[str, Any]]:
-        """A row for each solver: where it ended."""
-        return [
-            {
+        """A row for each solver: where it ended, and least and most seconds of several runs."""
+        rows = []
+        for name, solution in self.solutions.items():
+            row = {
                 "solver": name,
                 "status": solution.status.name.lower().replace("_", " "),
-                **{of: getattr(solution, of) for of in ENDS},
+                **{of: getattr(solution, of) for of in (*ENDS, *COSTS)},
+                "excess": self.excess(solution, solution.upper),
                 "iterations": solution.n_iter,
             }
-            for name, solution in self.solutions.items()
-        ]
+            if name in self.spread:
+                row["seconds_least"], row["seconds_most"] = self.spread[name]
+            rows.append(row)
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: solvers, iterations, refused; None for infinity."""
@@ -105,6 +121,7 @@ def compare_solvers(
     standardize: str | None = "auto",
     constraints: Callable[[Any], list[Any]] | None = None,
     stopping: Stopping | None = None,
+    repeats: int = 1,
 ) -> SolverComparison:
     """Solve the learning problem of :class:`structsvm.MetricLearner` with several solvers.
 
@@ -115,7 +132,7 @@ def compare_solvers(
     Xs, ys : samples and labels, as for ``fit`` of the learner
     solvers : sequence, or mapping of names to solvers, or None
         Names as in :func:`solver_named`, or instances such as ``CuttingPlane(slack="one")``. None
-        takes the common solvers that suit the problem.
+        takes the common solvers that suit the problem, and those that distributions declare.
     lam, regularizer, constraints
         As for the learner.
     metric, standardize
@@ -123,6 +140,8 @@ def compare_solvers(
     stopping : Stopping, optional
         For all solvers. Without it those given by name stop at a relative gap of 1e-3, or after a
         minute, and instances when they say.
+    repeats : int
+        Runs of each solver: seconds are those of the median one, with least and most beside.
 
     Returns
     -------
@@ -151,7 +170,7 @@ def compare_solvers(
     """
     shared = {"lam": lam, "regularizer": regularizer, "constraints": constraints}
     learner = learner_for(problem, metric, standardize, **shared)
-    return compare_on(risk_of(learner, Xs, ys), solvers, stopping=stopping)
+    return compare_on(risk_of(learner, Xs, ys), solvers, stopping=stopping, repeats=repeats)
 
 
 def compare_on(
@@ -159,13 +178,14 @@ def compare_on(
     solvers: Asked = None,
     *,
     stopping: Stopping | None = None,
+    repeats: int = 1,
 ) -> SolverComparison:
     """Minimise any structured risk with several solvers, one after another, on one thread.
 
     Parameters
     ----------
     risk : RegularizedRisk or CompositeRisk
-    solvers, stopping
+    solvers, stopping, repeats
         As for :func:`compare_solvers`.
 
     Raises
@@ -173,10 +193,16 @@ def compare_on(
     SettingsError
         If a given solver does not suit the problem; this is checked first.
     """
+    refuse_below(1, "repeats", repeats)
     convex = risk.is_convex
     usual = DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS
     asked = _named(usual if solvers is None else solvers, stopping)
     refused: dict[str, str] = {}
+    for name in names_in(SOLVERS) if solvers is None else ():
+        try:
+            asked[name] = solver_named(name, stopping or STOPPING)
+        except (PluginError, SettingsError) as error:
+            refused[name] = str(error)
     for name, solver in asked.items():
         try:
             solver.check(risk)
@@ -188,7 +214,11 @@ def compare_on(
         # Once without a clock: the first call of an oracle may compile it.
         solver_from("auto", Stopping(max_iter=1), convex=convex).solve(risk)
         suited = [(name, solver) for name, solver in asked.items() if name not in refused]
-        solutions = {name: solver.solve(risk) for name, solver in stage("solvers", suited)}
+        runs = {
+            name: sorted((solver.solve(risk) for _ in range(repeats)), key=_seconds_of)
+            for name, solver in stage("solvers", suited)
+        }
+    solutions = {name: of_solver[(repeats - 1) // 2] for name, of_solver in runs.items()}
     for (name, low), (other, high) in itertools.permutations(solutions.items(), 2):
         rounding = ADMISSIBLE * (abs(low.lower) + abs(high.upper))
         if low.lower > high.certified_upper + rounding:
@@ -197,7 +227,12 @@ def compare_on(
                 f"least {low.lower:.6g}, and {other} attains {high.certified_upper:.6g}. Check "
                 "what a solver of your own passes to run.bound_by"
             )
-    return SolverComparison(solutions, refused)
+    spread = {name: (runs[name][0].seconds, runs[name][-1].seconds) for name in runs}
+    return SolverComparison(solutions, refused, spread if repeats > 1 else {})
+
+
+def _seconds_of(solution: Solution) -> float:
+    return solution.seconds
 
 
 def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:
@@ -239,11 +274,24 @@ def _stopped(solver: Solver, stopping: Stopping) -> Solver:
 def solver_named(name: str, stopping: Stopping) -> Solver:
     """Return the solver of a name, which may include a master: "one-slack/clarabel".
 
+    Others are those that distributions declare in the group "structsvm.solvers" of entry points,
+    and a class as "module:Class".
+
     Raises
     ------
     SettingsError
         If no solver or master has that name; the message lists the known ones.
+    PluginError
+        If two distributions have a solver of that name, one has that of a solver of structsvm, or
+        it cannot be loaded.
     """
     method, _, master = name.partition("/")
+    is_declared = method in names_in(SOLVERS)
+    if is_declared and method in (*CONVEX, *DESCENTS):
+        raise PluginError(
+            f"a distribution declares a solver {method!r}, which structsvm has: remove it"
+        )
+    if is_declared or ":" in name:
+        return _stopped(plugin_class(SOLVERS, name)(), stopping)
     convex = method not in DEFAULT_DESCENTS
     return solver_from(method, stopping, master or "auto", convex=convex)

@@ -81,7 +81,6 @@ class ProgramRun(CutRun):
         self.certificate.null = np.nan
         self.solver: Restricted | None = None
         """Solver of the last restricted problem."""
-        self.master_seconds = self.oracle_seconds = 0.0
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
         rewritten.map_arguments()

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 PROBLEMS, ORACLES = "structsvm.problems", "structsvm.oracles"
 STRUCTURED = "structsvm.structured_problems"
-WHAT = {PROBLEMS: "problem", ORACLES: "oracle", STRUCTURED: "structured problem"}
+SOLVERS = "structsvm.solvers"
+WHAT = {
+    PROBLEMS: "problem",
+    ORACLES: "oracle",
+    STRUCTURED: "structured problem",
+    SOLVERS: "solver",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,12 @@ class Plugin:
 
 def problem_names() -> list[str]:
     """Names of the problems that the installed distributions declare."""
-    return sorted({point.name for point in entry_points(group=PROBLEMS)})
+    return names_in(PROBLEMS)
+
+
+def names_in(group: str) -> list[str]:
+    """Names that the installed distributions declare in a group."""
+    return sorted({point.name for point in entry_points(group=group)})
 
 
 def problem_class(name: str) -> type[PartitionProblem]:
@@ -49,7 +60,9 @@ def problem_class(name: str) -> type[PartitionProblem]:
 
 
 def plugin_class(group: str, name: str) -> Any:
-    """The class that is declared under a name in a group of entry points."""
+    """The class that is declared under a name in a group of entry points, or of "module:Class"."""
+    if ":" in name:
+        return _load(group, EntryPoint(name, name, group))
     what = WHAT[group]
     every = entry_points(group=group)
     points = {point.value: point for point in every if point.name == name}
@@ -108,7 +121,7 @@ def _load(group: str, point: EntryPoint) -> Any:
     except (Exception, SystemExit) as error:  # a script ends the program when it is imported
         said = f"{type(error).__name__}: {error}"
         raise PluginError(f"{called} cannot be loaded: {said}") from error
-    fault = _fault(found, contract, needs_fields=group != ORACLES)
+    fault = _fault(found, contract, needs_fields=group not in (ORACLES, SOLVERS))
     if fault is not None:
         raise PluginError(f"{called}{fault}")
     return found
@@ -129,8 +142,11 @@ def _contract(group: str) -> type:
     from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
+    from structsvm.solvers.base import Solver
 
-    return {PROBLEMS: PartitionProblem, ORACLES: Oracle, STRUCTURED: Problem}[group]
+    contracts: dict[str, type] = {PROBLEMS: PartitionProblem, ORACLES: Oracle}
+    contracts |= {STRUCTURED: Problem, SOLVERS: Solver}
+    return contracts[group]
 
 
 def _settings(cls: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from structsvm.evaluation.stability import WeightStability
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting import style, words
-from structsvm.status import Solution
+from structsvm.status import Solution, relative_gap
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unlisted, shown
 from structsvm.support.lazy import require
@@ -213,6 +213,7 @@ def plot_weight_stability(
 # ---- how it was learned
 
 GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
+GAPS = {"gap": "certified relative gap", "excess": "excess over the best lower bound, relative"}
 LEAST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no zero
 MARKS = 25  # the largest number of iterations that are marked
 
@@ -221,6 +222,7 @@ def plot_gap(
     runs: Any,
     *,
     against: str = "iteration",
+    of: str = "gap",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the certified relative gap by iteration, of one run or of several.
@@ -234,6 +236,9 @@ def plot_gap(
         Several as a mapping by name, a sequence, or what :func:`structsvm.compare_solvers` returns;
         learners are those with a ``solution_``, ``MetricLearner`` and ``StructuredSVM``.
     against : {"iteration", "seconds", "oracle_calls"}
+    of : {"gap", "excess"}
+        The gap of each run, or how far its objective is above the best lower bound of all of them:
+        how good its weight is, whatever it knows of that.
 
     Raises
     ------
@@ -251,6 +256,7 @@ def plot_gap(
     True
     """
     refuse_unlisted("against", against, sorted(GAP_AXES))
+    refuse_unlisted("of", of, sorted(GAPS))
     solutions = _solutions_of(runs)
     local = [name for name, solution in solutions.items() if solution.stationarity is not None]
     if local and len(local) < len(solutions):
@@ -260,9 +266,13 @@ def plot_gap(
         )
     styles = style.line_styles(solutions)
     ax = style.plain(style.new_axes(ax, width=6.4, height=3.6))
+    best = max(solution.lower for solution in solutions.values())
     for name, solution in solutions.items():
         entries = solution.history.entries
-        y = [entry.upper if local else max(entry.gap, LEAST_GAP) for entry in entries]
+        gaps = [entry.gap for entry in entries]
+        if of == "excess":
+            gaps = [relative_gap(min(best, e.upper), e.upper, solution.null) for e in entries]
+        y = [entry.upper for entry in entries] if local else np.maximum(gaps, LEAST_GAP)
         x = [getattr(entry, against) for entry in entries]
         every = -(-len(x) // MARKS) or 1
         ax.plot(x, y, label=style.legend_text(name), markevery=every, **styles[name])
@@ -270,7 +280,7 @@ def plot_gap(
     if local:
         ax.set_ylabel("objective (not convex: no gap is known)")
     else:
-        ax.set(yscale="log", ylabel="certified relative gap")
+        ax.set(yscale="log", ylabel=GAPS[of])
     if against == "iteration":
         ax.locator_params(axis="x", integer=True)
     elif not local:
@@ -305,19 +315,29 @@ def _solutions_of(runs: Any) -> dict[str, Solution]:
     return solutions
 
 
-def plot_gaps(solutions: Any, *, figure: Figure | None = None) -> NDArray[Any]:
+def plot_gaps(
+    solutions: Any,
+    *,
+    against: Sequence[str] = ("seconds", "oracle_calls"),
+    of: str = "gap",
+    figure: Figure | None = None,
+) -> NDArray[Any]:
     """Draw the gaps of several runs against seconds and oracle calls, side by side.
 
     Parameters
     ----------
     solutions : mapping of names to solutions
         Such as those of :func:`structsvm.compare_solvers`, or whatever :func:`plot_gap` takes.
+    against : sequence of {"iteration", "seconds", "oracle_calls"}
+        One axes for each, two or three of them.
+    of : {"gap", "excess"}
+        As for :func:`plot_gap`.
     figure : matplotlib Figure, optional
         An empty one; a new one otherwise.
 
     Returns
     -------
-    array of the two axes
+    array of the axes
 
     Examples
     --------
@@ -334,13 +354,14 @@ def plot_gaps(solutions: Any, *, figure: Figure | None = None) -> NDArray[Any]:
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
         figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
     solutions = _solutions_of(solutions)
-    pair: NDArray[Any] = figure.subplots(1, 2, sharey=True)
-    for against, ax in zip(("seconds", "oracle_calls"), pair, strict=True):
-        if (legend := plot_gap(solutions, against=against, ax=ax).get_legend()) is not None:
+    every: NDArray[Any] = np.atleast_1d(figure.subplots(1, len(against), sharey=True))
+    for one, ax in zip(against, every, strict=True):
+        if (legend := plot_gap(solutions, against=one, of=of, ax=ax).get_legend()) is not None:
             legend.remove()
-    pair[1].set_ylabel("")
-    figure.legend(*pair[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    return pair
+    for ax in every[1:]:
+        ax.set_ylabel("")
+    figure.legend(*every[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return every
 
 
 def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:

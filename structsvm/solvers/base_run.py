@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,10 @@ class AnyRun:
     """Parts of the data, which the workers of a backend hold."""
     session: Session
     oracle_calls: int = 0
+    oracle_seconds: float = 0.0
+    """Wall time in calls of oracles, on all workers at once."""
+    master_seconds: float = 0.0
+    """Wall time in restricted problems."""
     solver_name: str = "the solver"
     """What messages call it."""
 
@@ -59,7 +64,9 @@ class AnyRun:
     @hook
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate."""
-        return self.certificate.solution(status, self.oracle_calls)
+        found = self.certificate.solution(status, self.oracle_calls)
+        seconds = self.oracle_seconds, self.master_seconds
+        return replace(found, oracle_seconds=seconds[0], master_seconds=seconds[1])
 
     def seconds_left(self, calls: int) -> float:
         """The seconds left for so many more oracle calls, of which the first N are always made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -61,7 +62,9 @@ class Descent(AnyRun):
 
     def _losses(self, w: Floats) -> tuple[float, Floats]:
         """Summed over the samples in their order, wherever they are evaluated."""
+        started = time.perf_counter()
         answers = self.session.map(_loss, w)
+        self.oracle_seconds += time.perf_counter() - started
         return sum(loss for loss, _ in answers), np.sum([slope for _, slope in answers], axis=0)
 
     def resume_from(self, checkpoint: Checkpoint) -> bool:

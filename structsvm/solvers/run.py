@@ -83,7 +83,9 @@ class Run(CutRun):
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         risk = self.risk
         certificate = self.certificate
+        started = time.perf_counter()
         answer = solved(master, risk, cuts, request)
+        self.master_seconds += time.perf_counter() - started
         if answer.duals is not None:
             self._duals = answer.duals
             certificate.pay(self._worth(self._broken))
@@ -219,7 +221,9 @@ class Run(CutRun):
         """One plane for each group at ``w``; ``groups`` are those of the samples."""
         each = groups if self.cache is None else self.groups("n")
         deadline = time.time() + self.seconds_left(self.n_samples)
+        started = time.perf_counter()
         answers = self.session.map_shares(separate_share, (w, each, deadline))
+        self.oracle_seconds += time.perf_counter() - started
         of_blocks = [planes for planes in answers if planes is not None]
         calls = sum(planes.calls for planes in of_blocks)
         self.oracle_calls += calls
@@ -236,7 +240,9 @@ class Run(CutRun):
         self.seconds_left(1)
         block = next(block for block in self.parts if i <= block.samples[-1])
         j = i - block.samples[0]
+        started = time.perf_counter()
         answer = block.call("separate", i, read_only(w), block.xs[j], block.ys[j])
+        self.oracle_seconds += time.perf_counter() - started
         (plane,) = planes_of([[block.row(j, answer, w.size)]], w, np.arange(self.n_samples))
         self.oracle_calls += 1
         self.certificate.note_answers(plane)

@@ -1,5 +1,8 @@
 """Solvers side by side: the same optimum, a tidy table, a picture."""
 
+from dataclasses import dataclass
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -15,10 +18,11 @@ from structsvm import (
     diagnose,
     evaluate,
 )
-from structsvm.errors import SettingsError
+from structsvm.errors import PluginError, SettingsError
 from structsvm.evaluation.compare import solver_named
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.partitions.plugins import plugins
 from structsvm.plotting import (
     plot_clusters,
     plot_gap,
@@ -197,3 +201,125 @@ def test_views_of_partitions_say_what_they_take(view):
 def test_what_has_no_gap_to_draw_is_refused(runs, complaint):
     with pytest.raises(SettingsError, match=complaint):
         plot_gaps(runs)
+
+
+# ---- excess, costs, repeats
+
+
+def test_the_excess_is_over_the_best_lower_bound_of_all(data):
+    """A run that stops early has a small excess where only its lower bound is poor."""
+    solvers = {"early": BlockFrankWolfe(Stopping(0.3)), "late": CuttingPlane(Stopping(1e-3))}
+    found = compare_solvers(ChangePoint(), *data, solvers, metric="diagonal")
+    early, late = found.solutions["early"], found.solutions["late"]
+    rows = {row["solver"]: row for row in found.summary()}
+    best = max(early.lower, late.lower)
+    excess = (early.upper - best) / (early.null - best)
+    assert rows["early"]["excess"] == pytest.approx(excess)
+    assert rows["early"]["excess"] <= rows["early"]["gap"]
+    assert rows["late"]["excess"] <= 1e-3
+    assert found.rows()[-1]["excess"] == rows["late"]["excess"]
+    assert "excess" in repr(found).splitlines()[0]
+
+
+def test_the_seconds_of_oracles_and_masters_are_parts_of_all(comparison):
+    for row in comparison.summary():
+        assert 0 < row["oracle_seconds"] <= row["seconds"]
+        assert (row["master_seconds"] > 0) == (row["solver"] != "frank-wolfe")
+        assert row["oracle_seconds"] + row["master_seconds"] <= row["seconds"]
+
+
+def test_repeats_have_the_median_run_and_a_spread(data):
+    settings = {"metric": "diagonal", "stopping": Stopping(0.1)}
+    found = compare_solvers(ChangePoint(), *data, ["one-slack"], repeats=3, **settings)
+    (row,) = found.summary()
+    assert row["seconds_least"] <= row["seconds"] <= row["seconds_most"]
+    assert " to " in repr(found)
+    once = compare_solvers(ChangePoint(), *data, ["one-slack"], **settings)
+    assert not once.spread
+    np.testing.assert_array_equal(once.solutions["one-slack"].w, found.solutions["one-slack"].w)
+    with pytest.raises(SettingsError, match="repeats"):
+        compare_solvers(ChangePoint(), *data, repeats=0)
+
+
+@pytest.mark.usefixtures("no_figures_left")
+def test_an_excess_is_drawn_against_what_is_named(comparison):
+    three = plot_gaps(
+        list(comparison.solutions.values()),
+        against=["iteration", "seconds", "oracle_calls"],
+        of="excess",
+    )
+    assert [ax.get_xlabel() for ax in three] == ["iteration", "seconds", "oracle calls"]
+    assert three[0].get_ylabel() == "excess over the best lower bound, relative"
+    frame = comparison.frame().query("solver == 'frank-wolfe'")
+    np.testing.assert_allclose(three[2].lines[-1].get_ydata(), frame["excess"].clip(1e-12))
+    with pytest.raises(SettingsError, match="of"):
+        plot_gap(comparison, of="spread")
+
+
+# ---- solvers of other distributions
+
+
+class Entry:
+    """An entry point of another distribution."""
+
+    def __init__(self, name, found, value="their:Solver", package="their-package"):
+        self.name, self.value, self.found = name, value, found
+        self.dist = SimpleNamespace(name=package, version="1.0")
+
+    def load(self):
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@dataclass(frozen=True)
+class Theirs(CuttingPlane):
+    """Cutting planes, by another name."""
+
+
+class NoSolver:
+    """Something else."""
+
+
+@pytest.fixture
+def declared(monkeypatch):
+    def declare(*found):
+        everything = {"structsvm.solvers": list(found)}
+        monkeypatch.setattr(
+            "structsvm.partitions.plugins.entry_points", lambda group: everything.get(group, [])
+        )
+
+    return declare
+
+
+def test_a_solver_of_another_distribution_is_compared(data, declared):
+    broken = Entry("broken", ImportError("no module"), "broken:Solver")
+    declared(Entry("theirs", Theirs), broken)
+    settings = {"metric": "diagonal", "stopping": Stopping(0.1)}
+    found = compare_solvers(ChangePoint(), *data, **settings)
+    assert found.solutions["theirs"].gap <= 0.1
+    assert "no module" in found.refused["broken"]
+    (listed, failed) = sorted(plugins("structsvm.solvers"), key=lambda one: one.error or "")
+    assert listed.summary == "Cutting planes, by another name."
+    assert failed.name == "broken"
+    named = compare_solvers(ChangePoint(), *data, ["theirs"], **settings)
+    assert list(named.solutions) == ["theirs"]
+
+
+def test_a_class_is_a_solver_by_its_module(data):
+    name = "structsvm.solvers:BlockFrankWolfe"
+    found = compare_solvers(ChangePoint(), *data, [name], metric="diagonal", stopping=Stopping(0.1))
+    assert found.solutions[name].gap <= 0.1
+
+
+@cases(
+    ("theirs", [Entry("theirs", Theirs), Entry("theirs", Theirs, "other:Solver", "other")], "two"),
+    ("one-slack", [Entry("one-slack", Theirs)], "which structsvm has"),
+    ("theirs", [Entry("theirs", NoSolver)], "is no Solver"),
+    ("structsvm.solvers:Stopping", [], "is no Solver"),
+    ("nowhere.at.all:Solver", [], "cannot be loaded"),
+)
+def test_solvers_of_others_that_cannot_be_are_refused(data, declared, name, found, words):
+    declared(*found)
+    with pytest.raises(PluginError, match=words):
+        compare_solvers(ChangePoint(), *data, [name])
