@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from structsvm.cli.evaluate import called, readable
 from structsvm.cli.options import METHODS
+from structsvm.cli.outputs import Answer as Predicted
 from structsvm.cli.outputs import write_folder
 from structsvm.cli.parts import ENOUGH, Part
 from structsvm.cli.predict import answers_of, tell_names
@@ -35,12 +37,18 @@ MORE_MINUTES = "More --minutes learn from more of them, and judge by more."
 class Answer:
     """What was found, and what to do with it."""
 
+    test: Part
+    """What it was judged by."""
     held_out: HeldOut
     search: MetricLearnerCV | None
     """None for the first answer."""
     verdict: Verdict
     advice: str
     """What to do, and the command that does it."""
+    page: str
+    """The report."""
+    predicted: Sequence[Predicted]
+    """The partitions of what was held out."""
 
     @classmethod
     def of(
@@ -50,9 +58,8 @@ class Answer:
         output: Path,
         learner: Learner,
         search: MetricLearnerCV | None = None,
-        is_written: bool = False,
     ) -> Answer:
-        """Judge by what was held out, and write what was found: all the files or none."""
+        """Judge by what was held out."""
         inputs = test.inputs
         samples = inputs.scored(test.data.samples)
         model = output / MODEL
@@ -86,11 +93,6 @@ class Answer:
                 n_clusters=[M.n_clusters for M in guesses] if with_counts else None,
                 prepared=list(held_out.evaluation.prepared),
             )
-        if not is_written:
-            with Interrupts():
-                train.inputs.save(learner, model)
-                write_atomically(output / "report.html", printable(page).encode())
-                write_folder(output / PREDICTED, inputs, answers)
         advice = f"{verdict.answer} {verdict.advice}"
         if verdict.code == "blind":
             advice += f"\n  structsvm diagnose {model} LABELLED"
@@ -98,7 +100,28 @@ class Answer:
             advice += f" {NOTES['learn']}\n  {way} {verdict.use}"
         else:
             advice += f" {NOTES['predict']}\n  {predict}"
-        return cls(held_out, search, verdict.remarking(way=None), advice)
+        return cls(test, held_out, search, verdict.remarking(way=None), advice, page, answers)
+
+    def write(self, train: Part, output: Path) -> None:
+        """Write what was found: all the files or none."""
+        with Interrupts():
+            train.inputs.save(self.held_out.learner, output / MODEL)
+            write_atomically(output / "report.html", printable(self.page).encode())
+            write_folder(output / PREDICTED, self.test.inputs, self.predicted)
+
+    def replaces(self, earlier: Answer) -> bool:
+        """Whether nothing is lost: names of states, or what is lost on what was held out.
+
+        Of methods that learn from the same samples cross-validation has chosen this one.
+        """
+        (own, known) = (one.held_out.evaluation.scores[LEARNED] for one in (self, earlier))
+        if own.get("accuracy") is None and known.get("accuracy") is not None:
+            return False
+        (here, there) = (one.held_out.learner.training_data_ for one in (self, earlier))
+        if here.n_samples == there.n_samples:
+            return True
+        losses = (own["loss"], known["loss"])
+        return losses[0] is not None and losses[1] is not None and losses[0] <= losses[1]
 
     def in_short(self, seconds: float) -> str:
         scores = self.held_out.evaluation.scores

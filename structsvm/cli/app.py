@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,11 +36,13 @@ logger = logging.getLogger("structsvm")
 
 def run(argv: Sequence[str]) -> int:
     """Run ``structsvm`` with these arguments; its exit status."""
+    start = time.monotonic()
     parser = build_parser()
     terminal = Terminal()
     args = argparse.Namespace(verbose=False)
     try:
         args = parser.parse_args(argv)  # which prints help
+        args.began = start
         if args.command is None:
             parser.print_help(sys.stderr)
             return USAGE

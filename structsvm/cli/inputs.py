@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from structsvm.io.changes import refuse_without_changes
 from structsvm.io.cleaning import cleaned, columns_of, in_windows, window_for
 from structsvm.io.files import RecordingFiles, formats_in_words, read_files
 from structsvm.io.folders import find_recordings, shared
-from structsvm.io.image_folder import read_images
+from structsvm.io.image_folder import images_of, read_in_time
 from structsvm.io.intervals import layers_of, with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.recording import FileOptions, Recording, listed
@@ -49,6 +50,9 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import counted, some_of
 from structsvm.support.contract import settings_in
 from structsvm.support.lazy import require
+
+FEWEST_READ = 8
+"""Files that are read whatever time that takes."""
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Names of classes, in lower case, that elsewhere mean a missing label."""
@@ -285,10 +289,12 @@ def read_layers(
     learner: Learner | None = None,
     later: bool = False,
     layered: bool = True,
+    end: float = math.inf,
 ) -> dict[str, InputData]:
     """Read the files of a command with the options of a learner, or only name what is read later.
 
-    Layers of labels have the same arrays, and the recordings in which they were looked for.
+    If there is an ``end``, some of the files are read for which there is time. Layers of labels
+    have the same arrays, and the recordings in which they were looked for.
     """
     typed = request.files
     labels = request.labels
@@ -300,15 +306,8 @@ def read_layers(
         alone += parameter("labels") + " as well"
         refuse_if(option in OF_LABELS and labels is None, alone)
     if takes_images(problem):
-        _check_libraries(problem)
-        with terminal.working("reading images"):
-            known = {**getattr(learner, "columns_", {}), **typed}
-            missing = known.get("missing_labels", ())
-            images = read_images(
-                request.paths, labels, need_labels=need_labels, missing_labels=missing
-            )
-        items = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
-        return {"": InputData(request, terminal, items, problem)}
+        images = _read_images(request, terminal, problem, learner, need_labels, end)
+        return {"": InputData(request, terminal, images, problem)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart = labels is not None
@@ -328,8 +327,9 @@ def read_layers(
     files, skipped = find_recordings(request.paths, labels=labels)
     if skipped:
         terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
-    with terminal.working(f"reading {counted(len(files), 'file')}"):
-        recordings = read_files(files, options)
+    with terminal.working(f"reading {counted(len(files), 'file')}", end):
+        recordings = read_files(files, options, end, FEWEST_READ)
+    _tell_of_unread(terminal, len({one.source for one in recordings}), len(files))
     for note in formats_in_words(recordings):
         terminal.note(note)
     layers = {"": recordings}
@@ -380,6 +380,30 @@ def _layers(
         known = {one.name: one for one in some}
         found[name] = [known.get(one.name, one) for one in recordings]
     return found
+
+
+def _read_images(
+    request: Request,
+    terminal: Terminal,
+    problem: PartitionProblem,
+    learner: Learner | None,
+    need_labels: bool,
+    end: float,
+) -> list[Recording]:
+    _check_libraries(problem)
+    known = {**getattr(learner, "columns_", {}), **request.files}
+    missing = known.get("missing_labels", ())
+    asked = images_of(request.paths, request.labels)
+    with terminal.working("reading images", end):
+        images = read_in_time(asked, need_labels, missing, end=end, fewest=FEWEST_READ)
+    _tell_of_unread(terminal, len(images), len(asked))
+    return [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
+
+
+def _tell_of_unread(terminal: Terminal, n_read: int, n: int) -> None:
+    if n_read < n:
+        told = f"to answer in time, {n_read} of {n} files are read: more --minutes read more"
+        terminal.note(told)
 
 
 def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:

@@ -25,15 +25,17 @@ CONTEXT = {
 }
 
 CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
+"""Classes of :mod:`structsvm.features`, by name so that help appears at once."""
 
 METHODS = (
-    *("metric", "states", "decoder", "untrained", "pca", "rca", "lda", "olda", "grid"),
+    *("metric", "states", "states-quick", "states-training", "decoder"),
+    *("untrained", "pca", "rca", "lda", "olda", "grid"),
     *("largest-score", "smoothed-scores", "frame-lda", "frame-logistic", "frame-boosting"),
     *("boundary-logistic", "boundary-boosting"),
     *("equal-segments", "fixed-times", "lda-classifier", "nearest-centroid", "forest-classifier"),
     *("region-forest", "pixel-forest"),
 )
-"""Classes of :mod:`structsvm.features`, by name so that help appears at once."""
+"""Names of :data:`structsvm.model_selection.named.LEARNERS`."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -16,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from structsvm.cli.inputs import InputData
 from structsvm.cli.request import refuse_if, takes_images
 from structsvm.data.copies import contents, joined
-from structsvm.errors import DataError
+from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.split_tables import fewest_rows
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
@@ -29,17 +30,22 @@ NO_GROUPS = "--groups is for several files: a single table has one name"
 ALIKE = "All that was learned from is of one {0}, and what was held out {1}: others may differ."
 
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
-AT_ONCE, IN_A_MINUTE, A_SECOND, USUAL_SECONDS = 15_000, 40_000, 500, 60.0
-"""Samples that the first answer is learned from at most, what else there is time for in a minute,
-and more for each second beyond it."""
-PIXELS_AT_ONCE, PIXELS_A_SECOND = 3_000_000, 100_000
-"""Pixels of images that are divided into regions, where that is asked for."""
+AT_ONCE, A_SECOND = 15_000, 667
+"""Samples that the first answer is learned from at most, and for each second that choosing has."""
+FEWER_ROWS = 4
+"""By how many times fewer rows of a table are compared on: metrics of rows take longer."""
+PIXELS_AT_ONCE, CHECKING = 3_000_000, 0.5
+"""Pixels of images that are divided into regions where no time is given, and else the part of the
+time that is left in which they are."""
 USUAL_COLUMNS = 30
 """Columns up to which there is time for so many."""
 JUDGED_BY, FEWEST_JUDGED = 0.5, MIN_UNITS
 """What is judged by at most, in units of what is learned from, and recordings at least."""
+TOO_LONG = 4
+"""Recordings that are longer in all, in units of what is judged by at most, are judged in part."""
 
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
+FEW_ROWS = 20  # of each cluster, which are left in any case
 FEWEST = 4  # independent samples of which any can be held out
 ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 """Independent samples of which enough are left to judge by cross-validation."""
@@ -82,29 +88,37 @@ class Part:
         return replace(part, data=data.told_apart)
 
 
-def thinned(parts: tuple[Part, Part], seconds: float) -> tuple[Part, Part]:
-    """What there is time to learn from in so many seconds, and to judge by.
+def thinned(parts: tuple[Part, Part], most: int) -> tuple[Part, Part]:
+    """So many samples of a few columns to learn from, about, and fewer to judge by.
 
     Of every recording a stretch is left that has changes, and whole recordings where that is not
-    enough; nothing is averaged, so that changes stay where they are.
+    enough; nothing is averaged, so that changes stay where they are. Of a table rows are left.
     """
     (train, test) = parts
-    most = AT_ONCE
-    if seconds > 0:
-        most = IN_A_MINUTE + round(A_SECOND * max(seconds - USUAL_SECONDS, 0.0))
     most = math.ceil(most * min(1.0, USUAL_COLUMNS / train.data.n_features))
-    times = math.ceil(n_items(train) / most)
-    if times > 1 and train.data.problem.traits.contiguous:
-        train = _stretches(train, times)
-    return _some(train, most, FEWEST), _some(test, math.ceil(JUDGED_BY * most), FEWEST_JUDGED)
+    to_judge = math.ceil(JUDGED_BY * most)
+    if train.data.problem.traits.contiguous:
+        train = _stretches(train, most)
+    elif train.data.asks is not None:
+        train = _rows(train, most)
+        test = _rows(test, to_judge)
+    test = _some(test, to_judge, FEWEST_JUDGED)
+    if test.data.problem.traits.contiguous and n_items(test) > TOO_LONG * to_judge:
+        test = _stretches(test, to_judge)
+    return _some(train, most, FEWEST), test
 
 
 def images_in_time(inputs: InputData, seconds: float) -> InputData:
     """As many images as there is time for: each is divided into regions before anything else."""
-    most = PIXELS_AT_ONCE + PIXELS_A_SECOND * max(seconds, 0.0)
+    if len(inputs) <= FEWEST:
+        return inputs
     order = np.random.default_rng(0).permutation(len(inputs)).tolist()
-    sizes = np.cumsum([inputs.items[i].X.shape[0] * inputs.items[i].X.shape[1] for i in order])
-    n = max(2 * ENOUGH, int(np.searchsorted(sizes, most, side="right")))
+    if seconds > 0:
+        n = int(CHECKING * seconds / _seconds_of_one(inputs))
+    else:
+        sizes = np.cumsum([np.prod(inputs.items[i].X.shape[:2]) for i in order])
+        n = int(np.searchsorted(sizes, PIXELS_AT_ONCE, side="right"))
+    n = max(FEWEST, n)
     if n >= len(order):
         return inputs
     inputs.terminal.note(
@@ -114,14 +128,26 @@ def images_in_time(inputs: InputData, seconds: float) -> InputData:
     return replace(inputs, items=[inputs.items[i] for i in sorted(order[:n])], labels=None)
 
 
+def _seconds_of_one(inputs: InputData) -> float:
+    """What it takes to divide an image into regions; the first one loads what does it."""
+    for i in range(2):
+        start = time.monotonic()
+        with inputs.named(), without_warnings(DataWarning):
+            TrainingSet.of(inputs.problem, inputs.Xs[i : i + 1], inputs.ys[i : i + 1])
+    return max(time.monotonic() - start, 1e-6)
+
+
 def n_items(part: Part) -> int:
     """The number of samples, or of rows, nodes, in all."""
     return sum(sample.n_samples for sample in part.data.samples)
 
 
-def _stretches(part: Part, times: int) -> Part:
+def _stretches(part: Part, most: int) -> Part:
     """Of each recording one stretch of so many, as far as it has so many changes."""
     data = part.data
+    times = math.ceil(n_items(part) / most)
+    if times == 1:
+        return part
     rng = np.random.default_rng(0)
     kept = []
     for i in range(len(data)):
@@ -129,6 +155,28 @@ def _stretches(part: Part, times: int) -> Part:
         kept.append(pieces[rng.integers(len(pieces))])
     found = part.cut(kept)
     return replace(found, data=replace(found.data, groups=data.groups), is_thinned=True)
+
+
+def _rows(part: Part, most: int) -> Part:
+    """Of each table rows drawn at random, but some of each cluster; all that is not labelled."""
+    share = most / n_items(part)
+    if share >= 1:
+        return part
+    rng = np.random.default_rng(0)
+    kept = []
+    for i, known in enumerate(part.data.labels):
+        places = rng.permutation(known.n_samples)
+        is_kept = places < share * known.n_samples
+        if known.truth is None:
+            is_kept[:] = True
+        else:
+            by_cluster = np.lexsort((places, known.truth.labels))
+            sizes = known.truth.sizes
+            ranks = np.arange(known.n_samples) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            is_kept[by_cluster[ranks < FEW_ROWS]] = True
+        kept.append((i, np.flatnonzero(is_kept)))
+    found = part.cut(kept)
+    return replace(found, data=replace(found.data, groups=part.data.groups), is_thinned=True)
 
 
 def _some(part: Part, most: int, fewest: int) -> Part:

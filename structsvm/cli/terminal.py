@@ -98,9 +98,15 @@ class Terminal:
 
     @contextmanager
     def working(
-        self, task: str, end: float = math.inf, levels: slice = slice(-1, None)
+        self,
+        task: str,
+        end: float = math.inf,
+        levels: slice = slice(-1, None),
+        at_most: bool = False,
     ) -> Iterator[None]:
         """Show how far the work has come, and how long it will take, until ``end`` at most.
+
+        How long all that follows takes at most is told in place of how long this takes ``at_most``.
 
         What is being done is told in words for ever smaller parts of it: ``levels`` are shown.
         """
@@ -121,7 +127,9 @@ class Terminal:
             doing = printable(task if shown == task else f"{task}: {shown}")
             if now - start >= SECONDS_UNTIL_FIRST_LINE and part > 0 and now < end:
                 left = min((now - start) * (1 - part) / part, end - now)
-                doing += f", about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left"
+                left = end - now if at_most else left
+                told = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+                doing += f", {'at most' if at_most else 'about'} {told} left"
             progress.update(bar, description=doing, total=1.0, completed=part)
             if not live and now >= due:
                 due = now + SECONDS_BETWEEN_LINES

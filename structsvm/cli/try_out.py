@@ -22,6 +22,9 @@ from structsvm.cli.answer import Answer
 from structsvm.cli.inputs import InputData, folders_of, read_layers
 from structsvm.cli.outputs import Guard, places
 from structsvm.cli.parts import (
+    A_SECOND,
+    AT_ONCE,
+    FEWER_ROWS,
     Part,
     about_parts,
     about_time,
@@ -35,7 +38,6 @@ from structsvm.cli.parts import (
 from structsvm.cli.request import Request, takes_images, typed_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
-    CheckpointError,
     DataError,
     DataWarning,
     SettingsError,
@@ -55,6 +57,7 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
 from structsvm.plotting.words import training_in_words
+from structsvm.support.codec import fingerprint
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import OutOfTimeError, share, until
 
@@ -69,8 +72,42 @@ JUDGING, MORE = 5.0, 2.0
 there are more methods."""
 LEARNED_BY = 0.6
 """The part of the time of the first answer, about, after which it is learned."""
-SPARE = 0.15
-"""The part of the time by which the choice may be late before the answer so far is kept."""
+READING, SPARE = 0.35, 0.15
+"""The part of the time in which files are read, and by which it may be late in the end."""
+LIMIT, SMALLER, LEAST = 0.5, 4, 1_000
+"""The part of the time that is left in which the first answer is given, or else one that is learned
+from so many times fewer samples, if these are more than the least."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """The time of ``--minutes``; without any, the first answer takes what it takes."""
+
+    start: float
+    end: float
+
+    @property
+    def whole(self) -> float:
+        return self.end - self.start
+
+    @property
+    def left(self) -> float:
+        return self.end - time.monotonic()
+
+    @property
+    def over(self) -> float:
+        """When everything ends; never, if no time was given."""
+        return self.end + SPARE * self.whole if self.whole > 0 else math.inf
+
+    @property
+    def of_reading(self) -> float:
+        """When reading ends; never, if no time was given."""
+        return self.start + READING * self.whole if self.whole > 0 else math.inf
+
+    def part(self, n: int) -> Time:
+        """One of so many parts of what is left."""
+        now = time.monotonic()
+        return Time(now, now + max(self.end - now, 0.0) / n)
 
 
 @dataclass(frozen=True)
@@ -103,20 +140,21 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do; or learn from all what was chosen."""
     if not args.minutes >= 0:
         raise SettingsError(f"--minutes must be a number >= 0, got {args.minutes}")
-    end = time.monotonic() + 60.0 * args.minutes
+    allowed = Time(args.began, args.began + 60.0 * args.minutes)
     request = Request.of(args)
     how = args.split, args.jobs, args.resume, args.refit
     wanted = Wanted(args.output, Guard.of(args), *how)
     wanted.check()
-    layers = read_layers(request, terminal, typed_problem(request), blanks=True)
+    problem = typed_problem(request)
+    layers = read_layers(request, terminal, problem, blanks=True, end=allowed.of_reading)
     if len(layers) == 1:
-        _try_layer(next(iter(layers.values())), wanted, end)
+        _try_layer(next(iter(layers.values())), wanted, allowed)
         return 0
-    return _try_each(layers, wanted, terminal, end)
+    return _try_each(layers, wanted, terminal, allowed)
 
 
 def _try_each(
-    layers: Mapping[str, InputData], wanted: Wanted, terminal: Terminal, end: float
+    layers: Mapping[str, InputData], wanted: Wanted, terminal: Terminal, allowed: Time
 ) -> int:
     """Try each of several layers of labels, in a folder of its own and in its part of the time."""
     results: dict[str, Any] = {}
@@ -125,15 +163,14 @@ def _try_each(
     for one in own.values():
         one.check()
     for number, (name, inputs) in enumerate(layers.items()):
-        now = time.monotonic()
-        its_end = now + (end - now) / (len(layers) - number)
+        its_time = allowed.part(len(layers) - number)
         terminal.note(f"\n{name}: looked for in {inputs.words.wholes(len(inputs))}")
         part = replace(terminal, parts=[])
         files = {**inputs.request.files, "window": inputs.window}
         request = replace(inputs.request, files=files)
         try:
             layer = replace(inputs, request=request, terminal=part)
-            _try_layer(layer, own[name], its_end)
+            _try_layer(layer, own[name], its_time)
             results[name] = {}
             for reported in part.parts or ():
                 results[name] |= reported
@@ -153,14 +190,14 @@ def _in_a_line(name: str, plain: Mapping[str, Any]) -> str:
     return f"{name}: loss {losses}. {answer}. {plain['report']}"
 
 
-def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
+def _try_layer(inputs: InputData, wanted: Wanted, allowed: Time) -> None:
     """Try what was read, with the labels of one layer."""
     terminal = inputs.terminal
     problem = inputs.problem
     model = wanted.output / MODEL
     is_chosen = wanted.is_chosen
     if takes_images(problem):
-        inputs = images_in_time(inputs, end - time.monotonic())
+        inputs = images_in_time(inputs, allowed.left)
     inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
         about = (inputs.Xs, inputs.ys, inputs.features)
@@ -180,47 +217,33 @@ def _try_layer(inputs: InputData, wanted: Wanted, end: float) -> None:
     whole = Part(inputs, data)
     split = split_of(inputs, wanted.split)
     if not is_chosen:
-        _try_out(whole, split, wanted, end)
+        _try_out(whole, split, wanted, allowed)
     if wanted.refit:
         _learn_from_all(whole, split, load_learner(model), wanted.output)
         if is_chosen:
             terminal.report({"model": str(wanted.output / ALL)})
 
 
-def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None:
+def _try_out(whole: Part, split: str | None, wanted: Wanted, allowed: Time) -> None:
     """Answer at once, then choose on a part and judge by the rest while there is time."""
-    started = time.monotonic()
     parts = divided(whole, split)
     terminal = whole.inputs.terminal
     output = wanted.output
-    resume = wanted.resume
     wanted.check_files(places(whole.inputs.problem, output / PREDICTED, parts[1].inputs.names))
     terminal.note(about_parts(whole, *parts, split))
     if split in (ROWS, CLUSTERS):
         warn_of_copies(*parts)
-    if not resume:
+    if not wanted.resume:
         (output / TRIED).unlink(missing_ok=True)
-    is_answered = resume and (output / MODEL).is_file()
-    search = Search(parts, split, wanted)
-    judging = JUDGING
+    is_answered = wanted.resume and (output / MODEL).is_file()
+    search = Search(parts, split, wanted, allowed)
     answer: Answer | None = None
     try:
         if not is_answered:
-            search.look_at(0.0)
-            with terminal.working("first answer", end):
-                answer = search.answer(0.0, LEARNED_BY)
-                is_answered = True
-            judging = search.judging
-            terminal.note(answer.in_short(time.monotonic() - started))
-        left = end - time.monotonic() - MORE * judging
-        if left > 0 or resume:
-            left = max(left, 0.0)
-            search.look_at(left)
-            spare = SPARE * max(end - started, 0.0)
-            with terminal.working("trying", end, slice(0, 3, 2)):
-                learned_by = left / (left + MORE * judging)
-                late = end - MORE * judging + spare
-                answer = search.answer(left, learned_by, late, end + spare)
+            answer = search.first_answer()
+            is_answered = True
+            terminal.note(answer.in_short(time.monotonic() - allowed.start))
+        answer = search.chosen_answer(is_first=answer is not None) or answer
     except KeyboardInterrupt as interrupt:
         if not is_answered:
             raise
@@ -240,40 +263,101 @@ def _try_out(whole: Part, split: str | None, wanted: Wanted, end: float) -> None
 class Search:
     """What was tried on the part to learn from, and judged by the rest."""
 
-    def __init__(self, parts: tuple[Part, Part], split: str | None, wanted: Wanted) -> None:
+    def __init__(
+        self, parts: tuple[Part, Part], split: str | None, wanted: Wanted, allowed: Time
+    ) -> None:
         self.parts = parts
         self.train, self.test = parts
         self.terminal = self.train.inputs.terminal
         self.output = wanted.output
+        self.allowed = allowed
         problem = self.train.data.problem
         self.search = MetricLearnerCV(problem, split=split, n_jobs=wanted.jobs, random_state=0)
         self.judging = JUDGING
         """Seconds that judging took."""
+        self.most = AT_ONCE
+        """Samples that the first answer is learned from at most."""
+        self.first: dict[str, Learner] = {}
+        """What answered first, by its name, if it was compared with nothing."""
+        self.n_first = 0
+        """The samples that it was learned from."""
+        self.whole = fingerprint([x.data for x in thinned(parts, AT_ONCE)[0].data.samples])
 
-    def look_at(self, seconds: float) -> None:
-        """Learn from as much as there is time for, and judge by as much less."""
-        before = self.train
-        self.train, self.test = found = thinned(self.parts, seconds)
-        if any(part.is_thinned for part in found) and n_items(self.train) != n_items(before):
-            self.terminal.note(about_time(self.parts, found))
+    def look_at(self, most: int) -> None:
+        """Learn from so many samples at most, and judge by fewer."""
+        before = n_items(self.train)
+        train, self.test = thinned(self.parts, most)
+        self.train = replace(train, data=replace(train.data, part_of=self.whole))
+        if (train.is_thinned or self.test.is_thinned) and n_items(train) != before:
+            self.terminal.note(about_time(self.parts, (train, self.test)))
 
-    def answer(
-        self, seconds: float, learned_by: float, late: float = math.inf, over: float = math.inf
-    ) -> Answer:
+    def first_answer(self) -> Answer:
+        """That of as many samples as there is time for, and of few whatever time that takes."""
+        allowed = self.allowed
+        if allowed.whole > 0:
+            self.most = min(AT_ONCE, max(LEAST, round(A_SECOND * allowed.left)))
+        while True:
+            self.look_at(self.most)
+            limit = math.inf
+            if min(self.most, n_items(self.train)) > LEAST:
+                limit = allowed.over - (1 - LIMIT) * (allowed.over - time.monotonic())
+            try:
+                with self.terminal.working("first answer", allowed.end, at_most=True):
+                    answer = self._answer(0.0, LEARNED_BY, limit, limit)
+                answer.write(self.train, self.output)
+                return answer
+            except OutOfTimeError:
+                self.most = max(LEAST, min(self.most, n_items(self.train)) // SMALLER)
+
+    def chosen_answer(self, is_first: bool) -> Answer | None:
+        """That of what is chosen while there is time, if there is any.
+
+        An answer of an earlier run is replaced by what does better.
+        """
+        allowed = self.allowed
+        to_judge = MORE * self.judging
+        left = allowed.left - to_judge
+        if left <= 0:
+            return None
+        most = max(self.most, round(A_SECOND * left * self.most / AT_ONCE))
+        self.look_at(most // FEWER_ROWS if self.train.data.asks else most)
+        with self.terminal.working("trying", allowed.end, slice(0, 3, 2)):
+            learned_by = left / (left + to_judge)
+            answer = self._answer(left, learned_by, allowed.over - to_judge, allowed.over)
+            if not is_first:
+                earlier = self._judged(load_learner(self.output / MODEL), self.search)
+                if not answer.replaces(earlier):
+                    return earlier
+        answer.write(self.train, self.output)
+        return answer
+
+    def answer_so_far(self) -> Answer:
+        """That which an earlier run has written."""
+        learner = load_learner(self.output / MODEL)
+        self.look_at(AT_ONCE)
+        self.search.max_seconds = 0.0
+        with without_warnings(VerdictWarning):
+            self.search.choose(self.train.data, resume=self.output / TRIED)
+        return self._judged(learner, self.search)
+
+    def _answer(self, seconds: float, learned_by: float, late: float, over: float) -> Answer:
         """Choose in about so many seconds, and judge; too late if it is ``late``, or ``over``."""
         search: MetricLearnerCV | None = self.search
         with share("learning", 0.0, learned_by), until(late):
-            if seconds or self.train.data.problem.traits.convex:
+            if seconds or not self._first_is_alone:
                 self._choose(seconds)
                 learner = self.search.best_estimator_
-            else:  # each scale of each fold takes seconds, and there is no time for folds
+            else:
                 search = None
                 learner = self._first()
         start = time.monotonic()
         with share("comparing on what was held out", learned_by, 1.0), until(over):
-            answer = Answer.of(self.train, self.test, self.output, learner, search)
+            answer = self._judged(learner, search)
         self.judging = time.monotonic() - start
         return answer
+
+    def _judged(self, learner: Learner, search: MetricLearnerCV | None) -> Answer:
+        return Answer.of(self.train, self.test, self.output, learner, search)
 
     def _choose(self, seconds: float) -> None:
         data = self.train.data
@@ -284,36 +368,34 @@ class Search:
         self.search.max_seconds = seconds
         baselines = "all" if seconds else "quick"
         given: dict[str, Any] = {"baselines": baselines if seconds or size <= FEW_VALUES else None}
-        path = self.output / TRIED
         # The verdict is that on what is held out, not the one of choosing.
         with without_warnings(VerdictWarning), self.train.inputs.named():
-            try:
-                self.search.fit(data, resume=path, **given)
-            except CheckpointError:
-                if self.train is self.parts[0]:
-                    raise
-                path.unlink()  # of more or fewer of these samples
-                self.search.fit(data, resume=path, **given)
+            models = self.first if self.n_first >= rows else {}
+            self.search.fit(data, resume=self.output / TRIED, models=models, **given)
+
+    @property
+    def _first_is_alone(self) -> bool:
+        """Whether there is no time to compare the first answer in folds, which takes long.
+
+        Those are images, of which each scale takes seconds, and tables of many rows, of which a
+        classifier learns from all meanwhile.
+        """
+        data = self.train.data
+        is_large = n_items(self.train) > AT_ONCE // FEWER_ROWS
+        return not data.problem.traits.convex or (self.search.split == ROWS and is_large)
 
     def _first(self) -> Learner:
         """What answers first, learned from all of it."""
-        data = self.train.data
+        data = replace(self.train.data, question=self.search.split or WHOLE)
         like = MetricLearner(data.problem, random_state=0)
         menu: Menu = menu_of(data, like)
-        learner: Learner = copy(menu.first.learner)
+        first = menu.first
+        learner: Learner = copy(first.learner)
         with self.train.inputs.named():
             learner.fit(data)
+        self.first = {first.name: learner}
+        self.n_first = n_items(self.train)
         return learner
-
-    def answer_so_far(self) -> Answer:
-        """That which an earlier run has written."""
-        learner = load_learner(self.output / MODEL)
-        self.train, self.test = thinned(self.parts, 0.0)
-        self.search.max_seconds = 0.0
-        with without_warnings(VerdictWarning):
-            self.search.choose(self.train.data, resume=self.output / TRIED)
-        about = self.output, learner, self.search
-        return Answer.of(self.train, self.test, *about, is_written=True)
 
 
 def _learn_from_all(whole: Part, split: str | None, learner: Learner, output: Path) -> None:

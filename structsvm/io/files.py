@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ from structsvm.io.table_columns import with_all_categories
 from structsvm.io.tables import read_frame, recordings_in
 from structsvm.messages import parameter, said_by
 from structsvm.support.lazy import require
-from structsvm.support.progress import stage
+from structsvm.support.progress import in_time
 
 
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
@@ -86,16 +87,20 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     return cleaned(read_files(files, file_options), file_options)
 
 
-def read_files(files: Mapping[Path, str], options: FileOptions) -> list[Recording]:
-    recordings = []
-    for path, name in stage("files", [*files.items()]):
+def read_files(
+    files: Mapping[Path, str], options: FileOptions, end: float = math.inf, fewest: int = 1
+) -> list[Recording]:
+    """Read the recordings of files; some of them, and so many at least, if there is an ``end``."""
+    read: dict[int, list[Recording]] = {}
+    for i, (path, name) in in_time("files", [*files.items()], end, fewest):
         try:
             several = read_file(path, options, name=name)
         except DataError as error:
             raise DataError(said_by(error) + _ways_to_labels(path, files, options)) from error
         if len(several) > 1 < len(files):
             several = [replace(one, name=f"{name}/{one.name}") for one in several]
-        recordings += several
+        read[i] = several
+    recordings = list(chain.from_iterable(read[i] for i in sorted(read)))
     share = options.categories and not options.wanted
     return with_all_categories(recordings, options) if share else recordings
 

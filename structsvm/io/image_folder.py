@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable, warn
 from structsvm.graphs.label_maps import KINDS, MASK_KINDS, pixels_of, read_label_map
+from structsvm.support.progress import in_time
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
@@ -94,22 +96,41 @@ def read_images(
     >>> image.name, image.image.shape
     ('sky', (4, 6, 3))
     """
+    return read_in_time(images_of(paths, masks), need_labels, missing_labels, max_pixels)
+
+
+def images_of(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]], masks: str | PathLike[str] | None
+) -> list[tuple[Path, Path | None]]:
+    """The files of images, and the folder of the label map of each."""
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     if masks is not None and not os.path.isdir(masks):
         raise DataError(f"{masks}: no such folder")
-    images = list[LabelledImage]()
-    doubts = list[str]()
+    found = list[tuple[Path, Path | None]]()
     for path in map(Path, paths):
         files, beside = _images_of(path)
-        folder = beside if masks is None else Path(masks)
-        for file in files:
-            image, doubt = _read(file, folder, need_labels, missing_labels, max_pixels)
-            images.append(image)
-            doubts += [doubt] if doubt else []
+        found += [(file, beside if masks is None else Path(masks)) for file in files]
+    return found
+
+
+def read_in_time(
+    asked: Sequence[tuple[Path, Path | None]],
+    need_labels: bool,
+    missing: Sequence[str],
+    max_pixels: int | None = None,
+    end: float = math.inf,
+    fewest: int = 1,
+) -> list[LabelledImage]:
+    """Read images; some of them, and so many at least, if there is an ``end``."""
+    found: dict[int, LabelledImage] = {}
+    doubts = list[str]()
+    for i, (file, folder) in in_time("images", asked, end, fewest):
+        found[i], doubt = _read(file, folder, need_labels, missing, max_pixels)
+        doubts += [doubt] if doubt else []
     if doubts:
         more = f"; so it is in {len(doubts) - 1} more" if len(doubts) > 1 else ""
         warn(doubts[0] + more)
-    return images
+    return [found[i] for i in sorted(found)]
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:

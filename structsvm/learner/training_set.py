@@ -63,6 +63,8 @@ class TrainingSet:
     """From each row to the next, as far as times are known: :func:`usual_steps`."""
     called: Sequence[str] | None = None
     """What the samples themselves are called, (N,), if they have names."""
+    part_of: str = ""
+    """The fingerprint of what they are a part of, if what is tried on several parts is kept."""
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     """What was made of these samples, which several methods learn from."""
 

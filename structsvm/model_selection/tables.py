@@ -14,7 +14,7 @@ from structsvm.data.labels import label_values, missing_labels, unlabelled
 from structsvm.features.wrapped import Rows
 from structsvm.learner.menu import Menu
 from structsvm.learner.methods import Method
-from structsvm.learner.training_set import CLUSTERS
+from structsvm.learner.training_set import CLUSTERS, ROWS
 from structsvm.model_selection.named import learner_named
 from structsvm.regularizers import SquaredNorm
 
@@ -81,6 +81,12 @@ class Tables(Menu):
         return [Method(name, learner_named(name, self.problem), 0.2) for name in KINDS.values()]
 
     @property
+    def first(self) -> Method:
+        """A classifier of rows where others of the same clusters are asked about."""
+        others = self.others if self.question == ROWS else []
+        return others[0] if others else super().first
+
+    @property
     def candidates(self) -> list[Method]:
         """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
 
@@ -91,7 +97,7 @@ class Tables(Menu):
             return self.named_metrics
         metrics = [self.of_metric(name, kind, **given) for name, kind, given in PARTS]
         # Of known clusters more can be learned than how to shrink to RCA.
-        known = self.question == "rows"
+        known = self.question == ROWS
         metrics.sort(key=lambda method: known and method.name != "full")
         rows = sum(sample.n_samples for sample in self.data.samples)
         others = [] if self.question == CLUSTERS else self.others

@@ -246,9 +246,13 @@ def _tried_and_untried(
 class SavedTrials:
     """Trials with which the same search goes on later, in memory and in a file if one is named."""
 
-    def __init__(self, path: str | PathLike[str] | None = None, identity: str = "") -> None:
+    def __init__(
+        self, path: str | PathLike[str] | None = None, identity: str = "", part: str = ""
+    ) -> None:
         self.path = None if path is None else Path(path)
         self.identity = identity
+        self.part = part
+        """What they were tried on, which may be a part of what is kept together."""
         self.trials: dict[str, list[dict[str, Any]]] = {}
         self.models: dict[str, Any] = {}
         """Learners of all samples that were learned meanwhile, by the name of the candidate."""
@@ -273,4 +277,4 @@ class SavedTrials:
 
     def _key(self, task: Task, fold: int) -> str:
         asked = [(c.name, c.lam, c.learner) for c in task.candidates]
-        return f"{fingerprint(asked)} {fold}"
+        return f"{self.part} {fingerprint(asked)} {fold}"

@@ -6,13 +6,25 @@ costs nothing when nobody does. Only the thread that called :func:`watching` is 
 
 from __future__ import annotations
 
+import math
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["OutOfTimeError", "Watcher", "is_watched", "share", "stage", "tell", "until", "watching"]
+__all__ = [
+    "OutOfTimeError",
+    "Watcher",
+    "in_time",
+    "is_watched",
+    "share",
+    "stage",
+    "tell",
+    "until",
+    "watching",
+]
 
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
@@ -84,6 +96,19 @@ def stage(words: str, items: Sequence[T]) -> Iterator[T]:
     for i, item in enumerate(items):
         with share(words, i / len(items), (i + 1) / len(items)):
             yield item
+
+
+def in_time(words: str, items: Sequence[T], end: float, fewest: int) -> Iterator[tuple[int, T]]:
+    """The items with their places: all in order or, if there is an ``end``, those for which there
+    is time, drawn at random, and no fewer than so many.
+    """
+    order = list(range(len(items)))
+    if end < math.inf:
+        random.Random(0).shuffle(order)
+    for n, i in enumerate(stage(words, order)):
+        if n >= fewest and time.monotonic() > end:
+            return
+        yield i, items[i]
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from structsvm import ChangePoint
-from structsvm.cli import parts
+from structsvm import ChangePoint, Clustering
 from structsvm.cli.inputs import InputData
 from structsvm.cli.parts import Part, about_parts, about_time, divided, n_items, thinned
 from structsvm.cli.request import Request
@@ -140,22 +139,10 @@ def test_of_a_group_some_may_be_labelled_in_part():
     assert len(train.inputs) + len(test.inputs) == 9
 
 
-@pytest.fixture
-def little_time(monkeypatch):
-    """Time for so many samples at once, and for ten times as many in a minute."""
-
-    def little_time(n):
-        monkeypatch.setattr(parts, "AT_ONCE", n)
-        monkeypatch.setattr(parts, "IN_A_MINUTE", 10 * n)
-
-    return little_time
-
-
 @pytest.mark.parametrize(("n", "changes"), [(10, 13), (30, 13), (12, 40)])
-def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(little_time, n, changes):
-    little_time(1000)
+def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(n, changes):
     both = divided(part_of(long(n, changes=changes)), None)
-    found = train, test = thinned(both, 0.0)
+    found = train, test = thinned(both, 1000)
     assert n_items(train) < 0.6 * n_items(both[0])
     assert n_items(train) <= 1000 or len(train.data) == len(both[0].data)
     for item in train.inputs.items:
@@ -170,31 +157,56 @@ def test_of_each_recording_a_stretch_with_changes_is_learned_from_at_first(littl
     assert "more --minutes" in said
 
 
-def test_with_more_time_more_is_learned_from_and_with_enough_all(little_time):
-    little_time(300)
+def test_with_more_time_more_is_learned_from_and_with_enough_all():
     both = divided(part_of(long(20)), None)
-    sizes = [n_items(thinned(both, seconds)[0]) for seconds in (0.0, 10.0, 60.0, 100.0)]
+    sizes = [n_items(thinned(both, most)[0]) for most in (300, 1000, 3000, 10_000)]
     assert sizes == sorted(sizes)
     assert sizes[-1] == n_items(both[0])
-    assert thinned(both, 1000.0) == both
-    little_time(10_000)
-    assert thinned(both, 0.0) == both
+    assert thinned(both, 10_000) == both
 
 
-def test_columns_that_are_many_take_time_as_well(little_time):
-    little_time(3000)
+def test_columns_that_are_many_take_time_as_well():
     few = divided(part_of(long(20)), None)
     wide = [replace(one, X=np.repeat(one.X, 50, axis=1)) for one in long(20)]
     wide = [replace(one, features=tuple(f"c{j}" for j in range(100))) for one in wide]
     many = divided(part_of(wide), None)
-    assert n_items(thinned(many, 0.0)[0]) < n_items(thinned(few, 0.0)[0])
+    assert n_items(thinned(many, 3000)[0]) < n_items(thinned(few, 3000)[0])
 
 
-def test_a_state_that_few_recordings_have_is_not_left_out(little_time):
-    little_time(200)
+@pytest.mark.parametrize(("n", "T"), [(6, 4000), (12, 2000), (3, 9000)])
+def test_held_out_recordings_that_are_far_too_long_are_judged_in_part(n, T):
+    both = divided(part_of(long(n, T=T, changes=60)), None)
+    (_, test) = thinned(both, 400)
+    assert n_items(test) < 0.5 * n_items(both[1])
+    assert all(n_changes(item.y) >= 2 for item in test.inputs.items)
+    assert {item.name for item in test.inputs.items} <= {x.name for x in both[1].inputs.items}
+
+
+@pytest.mark.parametrize("sizes", [(900, 900, 900), (2500, 180, 20), (3000, 40)])
+def test_of_a_table_rows_are_drawn_and_some_of_each_cluster(sizes):
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.random.default_rng(0).normal(size=(y.size, 3))
+    table = Recording("t", X, y, ("a", "b", "c"))
+    data = TrainingSet.of(Clustering(), [X], [y])
+    request = Request((), (), {}, problem="clustering")
+    whole = Part(InputData(request, Terminal(), [table], Clustering()), data)
+    both = divided(whole, "rows")
+    train, test = thinned(both, 600)
+    assert 600 <= n_items(train) <= 600 + 20 * len(sizes)
+    assert n_items(test) < n_items(both[1])
+    for part, least in ((train, 20), (test, 10)):
+        (item,) = part.inputs.items
+        assert np.array_equal(item.y, part.data.given[0])
+        counts = np.unique(item.y, return_counts=True)[1]
+        there = np.unique(both[part is test].inputs.items[0].y, return_counts=True)[1]
+        assert (counts >= np.minimum(least, there)).all()
+    assert thinned(both, 10_000) == both
+
+
+def test_a_state_that_few_recordings_have_is_not_left_out():
     recordings = [replace(one, y=one.y % 3) for one in long(40, changes=1)]
     rare = [replace(one, y=one.y + 5) if i in (3, 30) else one for i, one in enumerate(recordings)]
     both = divided(part_of(rare), None)
-    (train, _) = thinned(both, 0.0)
+    (train, _) = thinned(both, 200)
     assert len(train.data) < len(both[0].data)
     assert {*np.concatenate(train.inputs.ys)} == {*np.concatenate(both[0].inputs.ys)}

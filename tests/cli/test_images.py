@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("command", ["fit", "try"])
 def test_a_missing_library_is_named_before_images_are_read(refused, monkeypatch, command):
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
-    monkeypatch.setattr(inputs, "read_images", None)
+    monkeypatch.setattr(inputs, "read_in_time", None)
     said = refused(f"{command} normalized-cut learn -o missing.structsvm")
     assert "superpixels needs skimage: pip install 'structsvm-partitioning[images]'" in said
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,16 +16,18 @@ from clocks import Clock
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint
-from structsvm.cli import main, try_out
+from structsvm.cli import app, main, try_out
 from structsvm.cli.answer import verdict_of
+from structsvm.cli.parts import n_items
 from structsvm.errors import DataError, LearningError
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Evidence, Verdict
-from structsvm.io import read_recordings
+from structsvm.io import files, read_recordings
 from structsvm.io.npz import write_recording
 from structsvm.learner.files import load
 from structsvm.messages import parameter
 from structsvm.model_selection import trials
+from structsvm.model_selection.named import learner_named
 from structsvm.support import progress
 from structsvm.support.progress import OutOfTimeError, tell
 
@@ -318,7 +321,7 @@ def test_a_choice_that_is_late_leaves_the_answer_so_far(done, recordings, tmp_pa
 def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
     done, recordings, tmp_path, monkeypatch, minutes
 ):
-    clock = Clock.of(monkeypatch, try_out, progress)
+    clock = Clock.of(monkeypatch, app, try_out, progress)
     start = clock.now
 
     choose = try_out.Search._choose
@@ -333,6 +336,96 @@ def test_a_choice_that_takes_for_ever_ends_soon_after_its_time(
     _, err = done(f"try change-point {recordings} --minutes {minutes} -o {tmp_path}/out")
     assert "holds the answer so far" in err
     assert 60 * minutes <= clock.now - start <= 1.3 * 60 * minutes
+
+
+@pytest.mark.parametrize(("minutes", "quick"), [(0.5, 700), (1, 500), (4, 450)])
+def test_a_first_answer_that_takes_for_ever_is_learned_from_fewer_samples(
+    done, recordings, tmp_path, monkeypatch, minutes, quick
+):
+    clock = Clock.of(monkeypatch, app, try_out, progress)
+    monkeypatch.setattr(try_out, "LEAST", 50)
+    start = clock.now
+    choose = try_out.Search._choose
+
+    def slow(self, seconds):
+        while n_items(self.train) > quick:
+            clock.sleep(0.5)
+            tell("slowly", 0.5)
+        choose(self, seconds)
+
+    monkeypatch.setattr(try_out.Search, "_choose", slow)
+    _, err = done(f"try change-point {recordings} --minutes {minutes} -o {tmp_path}/out")
+    assert clock.now - start <= 1.3 * 60 * minutes
+    assert "first answer after" in err
+    assert "more --minutes take more of them" in err
+    assert (tmp_path / "out" / "model.structsvm").is_file()
+
+
+@pytest.mark.parametrize(("n", "fewest"), [(12, 8), (20, 8), (30, 3)])
+def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fewest):
+    clock = Clock.of(monkeypatch, app, try_out, progress)
+    monkeypatch.setattr("structsvm.cli.inputs.FEWEST_READ", fewest)
+    read = files.read_file
+
+    def slow(*args, **kwargs):
+        clock.sleep(5.0)
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(files, "read_file", slow)
+    (tmp_path / "r").mkdir()
+    known = (*TRAIN, *TEST)
+    for k in range(n):
+        one = known[k % len(known)]
+        write_recording(replace(one, X=one.X + 1e-9 * k), tmp_path / "r" / f"{k}.npz")
+    start = clock.now
+    _, err = done(f"try change-point {tmp_path}/r --minutes 1 -o {tmp_path}/out")
+    n_read = max(fewest, math.ceil(60 * try_out.READING / 5))
+    assert f"to answer in time, {n_read} of {n} files are read" in err
+    assert clock.now - start <= 1.3 * 60
+
+
+@pytest.mark.parametrize("at_once", [300, 500])
+def test_what_was_tried_on_a_part_and_on_the_whole_is_kept_together(
+    done, recordings, tmp_path, monkeypatch, at_once
+):
+    """A first answer that is learned from fewer samples than the choice is no reason to refuse."""
+    monkeypatch.setattr(try_out, "AT_ONCE", at_once)
+    monkeypatch.setattr(try_out, "A_SECOND", 1000)
+    line = f"{TRY} {recordings} --groups ^p[0-9] -o {tmp_path}/out"
+    _, err = done(line)
+    assert "to answer in time" in err
+    assert "chosen by cross-validation" in err
+    monkeypatch.setattr("structsvm.model_selection.trials.Task.tried_in", None)  # nothing again
+    out, _ = done(f"{line} --resume --json")
+    assert json.loads(out)["untried"] == {}
+
+
+@pytest.mark.parametrize("worse", ["untrained", "olda", "equal-segments"])
+def test_an_answer_is_replaced_by_a_better_one_alone_and_names_are_kept(
+    done, tmp_path, monkeypatch, worse
+):
+    rng = np.random.default_rng(0)
+    for i in range(6):
+        y = np.repeat(rng.permutation(["rest", "walk", "run"] * 4), rng.integers(15, 30, 12))
+        X = np.stack([y == "walk", y == "run"], axis=1) + rng.normal(scale=0.3, size=(y.size, 2))
+        pd.DataFrame(X).assign(label=y).to_csv(tmp_path / f"{i}.csv", index=False)
+    line = f"try change-point {' '.join(str(tmp_path / f'{i}.csv') for i in range(6))} --json"
+    line += f" -o {tmp_path}/out"
+    first = json.loads(done(f"{line} --minutes 0")[0])
+    model = (tmp_path / "out" / "model.structsvm").read_bytes()
+
+    def choose(self, seconds):
+        self.search.choose(self.train.data, resume=tmp_path / "out" / "tried.npz")
+        learner = learner_named(worse, self.train.data.problem)
+        self.search.best_estimator_ = learner.fit(self.train.data.at(range(4)))
+
+    monkeypatch.setattr(try_out.Search, "_choose", choose)
+    again = json.loads(done(f"{line} --minutes 10 --resume")[0])
+    assert again["learned"]["loss"] == first["learned"]["loss"]
+    assert again["learned"]["accuracy"] == first["learned"]["accuracy"] > 0.9
+    assert (tmp_path / "out" / "model.structsvm").read_bytes() == model
+    for path in (tmp_path / "out" / "predicted").iterdir():
+        assert "state" in path.read_text().splitlines()[0]
 
 
 @pytest.mark.parametrize("kind", [DataError, LearningError])
