@@ -115,6 +115,8 @@ class History:
     """The iterations of a run, oldest first."""
 
     entries: tuple[HistoryEntry, ...] = ()
+    weights: tuple[tuple[int, Floats], ...] = ()
+    """Iterations and the best weight after each, where ``Stopping(n_weights=)`` asks for them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 from structsvm.plotting.clusters import plot_clusters as plot_clusters
 from structsvm.plotting.cut import overlay as overlay
 from structsvm.plotting.cut import plot_cut as plot_cut
+from structsvm.plotting.history import plot_history as plot_history
 from structsvm.plotting.metric import plot_gap as plot_gap
 from structsvm.plotting.metric import plot_gaps as plot_gaps
 from structsvm.plotting.metric import plot_metric as plot_metric

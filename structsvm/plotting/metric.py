@@ -257,7 +257,7 @@ def plot_gap(
     """
     refuse_unlisted("against", against, sorted(GAP_AXES))
     refuse_unlisted("of", of, sorted(GAPS))
-    solutions = _solutions_of(runs)
+    solutions = solutions_of(runs)
     local = [name for name, solution in solutions.items() if solution.stationarity is not None]
     if local and len(local) < len(solutions):
         raise SettingsError(
@@ -297,7 +297,7 @@ def plot_gap(
     return ax
 
 
-def _solutions_of(runs: Any) -> dict[str, Solution]:
+def solutions_of(runs: Any) -> dict[str, Solution]:
     """The solutions of one run or of several, by name."""
     runs = getattr(runs, "solutions", runs)
     if isinstance(runs, list | tuple):
@@ -353,7 +353,7 @@ def plot_gaps(
     if figure is None:
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
         figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
-    solutions = _solutions_of(solutions)
+    solutions = solutions_of(solutions)
     every: NDArray[Any] = np.atleast_1d(figure.subplots(1, len(against), sharey=True))
     for one, ax in zip(against, every, strict=True):
         if (legend := plot_gap(solutions, against=one, of=of, ax=ax).get_legend()) is not None:

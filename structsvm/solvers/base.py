@@ -181,6 +181,7 @@ class _Loop:
         if isinstance(run, Run) and not run.is_started:
             run.start(run.groups("one"))  # gaps refer to the null weight, whoever iterates
         entry = run.certificate.record(run.oracle_calls, step.n_cuts, step.label)
+        run.certificate.keep_weight(run.stopping.n_weights)
         logger.debug("%s", entry)
         status = self.status_after(step)
         self.keep(now=status is not None)

@@ -59,6 +59,10 @@ class Certificate:
         self.quality = Quality.EXACT
         """The weakest of the answers."""
         self.entries: list[HistoryEntry] = []
+        self.weights: list[tuple[int, Floats]] = []
+        """Iterations, and the best weight after each."""
+        self._apart = 1
+        """Iterations between those."""
         self._started = time.perf_counter()
 
     @property
@@ -159,6 +163,16 @@ class Certificate:
         self.entries.append(HistoryEntry(*now, oracle_calls, *bounds, n_cuts, label))
         return self.entries[-1]
 
+    def keep_weight(self, most: int) -> None:
+        """Keep the best weight after an iteration; of more than ``most`` every second one goes."""
+        iteration = len(self.entries) - 1
+        if most == 0 or self.best is None or iteration % self._apart:
+            return
+        self.weights.append((iteration, self.best))
+        if len(self.weights) > most:
+            self.weights = self.weights[::2]
+            self._apart *= 2
+
     @property
     def is_crossed(self) -> bool:
         """Whether the lower bound is above the upper one, both of which allow for rounding."""
@@ -234,7 +248,7 @@ class Certificate:
             oracle_calls=oracle_calls,
             seconds=self.seconds,
             bound=bound,
-            history=History(tuple(self.entries)),
+            history=History(tuple(self.entries), tuple(self.weights)),
         )
 
 
@@ -268,6 +282,8 @@ class Stopping:
         returns is not ended.
     max_calls : int or None
         Oracle calls. The first N are always made, and no round of N is begun that exceeds it.
+    n_weights : int
+        Best weights after an iteration that the history keeps, at most, evenly spread; 0 for none.
 
     Examples
     --------
@@ -280,11 +296,13 @@ class Stopping:
     max_iter: int = 200
     max_seconds: float = np.inf
     max_calls: int | None = None
+    n_weights: int = 0
 
     def __post_init__(self) -> None:
         refuse_unless(self.tol > 0, "tol", "> 0", self.tol)
         refuse_unless(self.max_seconds > 0, "max_seconds", "> 0", self.max_seconds)
         refuse_below(1, "max_iter", self.max_iter)
+        refuse_below(0, "n_weights", self.n_weights)
         if self.max_calls is not None:
             refuse_below(1, "max_calls", self.max_calls)
 

@@ -29,6 +29,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
     plot_clusters,
     plot_gap,
+    plot_history,
     plot_metric,
     plot_path,
     plot_segmentation,
@@ -37,6 +38,7 @@ from structsvm.plotting import (
 )
 from structsvm.plotting.style import mark_colors
 from structsvm.plotting.words import feature_weights, scaled_metric, spectrum_in_words
+from structsvm.solvers import CuttingPlane, Stopping
 
 RECORDINGS = relevant_changes(
     4, n_samples=200, n_features=6, n_relevant=2, jump=3.0, random_state=0
@@ -325,3 +327,30 @@ def test_without_matplotlib_it_says_what_to_install(learner, monkeypatch):
         MissingExtraError, match=r"plotting needs matplotlib: pip install '.*plot\]"
     ):
         plot_weights(learner)
+
+
+@pytest.mark.parametrize(("most", "kept"), [(0, []), (3, [0, 4]), (200, list(range(8)))])
+def test_a_run_is_drawn_with_the_weights_that_were_kept(most, kept):
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0) + rng.normal(size=(40, 2))
+    y = np.repeat([0, 1], 20)
+    stopping = Stopping(tol=1e-9, max_iter=8, n_weights=most)
+    learner = MetricLearner(metric="diagonal", solver=CuttingPlane(stopping))
+    learner.fit([X, 2 * X], [y, y])
+    weights = learner.solution_.history.weights
+    places = [place for place, _ in weights]
+    n = len(learner.solution_.history.entries)
+    assert places == [place for place in kept if place < n]
+    axes = plot_history(learner, top=2)
+    assert [ax.get_ylabel() for ax in axes][2:] == ["weight"] * bool(kept)
+    np.testing.assert_array_equal(
+        axes[1].lines[0].get_ydata(), [e.n_cuts for e in learner.solution_.history.entries]
+    )
+    if places == list(range(n)):
+        np.testing.assert_array_equal(weights[-1][1], learner.solution_.w)
+        heaviest = np.abs(learner.solution_.w).argmax()
+        drawn = axes[2].lines[0].get_ydata()
+        np.testing.assert_array_equal(drawn, [w[heaviest] for _, w in weights])
+    with pytest.raises(SettingsError, match="one run"):
+        plot_history([learner, learner])
+    plt.close("all")
