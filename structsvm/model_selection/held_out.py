@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError
-from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
+from structsvm.evaluation.contrast import LEARNED, TINY, chosen, standard_error
 from structsvm.evaluation.split_wholes import Split
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.graphs.labelled_nodes import limit_of
@@ -21,7 +22,7 @@ from structsvm.model_selection.attempts import try_method
 from structsvm.model_selection.folds import FEWEST_INNER, Fold, Trial, in_folds
 from structsvm.model_selection.trials import Clock, SavedTrials, tasks_of, trials_of
 from structsvm.partitions.comparison import name_of_disagreement
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,24 @@ class HeldOut:
         weights = self.split.held_out.weights[which]
         draws = self.split.draws_among(which)
         first = next((c.name for c in self.tried if c.is_first), "")
-        return chosen(losses[which], units, names, weights, draws, first)
+        asked = np.where(self._in_question, losses[which], np.nan)
+        return chosen(asked, units, names, weights, draws, first)
+
+    @cached_property
+    def _in_question(self) -> Bools:
+        """The candidates of which one is chosen, (n_candidates,).
+
+        If the first of them names states, those that name none are no answer, and what equals
+        something blind to the samples is none where another does not.
+        """
+        can_be: Bools = ~np.asarray(np.isnan(self.criterion).any(axis=0))
+        names_any: Bools = ~np.asarray(np.isnan(self.accuracy).all(axis=0))
+        if self.split.held_out.problem.traits.contiguous and names_any[can_be][:1].any():
+            can_be = can_be & names_any
+        is_blind = np.zeros(can_be.size, dtype=bool)
+        for losses in self.blind.values():
+            is_blind |= (np.abs(self.losses - losses[:, None]) <= TINY).all(axis=0)
+        return can_be & ~is_blind if (can_be & ~is_blind).any() else can_be
 
     @property
     def best(self) -> Method:

@@ -1,16 +1,20 @@
 """Candidates with settings of their own, and estimators among them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from recording_cases import MEANS, NAMES
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
+from structsvm.baselines.blind import EqualSegments
 from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner import Menu, Method, TrainingSet
 from structsvm.learner.preparing import encode
 from structsvm.model_selection.candidates import candidates_among
+from structsvm.model_selection.held_out import HeldOut
 from structsvm.partitions import UNCONSTRAINED
 
 FRAMES = Method("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
@@ -196,3 +200,24 @@ def test_baselines_of_the_choice_are_learners_and_name_states_as_they_know_them(
     assert bounds.predict_segments({"a": Xs[0]})["a"][-1]["end"] == 30
     with pytest.raises(SettingsError, match="has not learned names of states"):
         bounds.predict_states(Xs[:2])
+
+
+@pytest.mark.parametrize("blind", [False, True])
+@pytest.mark.parametrize("named", [(True, False), (True, True), (False, True)])
+def test_where_the_first_names_states_the_choice_does_and_is_not_blind(named, blind):
+    """A third candidate names nothing and loses least; a first that is blind is left for others."""
+    losses = np.array([[2.0, 3.0, 0.5], [2.5, 3.5, 0.1], [2.0, 3.0, 0.2]] * 4)
+    accuracy = np.full(losses.shape, np.nan)
+    accuracy[:, [j for j, names in enumerate(named) if names]] = 0.8
+    methods = [Method(name, EqualSegments()) for name in ("a", "b", "c")]
+    data = SimpleNamespace(weights=np.ones(12), problem=ChangePoint())
+    split = SimpleNamespace(held_out=data, units=np.arange(12), draws_among=lambda which: 1)
+    of_blind = {"one-part": losses[:, 0] if blind else losses[:, 0] + 1}
+    tried = {method: [] for method in methods}
+    found = HeldOut(split, tried, losses, losses, accuracy, of_blind, {})
+    if not named[0]:
+        assert found.best.name == "c"
+    elif blind and named[1]:
+        assert found.best.name == "b"
+    else:
+        assert found.best.name == "a"
