@@ -85,12 +85,15 @@ def run_plot(args: Namespace, terminal: Terminal) -> int:
             held = f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}"
             refuse_if(len(inputs) > 1, f"{held}: name one file")
             with inputs.named(), terminal.working("partitioning"):
-                _draw(learner, inputs, figure, args.n_clusters, args.margins)
+                about = {"margins": args.margins, "level": args.level}
+                _draw(learner, inputs, figure, args.n_clusters, about)
     terminal.report({"figure": str(args.output)})
     return 0
 
 
-def _draw(learner: Learner, inputs: InputData, figure: Figure, K: Any, margins: bool) -> None:
+def _draw(
+    learner: Learner, inputs: InputData, figure: Figure, K: Any, about: dict[str, Any]
+) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,) = inputs.Xs
     (y,) = inputs.ys
@@ -99,8 +102,9 @@ def _draw(learner: Learner, inputs: InputData, figure: Figure, K: Any, margins: 
     whole = inputs.words.whole
     ax = figure.subplots()
     contiguous = inputs.problem.traits.contiguous
-    unsure = margins and not contiguous
-    refuse_if(unsure, f"--margins is for recordings, not {whole}s: leave it out")
+    for option, typed in about.items():
+        unsure = typed and not contiguous
+        refuse_if(unsure, f"--{option} is for recordings, not {whole}s: leave it out")
     missing = K == "true" and y is None
     refuse_if(missing, "--n-clusters true needs the true labels: give --labels, or a number")
     if takes_images(inputs.problem):
@@ -108,8 +112,8 @@ def _draw(learner: Learner, inputs: InputData, figure: Figure, K: Any, margins: 
             K = int(np.unique(y[~unlabelled(y)]).size)
         structsvm.plotting.plot_cut(X, learner.predict([X], K)[0], ax=ax)
     elif contiguous:
-        about: Any = {"times": times, "margins": margins}
-        structsvm.plotting.plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **about)
+        given = about | {"times": times}
+        structsvm.plotting.plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **given)
     else:
         structsvm.plotting.plot_clusters(learner, X, y, n_clusters=K, ax=ax)
     figure.suptitle(name, ha="left", x=0.02)

@@ -188,7 +188,7 @@ Without files it looks at the model alone; labelled files may be those it was le
   structsvm plot my.structsvm new.csv -o segments.png
   structsvm plot my.structsvm --show metric -o metric.png
 """,
-        "model paths --output --force --show --margins --n-clusters",
+        "model paths --output --force --show --margins --level --n-clusters",
         own={
             "--output": value("FIG", FIGURE, required=True),
             "paths": {"nargs": "*", "help": "one recording, table or image"},

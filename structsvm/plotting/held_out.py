@@ -28,6 +28,9 @@ from structsvm.learner.learner import Learner
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""
 
+LEVEL = 0.9
+"""The share of true changes that the ranges of a page hold, about."""
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
@@ -38,8 +41,8 @@ class HeldOut:
     images: Sequence[NDArray[Any]]
     """The image of each sample; empty unless all samples are images that are at hand."""
     changes: Sequence[Sequence[Mapping[str, Any]]] = ()
-    """How sure each learned change of each recording is; empty where that is not known, or would
-    take long."""
+    """The learned segments of each recording, and how sure the change at the start of each is;
+    empty where that is not known, or would take long."""
 
     @property
     def words(self) -> Words:
@@ -76,13 +79,19 @@ class HeldOut:
             K = asked_counts(given.get("n_clusters"), found.truths)
             # Warnings were given when they were partitioned; margins are of exact oracles alone.
             with without_warnings(DataWarning), suppress(DataError):
-                changes = [table[1:] for table in learner.predict_segments(samples, K)]
+                changes = learner.predict_segments(samples, K, level=_level_of(learner))
         images = _images(Form.given_to(learner, Xs).samples, found.measured)
         if not images:  # a graph may have been made of one
             terms = learner.problem_.traits.words
             evidence = replace(found.verdict.evidence, words=terms)
             found = replace(found, verdict=replace(found.verdict, evidence=evidence))
         return cls(learner, found, images, changes)
+
+
+def _level_of(learner: Learner) -> float | None:
+    """The share of true changes that drawn ranges hold, if the learner has counted them."""
+    rates = getattr(learner, "margin_rates_", None)
+    return None if rates is None or rates.levels is None else LEVEL
 
 
 def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:

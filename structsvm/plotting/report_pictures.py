@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -91,7 +91,7 @@ def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
     if true_names is not None:
         named["true"] = true_names[i]
     numbers = {name: [number_of[y[t - 1]] for t in ends[name]] for name, y in named.items()}
-    changes = held_out.changes[i] if held_out.changes else ()
+    segments = held_out.changes[i] if held_out.changes else ()
     is_labelled = labels.size == truth.n_samples
     return {
         "T": sample.n_samples,
@@ -99,11 +99,18 @@ def _recording(states: States, held_out: HeldOut, i: int) -> dict[str, Any]:
         "ends": ends,
         "states": numbers,
         "changes": [
-            {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")} for c in changes
+            {"at": c["start"], "margin": c["margin"], "rate": c.get("rate"), "range": _range(c)}
+            for c in segments[1:]
         ],
+        "possible": list(chain.from_iterable(c.get("possible", ()) for c in segments)),
         "labels": [str(labels[t - 1]) for t in truth.breakpoints] if is_labelled else None,
         "time": _knots(evaluation.times[i]) if evaluation.times else None,
     }
+
+
+def _range(change: Mapping[str, Any]) -> list[int] | None:
+    """The first and the last sample at which a segment may begin."""
+    return [change["from"], change["to"]] if change.get("from") is not None else None
 
 
 def _knots(time: TimeAxis | None) -> dict[str, Any] | None:

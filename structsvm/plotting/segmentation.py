@@ -61,6 +61,7 @@ def plot_segmentation(
     n_traces: int = 3,
     times: Any = None,
     margins: bool = False,
+    level: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a recording above its true, learned and untrained segmentations.
@@ -86,6 +87,9 @@ def plot_segmentation(
     margins : bool
         Whether to draw how sure each learned change is: its rate where the learner has
         ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_segments`).
+    level : float, optional
+        Draw as well where each change may be, as pale bars, and with dotted lines where one may
+        have been missed: about such a share of the true changes is in one of them.
 
     Raises
     ------
@@ -113,7 +117,8 @@ def plot_segmentation(
     edges = _drawn(axis.edges if axis else np.arange(sample.n_samples + 1) - 0.5)
     places = _drawn(axis.values if axis else np.arange(sample.n_samples))
     labels = _in_lines(names) + [f"{s.name}\n{counted(len(s.ends), 'segment')}" for s in strips]
-    if margins:
+    sure = margins or level is not None
+    if sure:
         has_rates = getattr(learner, "margin_rates_", None) is not None
         labels.append("how often right" if has_rates else "margin")
 
@@ -125,10 +130,11 @@ def plot_segmentation(
     for change in () if truth is None else truth.breakpoints[:-1]:
         line: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (3, 3)), "zorder": 0}
         ax.axvline(edges[change], color=style.text_color(), **line)
-    if margins:
+    if sure:
         with without_warnings(DataWarning):  # which were given when it was segmented
-            ((_, *changes),) = learner.predict_segments([sample], K)
-        _draw_sure(ax, len(labels) - 1, changes, edges)
+            (segments,) = learner.predict_segments([sample], K, level=level)
+        _draw_ranges(ax, len(labels) - 1, segments, edges)
+        _draw_sure(ax, len(labels) - 1, segments[1:], edges)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(edges[0], edges[-1])
@@ -279,6 +285,17 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
             text: dict[str, Any] = {"fontsize": "small", "va": "bottom", "color": ink}
             ax.annotate(number, (place, foot), (4, 1), textcoords="offset points", **text)
             before = place
+
+
+def _draw_ranges(ax: Axes, lane: int, segments: Sequence[Mapping[str, Any]], edges: Floats) -> None:
+    """Where each change may be, and where others may be that are not among them."""
+    for segment in segments:
+        if segment.get("from") is not None:
+            there = edges[[segment["from"], segment["to"]]]
+            look: dict[str, Any] = {"color": style.LEARNED, "alpha": SHADES[1], "linewidth": 6}
+            ax.plot(there, [lane, lane], solid_capstyle="butt", **look)
+        for first, last in segment.get("possible", ()):
+            ax.plot(edges[[first, last]], [lane, lane], ":", color=style.text_color(), linewidth=2)
 
 
 def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, style.StateMark]) -> None:

@@ -144,6 +144,7 @@ def test_rates_are_learned_saved_and_shown(done, tmp_path):
     row = dict(zip(header.split(","), next(csv.reader([second])), strict=True))
     assert int(row["from"]) <= int(row["start"]) <= int(row["to"])
     done("plot --margins -o", tmp_path / "p.png", model, "test/synthetic_00.npz")
+    done("plot --level 0.8 -o", tmp_path / "r.png", model, "test/synthetic_00.npz")
 
 
 def test_rates_are_for_recordings(refused, tmp_path):

@@ -1,8 +1,9 @@
 """Pictures: what they show, on axes of the caller's or of their own."""
 
 import sys
+from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,7 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from sklearn.datasets import load_iris
 
-from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    MetricLearner,
+    MetricLearnerCV,
+    compare_solvers,
+    margin_rates,
+)
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.datasets import relevant_changes
 from structsvm.errors import MissingExtraError, SettingsError
@@ -354,3 +362,25 @@ def test_a_run_is_drawn_with_the_weights_that_were_kept(most, kept):
     with pytest.raises(SettingsError, match="one run"):
         plot_history([learner, learner])
     plt.close("all")
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("step", [1.0, 0.04])
+def test_ranges_of_changes_are_drawn_in_the_unit_of_the_axis(learner, ax, level, step):
+    rated = copy(learner)
+    rated.margin_rates_ = margin_rates(learner, XS, YS, cv=2)
+    plot_segmentation(rated, XS[0], level=level, times=step * np.arange(200), ax=ax)
+    (segments,) = rated.predict_segments(XS[:1], level=level)
+    around = [(one["from"], one["to"]) for one in segments[1:]]
+    missed = list(map(tuple, chain.from_iterable(one["possible"] for one in segments)))
+    drawn = {
+        kind: [
+            tuple(np.rint(np.asarray(line.get_xdata()) / step + 0.5).astype(int).tolist())
+            for line in ax.lines
+            if line.get_linestyle() == kind[1] and line.get_linewidth() == kind[0]
+        ]
+        for kind in ((6, "-"), (2, ":"))
+    }
+    assert drawn[6, "-"] == around
+    assert sorted(drawn[2, ":"]) == sorted(missed)
+    assert rows(ax)[-1] == "how often right"

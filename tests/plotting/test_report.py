@@ -3,9 +3,11 @@
 import json
 import re
 from base64 import b64decode
+from copy import copy
 from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
+from itertools import chain
 
 import networkx
 import numpy as np
@@ -15,7 +17,15 @@ from PIL import Image
 from recording_cases import recordings
 from sklearn.datasets import load_iris
 
-from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate, load, save
+from structsvm import (
+    Clustering,
+    MetricLearner,
+    NormalizedCut,
+    evaluate,
+    load,
+    margin_rates,
+    save,
+)
 from structsvm.datasets import relevant_changes
 from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
@@ -311,3 +321,20 @@ def test_without_a_support_there_is_no_such_part():
     solver = BlockFrankWolfe(Stopping(tol=0.05))
     supported = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
     assert support_of(supported) is None
+
+
+def test_ranges_of_changes_are_on_the_page(learner):
+    rated = copy(learner)
+    rated.margin_rates_ = margin_rates(learner, *arrays_and_labels(TRAIN), cv=2)
+    page = page_of(rated, TEST)
+    tables = rated.predict_segments(arrays_and_labels(TEST)[0], level=0.9)
+    for shown, table in zip(page.data["recordings"], tables, strict=True):
+        assert [one["range"] for one in shown["changes"]] == [
+            [r["from"], r["to"]] for r in table[1:]
+        ]
+        assert shown["possible"] == list(
+            map(list, chain.from_iterable(row["possible"] for row in table))
+        )
+    plain = page_of(learner, TEST)
+    assert all(one["range"] is None for one in plain.data["recordings"][0]["changes"])
+    assert plain.data["recordings"][0]["possible"] == []

@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import contextmanager
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 from sklearn.datasets import load_iris
 
-from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
+from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate, margin_rates
 from structsvm.datasets import relevant_changes
 from structsvm.features import StateScores
 from structsvm.graphs import GraphOfImage
@@ -400,6 +401,21 @@ def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
     for words, change in zip(told, changes, strict=True):
         assert words.startswith(f"change at sample {change['start']}: margin ")
         assert float(words.rpartition(" ")[2]) == pytest.approx(change["margin"], rel=5e-3)
+
+
+def test_where_each_change_may_be_is_in_the_unit_of_the_times(browser, learner, tmp_path):
+    rated = copy(learner)
+    rated.margin_rates_ = margin_rates(learner, *arrays_and_labels(TRAIN), cv=2)
+    times = [0.04 * np.arange(len(X)) for X in XS]
+    opened(browser, tmp_path, rated, XS, YS, names=NAMES, times=times)
+    (segments,) = rated.predict_segments(XS[:1], level=0.9)
+    titles = browser.execute_script(
+        "return [...document.querySelectorAll('#picture title')].map((one) => one.textContent)"
+    )
+    ranges = [title for title in titles if "it is between" in title]
+    assert len(ranges) >= len(segments) - 1 > 0
+    assert all("between time " in title for title in ranges)
+    assert browser.get_log("browser") == []
 
 
 def labels_of_the_axis(page):

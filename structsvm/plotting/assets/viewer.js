@@ -77,7 +77,7 @@ function words() {
 
 function drawRecording(r, width) {
   const { traces } = r, strips = Object.entries(r.ends);
-  const sure = r.changes.length ? LANE : 0, top = LANE * traces.length, bottom = top + STRIP * strips.length;
+  const sure = r.changes.length + r.possible.length ? LANE : 0, top = LANE * traces.length, bottom = top + STRIP * strips.length;
   const height = bottom + sure + 34;
   const [a, b] = view.window, x = view.x = scale(a, b, LEFT, width - RIGHT);
   const drawn = picture(width, height, words());
@@ -88,7 +88,7 @@ function drawRecording(r, width) {
     inside.append(tracePath(trace, r.T, x, LANE * i + 5, LANE - 10));
   });
   if (sure) {
-    drawn.append(named(bottom + sure / 2, r.changes[0].rate === null ? "margin" : "how often right", 2));
+    drawn.append(named(bottom + sure / 2, r.changes.length && r.changes[0].rate === null ? "margin" : "how often right", 2));
     inside.append(...sureness(r, x, bottom + sure - 6, sure - 14));
   }
   strips.forEach(([name, ends], i) => {
@@ -114,7 +114,8 @@ function unnamedInWords(r) {
 // What the bars below the segments say.
 function sureInWords(r) {
   if (DATA.kind !== "recordings" || !r.changes.length) return "";
-  if (r.changes[0].rate !== null) return "How often right: the share of changes with such a margin that were right in recordings not learned from.";
+  const ranges = r.changes[0].range ? " Pale bars: where each change may be; dotted: where one may have been missed. Together they hold about 90 % of true changes." : "";
+  if (r.changes[0].rate !== null) return `How often right: the share of changes with such a margin that were right in recordings not learned from.${ranges}`;
   return `Margin of a change: how much more the best segmentation without it costs, in prices of a ${DATA.part}; near 0 it is unsure.`;
 }
 
@@ -122,12 +123,22 @@ function sureInWords(r) {
 function sureness(r, x, foot, height) {
   const parts = [line(x(0), foot, x(r.T), foot, { class: "axis" })];
   let free = -Infinity;
-  for (const { at, margin, rate } of r.changes) {
+  const when = (at) => (r.time ? `${r.time.name} ${timeWords(r.time, timeOf(r.time, at), 0)}` : `sample ${at}`);
+  for (const [first, last] of r.possible) {
+    const dotted = line(x(first), foot - height / 2, x(last), foot - height / 2, { class: "change", "stroke-width": 3 });
+    dotted.append(svg("title", {}, `a change may have been missed between ${when(first)} and ${when(last)}`));
+    parts.push(dotted);
+  }
+  for (const { at, margin, rate, range } of r.changes) {
     const forced = margin === null, part = rate === null ? (forced ? 1 : margin / (1 + margin)) : rate;
     const words = rate === null ? (forced ? "∞" : number(margin, 2)) : `${Math.round(100 * rate)} %`;
-    const when = r.time ? `, ${r.time.name} ${timeWords(r.time, timeOf(r.time, at), 0)}` : "";
-    const what = `change at sample ${at}${when}: margin ${forced ? "∞" : number(margin)}`
-      + (rate === null ? "" : `; of such changes ${words} were right`);
+    const what = `change at sample ${at}${r.time ? `, ${when(at)}` : ""}: margin ${forced ? "∞" : number(margin)}`
+      + (rate === null ? "" : `; of such changes ${words} were right`)
+      + (range ? `; it is between ${when(range[0])} and ${when(range[1])} with about 90 %` : "");
+    if (range) {
+      parts.push(svg("rect", { x: x(range[0]), y: foot - height * 0.6, width: Math.max(x(range[1]) - x(range[0]), 1), height: height * 0.2,
+        fill: color("learned"), opacity: 0.35 }, svg("title", {}, what)));
+    }
     parts.push(svg("rect", { x: x(at) - 1.5, y: foot - height * part, width: 3, height: height * part, fill: color("learned"), class: "sure" },
       svg("title", {}, what)));
     if (x(at) < free) continue;
