@@ -129,10 +129,12 @@ def scores_of(make: Callable[[], Any], given: Labelled, learn: Any, new: Any) ->
     return found
 
 
-def held_out(make: Callable[[], Any], given: Labelled, learn: Sequence[int]) -> list[Floats]:
+def held_out(
+    make: Callable[[], Any], given: Labelled, learn: Sequence[int], folds: int = FOLDS
+) -> list[Floats]:
     """Probabilities of recordings by classifiers of other groups."""
     units = np.unique(given.groups[list(learn)], return_inverse=True)[1]
-    fold = units % FOLDS
+    fold = units % folds
     found: list[Any] = [None] * len(learn)
     for k in np.unique(fold):
         others = [i for i, of in zip(learn, fold, strict=True) if of != k]
@@ -184,7 +186,7 @@ def people(given: Labelled, make: Callable[[], Any], n: int) -> Part:
     """The scores of five new people, with those of so many labelled ones of ten."""
     learn = np.flatnonzero(given.groups <= LAST_LEARNED).tolist()
     test = np.flatnonzero(given.groups > LAST_LEARNED).tolist()
-    own = held_out(make, given, learn)
+    own = held_out(make, given, learn, max(PEOPLE.values()))  # of each person by the others
     new = scores_of(make, given, learn, test)
     some = np.unique(given.groups[learn])[:n]
     kept = [k for k, i in enumerate(learn) if given.groups[i] in some]

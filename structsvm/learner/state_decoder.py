@@ -18,7 +18,7 @@ from structsvm.learner.learned import How
 from structsvm.messages import nth
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions.equivalence import runs_of
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Problem, RegularizedRisk
 from structsvm.problems.state_sequence import StateSequence
 from structsvm.regularizers import SquaredNorm, check_lam
 from structsvm.solvers.auto import solver_from
@@ -102,15 +102,17 @@ class StateDecoder(FrameLearner):
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
         """Of each recording, decoded by the counts of other groups; NaN for what takes too long."""
         losses = np.full((len(CHOICES), len(scored.known)), np.nan)
-        xs, ys, block, longest = self._blocks(scored)
+        blocks = self._blocks(scored)
+        xs = blocks.xs
+        ys = blocks.ys
+        units = blocks.units
         C = xs[0].shape[1]
-        units = scored.units_of_known
         order = np.random.default_rng(self.random_state).permutation(len(ys))
-        work = np.cumsum([ys[i].size * min(ys[i].size, longest) * C for i in order])
+        work = np.cumsum([ys[i].size * min(ys[i].size, blocks.longest) * C for i in order])
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
         for unit in stage("tuning", np.unique(units[chosen]).tolist()):
             others = StateCounts.of([y for y, u in zip(ys, units, strict=True) if u != unit], C)
-            problem = self.allowed_.sequence(others.lengths(longest), block)
+            problem = self.allowed_.sequence(others.lengths(blocks.longest), blocks.size)
             for g, numbers in enumerate(CHOICES):
                 w = others.weight(*numbers)
                 for i in chosen[units[chosen] == unit].tolist():
@@ -133,7 +135,7 @@ class StateDecoder(FrameLearner):
     def _learn_weights(self, scored: Scored, choices: Sequence[Any], losses: Floats) -> None:
         sequences = scored.sequences
         C = self.allowed_.first.size
-        tried = ~np.isnan(losses).any(axis=0)
+        tried = np.asarray(~np.isnan(losses).any(axis=0))
         numbers = USUAL
         least = inf
         if scored.is_tunable and tried.any():
@@ -146,35 +148,43 @@ class StateDecoder(FrameLearner):
         self.solution_: Solution | None = None
         if not scored.is_tunable:
             return
-        xs, ys, block, longest = self._blocks(scored)
-        counted = StateCounts.of(ys, C)
+        blocks = self._blocks(scored)
+        counted = StateCounts.of(blocks.ys, C)
+        self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
+        risk = self._risk(blocks, numbers)
+        solution = solver_from("auto").solve(risk)
+        self.solution_ = replace(solution, support=None)
+        if not tried.any() or self._pays(risk, solution.w, blocks.at(tried), numbers, least):
+            self.weight_ = self._of_samples(solution.w)
+
+    @hook
+    def _pays(
+        self, risk: Any, w: Floats, blocks: Blocks, numbers: tuple[float, ...], least: float
+    ) -> bool:
+        """Whether learned weights are kept, rather than counts with the least of many losses."""
+        return bool(np.mean(blocks.losses(risk.problem, w)) < WORSE * least)
+
+    def _risk(self, blocks: Blocks, numbers: tuple[float, ...]) -> RegularizedRisk:
+        """What is minimised: the mean loss, and the distance to counts with these numbers."""
+        counted = StateCounts.of(blocks.ys, self.allowed_.first.size)
         start = counted.weight(*numbers)
-        n_units = np.unique(scored.units_of_known).size
-        risk = RegularizedRisk(
-            problem=self.allowed_.sequence(counted.lengths(longest), block),
-            xs=xs,
-            ys=ys,
-            regularizer=SquaredNorm(center=start).scaled(self.lam / n_units),
-            sample_weight=np.full(len(xs), 1.0 / len(xs)),
+        n = len(blocks.xs)
+        return RegularizedRisk(
+            problem=self.allowed_.sequence(counted.lengths(blocks.longest), blocks.size),
+            xs=blocks.xs,
+            ys=blocks.ys,
+            regularizer=SquaredNorm(center=start).scaled(self.lam / np.unique(blocks.units).size),
+            sample_weight=np.full(n, 1.0 / n),
             null=start,
             start=start,
         )
-        solution = solver_from("auto").solve(risk)
-        self.solution_ = replace(solution, support=None)
-        self.start_ = self.weight_ = self._of_samples(start)
-        again = [
-            risk.problem.loss(ys[i], risk.problem.predict(solution.w, xs[i]))
-            for i in np.flatnonzero(tried).tolist()
-        ]
-        if not again or np.mean(again) < WORSE * least:
-            self.weight_ = self._of_samples(solution.w)
 
     def _of_samples(self, weight: Floats) -> Floats:
         """Weights of scores in units of a typical segment, as those of scores of samples."""
         return np.concatenate([weight[:1] * self.unit_, weight[1:]])
 
-    def _blocks(self, scored: Scored) -> tuple[list[Floats], list[Ints], int, int]:
-        """Scores in units of a typical segment and states of blocks, their samples, the longest."""
+    def _blocks(self, scored: Scored) -> Blocks:
+        """The known stretches in blocks of samples."""
         seen = scored.seen(self.smoothing)
         sequences = scored.sequences
         typical = int(typical_length(sequences))
@@ -192,7 +202,34 @@ class StateDecoder(FrameLearner):
                 break
         pairs = zip(seen, starts, strict=True)
         xs = [self.unit_ * np.add.reduceat(x, begin) for x, begin in pairs]
-        return xs, ys, block, longest
+        return Blocks(xs, ys, scored.units_of_known, block, longest)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Known stretches whose samples were put together, so that a search takes less time."""
+
+    xs: Sequence[Floats]
+    """Scores of each block in units of a typical segment, (n, C) each."""
+    ys: Sequence[Ints]
+    """The states of the blocks."""
+    units: Ints
+    """The group of each stretch."""
+    size: int
+    """Samples of a block."""
+    longest: int
+    """Up to how many blocks the lengths of segments are told apart."""
+
+    def at(self, which: Bools) -> Blocks:
+        """Some of the stretches."""
+        chosen = np.flatnonzero(which).tolist()
+        xs = [self.xs[i] for i in chosen]
+        return replace(self, xs=xs, ys=[self.ys[i] for i in chosen], units=self.units[chosen])
+
+    def losses(self, problem: Problem, w: Floats) -> list[float]:
+        """The loss of what these weights find in each."""
+        pairs = zip(self.xs, self.ys, strict=True)
+        return [problem.loss(y, problem.predict(w, x)) for x, y in pairs]
 
 
 @dataclass(frozen=True, eq=False)

@@ -202,7 +202,7 @@ def test_one_column_is_the_presence_of_one_of_two_labels(rng, column, labels):
     assert np.allclose(decoder.predict_proba(one[6]).sum(axis=1), 1.0)
 
 
-def late_scores(rng, n, delays):
+def late_scores(rng, n, delays, noise=0.15):
     """Recordings of two states whose scores change so many samples after the labels do."""
     found = []
     for _ in range(n):
@@ -214,7 +214,7 @@ def late_scores(rng, n, delays):
             begin = at + (delays[k % 2] if k else 0)
             p[begin:] = k % 2
             at += size
-        p = np.clip(0.2 + 0.6 * p + rng.normal(scale=0.25, size=y.size), 0, 1)
+        p = np.clip(0.2 + 0.6 * p + rng.normal(scale=noise, size=y.size), 0, 1)
         found.append((np.column_stack([1 - p, p]), np.array(["off", "on"])[y]))
     return found
 
@@ -241,7 +241,7 @@ def test_changes_that_are_late_are_moved_by_kind(rng, delays):
 
 
 def test_changes_in_time_stay(rng):
-    train = late_scores(rng, 6, (0, 0))
+    train = late_scores(rng, 6, (0, 0), noise=0.25)
     decoder = ScoreDecoder(["off", "on"]).fit([p for p, _ in train], [y for _, y in train])
     assert decoder.late_ is None
 
