@@ -80,7 +80,7 @@ def learned(what: Any) -> None:
 def whole(n: int) -> None:
     """Print the MB of the client and of the larger worker of a fit, and its seconds."""
     warnings.simplefilter("ignore")
-    archive.KEPT = 1
+    archive.KEPT_BYTES = 1
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,

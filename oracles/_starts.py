@@ -197,7 +197,7 @@ def lloyd(points: Floats, K: int, n_init: int, seed: int, weights: Floats | None
 # A chain of nearest neighbours grows until two clusters are each other's nearest; these are merged,
 # and the merges, sorted by cost, are Ward's (Murtagh 1983; Muellner 2011).
 
-OVERHEAD = 8
+DISTANCE_OVERHEAD = 8
 """So many more columns would cost what a distance costs without any."""
 
 
@@ -229,7 +229,7 @@ def ward_tree(centers: Floats, weights: Floats) -> WardTree:
     place = np.arange(L)
     chain = np.empty(L, np.int64)
     length = 0
-    for done, end in pieces(0, L - 1, 3.0 * L * (centers.shape[1] + OVERHEAD)):
+    for done, end in pieces(0, L - 1, 3.0 * L * (centers.shape[1] + DISTANCE_OVERHEAD)):
         length = _chains(*work, pairs, costs, alive, place, chain, length, done, end)
     order = np.argsort(costs, kind="stable")
     return WardTree(pairs[order], costs[order])

@@ -18,7 +18,7 @@ from structsvm.support.checks import is_whole
 
 Labels = NDArray[np.int8]
 
-MOST_SAMPLES = {False: 11, True: 18}
+MOST_ENUMERATED = {False: 11, True: 18}
 """Largest T, by whether only segmentations count: 678,570 partitions, 131,072 segmentations."""
 
 MOST_LISTED = {False: 13, True: 24}
@@ -56,7 +56,7 @@ class ExhaustiveOracle(Oracle):
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise over every partition that ``constraint`` allows."""
         T = objective.n_samples
-        most = MOST_SAMPLES[self.contiguous]
+        most = MOST_ENUMERATED[self.contiguous]
         if T > most:
             what = "segmentations" if self.contiguous else "partitions"
             raise OracleError(

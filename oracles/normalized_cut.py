@@ -29,7 +29,7 @@ from structsvm.support.arrays import Floats, Ints
 
 MOST_CLUSTERS = 20
 """Where counting clusters ends."""
-TOLERANCE = 1e-6
+LANCZOS_TOLERANCE = 1e-6
 """Of Lanczos."""
 
 
@@ -50,7 +50,7 @@ class Embedding:
         d = W.degrees
         u0 = np.sqrt(d / d.sum())[:, None]
         operator = CutOperator(scaled(W.matrix, 1.0 / np.sqrt(d)), u0, np.array([[-DEFLATION]]))
-        values, vectors = operator.top(min(count, d.size) - 1, TOLERANCE)
+        values, vectors = operator.top(min(count, d.size) - 1, LANCZOS_TOLERANCE)
         return cls(np.append(1.0, values), np.hstack([u0, vectors]), d)
 
     def n_clusters(self, threshold: float) -> int:

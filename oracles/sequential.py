@@ -19,7 +19,7 @@ from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.every_price import loss_curve, price_path
 from structsvm.oracles._segments.every_segment import best_of_every_length
 from structsvm.oracles._segments.one_call import segment, segment_each
-from structsvm.oracles._segments.table import NO_TRUTH, OVERHEAD, truth_of
+from structsvm.oracles._segments.table import NO_TRUTH, SCORE_OVERHEAD, truth_of
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Argmax, Oracle
@@ -32,7 +32,7 @@ from structsvm.support.contract import overrides
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
 
-SHORT = 1024
+SHORT_ENOUGH = 1024
 """Samples up to which the scores of all segments are written down for a path of prices."""
 
 
@@ -86,7 +86,7 @@ class SequentialOracle(Oracle):
         if price == 0.0 or not self.pruning or overrides(type(self), "maximize", SequentialOracle):
             return super().maximize_each(Zs, price)
         sizes = np.diff(Zs.first)
-        together = sizes * sizes * float(Zs.rows.shape[1] + OVERHEAD) <= ONE_CALL
+        together = sizes * sizes * float(Zs.rows.shape[1] + SCORE_OVERHEAD) <= ONE_CALL
         # A column that is zero throughout, and left out, is zero at the first sample.
         together &= Zs.rows[Zs.first[:-1]].all(axis=1)
         which = np.flatnonzero(together)
@@ -191,7 +191,7 @@ class SequentialOracle(Oracle):
 
     def _asks_each_price(self, Z: Floats) -> bool:
         """Whether a recording is long, or a subclass searches otherwise."""
-        return len(Z) > SHORT or overrides(type(self), "maximize", SequentialOracle)
+        return len(Z) > SHORT_ENOUGH or overrides(type(self), "maximize", SequentialOracle)
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search is one compiled call, in which not every boundary pays."""
@@ -199,7 +199,7 @@ class SequentialOracle(Oracle):
         shift = objective.shift
         if not self.pruning or (r == 0 and shift > 0.0):
             return False
-        return splitting_price(objective, shift) > 0.0 and T * T * (r + OVERHEAD) <= ONE_CALL
+        return splitting_price(objective, shift) > 0.0 and T * T * (r + SCORE_OVERHEAD) <= ONE_CALL
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST
+from structsvm.data.missing import LARGEST_VALUE
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of
 from structsvm.partitions.losses import partition_loss
@@ -90,11 +90,11 @@ class StateScore:
             raise OracleError(
                 f"first and last must have shape {(C,)}, got {first.shape} and {last.shape}"
             )
-        fault = _first_fault(samples, lengths, changes, first, last, LARGEST)
+        fault = _first_fault(samples, lengths, changes, first, last, LARGEST_VALUE)
         if fault >= 0:
             raise OracleError(
-                f"{ARRAYS[fault]} must hold numbers up to {LARGEST:g}, or minus infinity for what "
-                "is forbidden: look for NaN and inf"
+                f"{ARRAYS[fault]} must hold numbers up to {LARGEST_VALUE:g}, or minus infinity for "
+                "what is forbidden: look for NaN and inf"
             )
         vars(self)["late"] = _as_samples(self.late, len(samples), C)
         if self.truth is not None:
@@ -105,7 +105,7 @@ class StateScore:
         if fault is None and not truth.is_contiguous:
             fault = "the truth must be made of segments of consecutive samples"
         if fault is None and not (
-            is_number(self.truth_weight) and 0 <= self.truth_weight < LARGEST
+            is_number(self.truth_weight) and 0 <= self.truth_weight < LARGEST_VALUE
         ):
             fault = f"truth_weight must be a number >= 0, got {self.truth_weight!r}"
         if fault is not None:

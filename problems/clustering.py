@@ -32,7 +32,7 @@ from structsvm.support.checks import refuse_bad_seed, refuse_below, refuse_unlis
 
 ORACLES = ("auto", "relaxed", "rounded", "semidefinite")
 
-FEW = 3
+FEW_CLUSTERS = 3
 """Clusters up to which "auto" relaxes; from 4 on the relaxation is too loose to learn from."""
 
 LEARNING_SWEEPS = 20
@@ -112,7 +112,7 @@ class Clustering(PartitionProblem):
         """A table compressed once for all calls, or searched for partitions in each."""
         kind = self.oracle
         if kind == "auto":
-            kind = "relaxed" if truth.n_clusters <= FEW else "rounded"
+            kind = "relaxed" if truth.n_clusters <= FEW_CLUSTERS else "rounded"
         if kind == "relaxed":
             data, _ = compress(sample.X, truth)
             return CompressedSample(data, CompressedProjector(data, data.U))

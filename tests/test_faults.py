@@ -47,7 +47,7 @@ class TestTwoRunsOnOneCheckpoint:
     method = solver_from("cutting-plane", Stopping(1e-4, 14))
 
     def test_the_second_is_refused_and_the_first_goes_on(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+        monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
         file = tmp_path / "run.npz"
         refused = []
 
@@ -103,7 +103,7 @@ KILLED = """
     from structsvm.io import arrays_and_labels
     from structsvm.solvers import CuttingPlane, Stopping, checkpoint
 
-    checkpoint.EVERY = 0.0
+    checkpoint.SECONDS_BETWEEN = 0.0
     recordings = relevant_changes(4, n_samples=200, n_features=3, n_relevant=1, random_state=0)
     print("begun", flush=True)
     solver = CuttingPlane(Stopping(tol=1e-7, max_iter=60))

@@ -17,7 +17,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
-ROUNDING = 1e-10
+SCORE_TIES = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
 
 ERROR = 2.0**-51
@@ -121,7 +121,7 @@ def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
         if n == K:
             return path
         gain = search.value(path) - price * n - (V1 - price * K1)
-        if not K1 < n < K2 or gain <= ROUNDING * max(1.0, abs(V1), abs(V2)):
+        if not K1 < n < K2 or gain <= SCORE_TIES * max(1.0, abs(V1), abs(V2)):
             return _close_gap(search, K, price, below, above)
         below, above = (path, above) if n < K else (below, path)
 
@@ -131,7 +131,7 @@ def _close_gap(search: SegmentSearch, K: int, price: float, below: Ints, above: 
     guess = search.among(np.union1d(below, above), K)
     through = search.at_price(-price)[0] + search.reversed().at_price(-price)[0][::-1]
     enough = search.value(guess) - price * K
-    enough -= ROUNDING * max(1.0, abs(enough), abs(price) * K)
+    enough -= SCORE_TIES * max(1.0, abs(enough), abs(price) * K)
     useful = through >= enough
     useful[search.boundaries.required] = True
     useful[guess] = True

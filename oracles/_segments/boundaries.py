@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.table import NOTHING
+from structsvm.oracles._segments.table import NO_INTEGERS
 from structsvm.partitions.constraint import Constraint, Region
 from structsvm.support.arrays import Bools, Ints
 
@@ -107,9 +107,9 @@ class Allowed(NamedTuple):
     move_on: bool = True
     """Whether all from ``low`` to ``high`` go with each end, and neither decreases from one end
     that has any to the next."""
-    firsts: Ints = NOTHING
+    firsts: Ints = NO_INTEGERS
     """``starts[firsts[t]:firsts[t + 1]]`` go with ``t``, increasing; (T + 2,)."""
-    starts: Ints = NOTHING
+    starts: Ints = NO_INTEGERS
     """Empty where all starts from ``low`` to ``high`` are allowed for every end."""
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from structsvm.oracles._segments.one_call import scatter_of
-from structsvm.oracles._segments.searches import ROUNDING, trace_back
+from structsvm.oracles._segments.searches import SCORE_ROUNDING, trace_back
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
-    OVERHEAD,
+    SCORE_OVERHEAD,
     SegmentTable,
     end_row,
     free_table,
@@ -35,7 +35,7 @@ from structsvm.support.compiled import compiled, inner
 TOGETHER = 8
 """Prices that are searched side by side."""
 
-ENOUGH = 1.001
+BEYOND_LAST_PRICE = 1.001
 """Times a price at which one segment is best: from here on it is so by more than rounding.
 
 Below the price at which every boundary pays, divided by this, every boundary does likewise.
@@ -84,11 +84,11 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
     n = 0
     for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
         k = prices.size // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
-        if prices[k] <= 0.0 or ENOUGH * prices[k] <= all_below:
+        if prices[k] <= 0.0 or BEYOND_LAST_PRICE * prices[k] <= all_below:
             for t in range(T + 1):
                 ends[k, t] = t
             counts[k] = T
-        elif prices[k] >= ENOUGH * one_above:
+        elif prices[k] >= BEYOND_LAST_PRICE * one_above:
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
         else:
             batch[n] = prices[k]
@@ -96,7 +96,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats) -> tuple[Ints, Ints]:
             n = n + 1
         if n == TOGETHER or (n > 0 and step == prices.size - 1):
             for j in range(n):
-                rounding[j] = ROUNDING * (r + OVERHEAD) * (scatter + 2.0 * T * batch[j])
+                rounding[j] = SCORE_ROUNDING * (r + SCORE_OVERHEAD) * (scatter + 2.0 * T * batch[j])
             _scan_all(gains, batch[:n], rounding, F, previous)
             for j in range(n):
                 counts[places[j]] = trace_back(previous[j], ends[places[j]])

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.oracles._segments.table import (
-    NOTHING,
-    OVERHEAD,
+    NO_INTEGERS,
     POSITION,
+    SCORE_OVERHEAD,
     SegmentTable,
     end_row,
     lane_scores,
@@ -44,9 +44,9 @@ class Graph(NamedTuple):
     """The nodes that a segment that ends at each may begin at, ..."""
     latest: Ints
     """... whose positions increase."""
-    listed: Ints = NOTHING
+    listed: Ints = NO_INTEGERS
     """``starts[listed[t]:listed[t + 1]]`` go with the end t; all do where these are empty."""
-    starts: Ints = NOTHING
+    starts: Ints = NO_INTEGERS
 
 
 def best_of_every(graph: Graph, K: int | None) -> Ints | None:
@@ -68,7 +68,7 @@ def _best_values(graph: Graph, K: int | None) -> Floats:
     layers = 0 if K is None else K
     best = np.full((layers + 1, -(-n // LANES) * LANES), -np.inf)
     best[0, 0] = 0.0
-    for begin, end in pieces(1, n, n * (graph.table.sums.shape[1] + OVERHEAD + layers)):
+    for begin, end in pieces(1, n, n * (graph.table.sums.shape[1] + SCORE_OVERHEAD + layers)):
         _extend(graph, best, begin, end)
     return best
 

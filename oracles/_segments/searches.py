@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
+from structsvm.oracles._segments.table import SCORE_OVERHEAD, SegmentTable, end_row, lane_scores
 from structsvm.oracles._segments.vectors import (
     BITS,
     FAST,
@@ -36,7 +36,7 @@ from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
 
-ROUNDING = 2.0**-50
+SCORE_ROUNDING = 2.0**-50
 """Of a score, at most: for each column of ``Z``, and in units of what the score is a sum of."""
 
 
@@ -56,7 +56,7 @@ def tree_scan(
     positions = np.ascontiguousarray(table.ends[:, :1])
     state = np.zeros(3, np.int64)
     value = np.full((n_groups, LANES), -np.inf)
-    for low, high in pieces(1, n_nodes, n_nodes * (table.sums.shape[1] + OVERHEAD)):
+    for low, high in pieces(1, n_nodes, n_nodes * (table.sums.shape[1] + SCORE_OVERHEAD)):
         scan(table, positions, earliest, latest, kappa, value, F, previous, low, high, state)
         if high < n_nodes and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
             tell("segments", high / n_nodes)
@@ -93,7 +93,7 @@ def scan_from(
     out = np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
-    rounding = ROUNDING * (sums.shape[1] + OVERHEAD)
+    rounding = SCORE_ROUNDING * (sums.shape[1] + SCORE_OVERHEAD)
     prices = (abs(table.shift) + abs(kappa)) * positions[positions.shape[0] - 1, 0]
     for t in range(low, high):
         if latest[t] < earliest[t]:

@@ -45,9 +45,9 @@ ANCHOR, ORIGIN, LEFT = 0, 1, 2
 """Rows of ``SegmentTable.lanes``."""
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 """Columns of ``SegmentTable.ends``."""
-OVERHEAD = 8
+SCORE_OVERHEAD = 8
 """So many columns of ``Z`` more would cost what a score costs without any."""
-NOTHING = np.zeros(0, dtype=np.int64)
+NO_INTEGERS = np.zeros(0, dtype=np.int64)
 NO_TRUTH = read_only(np.zeros(0, dtype=np.int64))
 """The boundaries of the truth where there is none."""
 

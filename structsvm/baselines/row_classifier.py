@@ -25,7 +25,11 @@ from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.checks import refuse_unlisted
 
-KINDS = {"forest": "forest-classifier", "lda": "lda-classifier", "centroid": "nearest-centroid"}
+NAMES_BY_KIND = {
+    "forest": "forest-classifier",
+    "lda": "lda-classifier",
+    "centroid": "nearest-centroid",
+}
 """What baselines of each kind are called, in the order of preference."""
 
 
@@ -70,7 +74,7 @@ class RowClassifier(Learner):
         return learn_in_memory(data, type(self).__name__, self._learn_in)[1]
 
     def _learn_in(self, data: TrainingSet) -> Learned:
-        refuse_unlisted("kind", self.kind, tuple(KINDS))
+        refuse_unlisted("kind", self.kind, tuple(NAMES_BY_KIND))
         X = np.vstack([sample.X for sample in data.samples])
         y = np.concatenate([label_values(one) for one in data.item_labels])
         if len(X) != len(y) or np.unique(y).size < 2:

@@ -28,7 +28,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plotting.words import QUESTIONS, described, training_in_words
+from structsvm.plotting.words import CHOSEN_FOR, described, training_in_words
 from structsvm.solvers.checkpoint import read_state
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
@@ -187,8 +187,8 @@ def learn_from(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
     if (alternated := getattr(learner, "alternated_", None)) is not None:
         terminal.note(alternated.summary)
     terminal.note(f"learned from {training_in_words(learner)}")
-    if learner.question_ in QUESTIONS:
-        terminal.note(QUESTIONS[learner.question_])
+    if learner.question_ in CHOSEN_FOR:
+        terminal.note(CHOSEN_FOR[learner.question_])
     if learner.solution_ is not None:
         terminal.note(learner.solution_.summary())
     terminal.note(

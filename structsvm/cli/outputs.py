@@ -22,12 +22,12 @@ from structsvm.cli.inputs import InputData
 from structsvm.cli.request import refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES
-from structsvm.graphs.label_maps import KINDS as IMAGE_KINDS
+from structsvm.graphs.label_maps import IMAGE_KINDS as IMAGE_KINDS
 from structsvm.graphs.label_maps import MASK_KINDS
-from structsvm.io.folders import KINDS, PREDICTED, TRIED, predictions_among
-from structsvm.io.image_folder import MASK, OVERLAY, made_of_images
+from structsvm.io.folders import PREDICTED, RECORDING_KINDS, TRIED, predictions_among
+from structsvm.io.image_folder import MASK_ENDING, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
-from structsvm.io.recording import SPACES, Origin, Recording
+from structsvm.io.recording import BLANKS_BETWEEN, Origin, Recording
 from structsvm.io.sniff import COMMA_NUMBER, kind_of
 from structsvm.io.tables import read_frame
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -43,7 +43,12 @@ if TYPE_CHECKING:
 DPI = 150
 PLACES = ("row", "start", "end", "start_time", "end_time")
 """Columns that say where a segment or a row is, which its own table need not say again."""
-READ = (*KINDS, *IMAGE_KINDS, *MASK_KINDS, *LABEL_KINDS)  # kinds of files that are read of a folder
+READ = (
+    *RECORDING_KINDS,
+    *IMAGE_KINDS,
+    *MASK_KINDS,
+    *LABEL_KINDS,
+)  # kinds of files that are read of a folder
 
 
 # ---- where commands may write
@@ -107,7 +112,7 @@ class Guard:
 def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
     """Paths of the files of predictions, which are never outside the folder."""
     part = problem.traits.words.part
-    ends = (f"{MASK}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
+    ends = (f"{MASK_ENDING}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
     paths = [Path(f"{name}{end}") for name, end in product(names, ends)]  # which may have slashes
     return [folder.joinpath(*(p for p in path.parts if p not in ("/", ".."))) for path in paths]
 
@@ -247,10 +252,10 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
             frame = frame.reset_index()
         rows = frame.iloc[origin.written].to_numpy(dtype=object).tolist()
         asked = origin.options.separator
-        if asked in (None, ",", SPACES) and getattr(origin.format, "decimal", ".") == ",":
+        if asked in (None, ",", BLANKS_BETWEEN) and getattr(origin.format, "decimal", ".") == ",":
             is_number = COMMA_NUMBER.fullmatch
             rows = [[v.replace(",", ".") if is_number(str(v)) else v for v in row] for row in rows]
-        separator = "," if asked in (None, SPACES) else asked
+        separator = "," if asked in (None, BLANKS_BETWEEN) else asked
         return [str(name) for name in frame.columns], rows, separator
     header = list(recording.features)
     columns = [*recording.X.T.tolist()]

@@ -27,7 +27,9 @@ from structsvm.support.checks import counted, some_of
 PIECES, CHANGES = 6, 2
 """Pieces that a recording is cut into at most, if there are few, and changes in each at least."""
 NO_GROUPS = "--groups is for several files: a single table has one name"
-ALIKE = "All that was learned from is of one {0}, and what was held out {1}: others may differ."
+ONE_CLASS_ONLY = (
+    "All that was learned from is of one {0}, and what was held out {1}: others may differ."
+)
 
 SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
 AT_ONCE, A_SECOND = 15_000, 667
@@ -270,7 +272,7 @@ def _wholes_divided(whole: Part) -> tuple[Part, Part]:
         train = whole.at(~away).in_pieces
         test = whole.at(away & full)
         one = "group" if data.groups is not None else whole.inputs.words.whole
-        question = ALIKE.format(one, "of another one") if units.size == 2 else ""
+        question = ONE_CLASS_ONLY.format(one, "of another one") if units.size == 2 else ""
         if train.data.scorable.sum() > 1:
             return train, replace(test, question=question)
     words = whole.inputs.words
@@ -325,7 +327,7 @@ def _end_held_out(whole: Part, i: int) -> tuple[Part, Part]:
     test = whole.cut([(i, end)], name=f"{whole.inputs.names[i]}_end")
     others = list(chain.from_iterable(_pieces(data, j) for j in range(len(data)) if j != i))
     train = whole.cut([*own[:n], *others])
-    return train, replace(test, question=ALIKE.format("recording", "is its end"))
+    return train, replace(test, question=ONE_CLASS_ONLY.format("recording", "is its end"))
 
 
 def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:

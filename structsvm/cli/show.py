@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
-DPI = 150
+FIGURE_DPI = 150
 
 
 # ---- a model in words

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from structsvm.data.missing import LARGEST, blocks, filled
+from structsvm.data.missing import LARGEST_VALUE, blocks, filled
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
 from structsvm.messages import parameter
@@ -189,7 +189,7 @@ def _plain(X: Any) -> Floats | None:
     if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.size:
         return None
     array = read_only(np.asarray(X, dtype=np.float64, order="C"))
-    return array if all_within(array, LARGEST) else None  # there is no NaN either
+    return array if all_within(array, LARGEST_VALUE) else None  # there is no NaN either
 
 
 def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
@@ -201,9 +201,11 @@ def as_floats(X: Any, which: str, names: Names, missing: str | None) -> Floats:
         array = read_only(np.asarray(X, dtype=np.float64, order="C"))
     except (TypeError, ValueError, OverflowError):
         raise DataError(which + f" {_not_a_number(X, names)}") from None
-    if array.ndim == 2 and array.size and all_within(array, LARGEST):  # there is no NaN either
+    if (
+        array.ndim == 2 and array.size and all_within(array, LARGEST_VALUE)
+    ):  # there is no NaN either
         return array
-    wrong = np.abs(array) > LARGEST
+    wrong = np.abs(array) > LARGEST_VALUE
     if missing not in ("interpolate", "mask"):
         wrong |= np.isnan(array)
     if array.ndim != 2:
@@ -235,7 +237,7 @@ def _no_measurement(array: Floats, wrong: Bools, names: Names, missing: str | No
     if not np.isnan(array[row, column]):
         return (
             f"{fault}: give a number there, or NaN where nothing was measured, and scale data that "
-            f"reach {LARGEST:g}, beyond which squares overflow"
+            f"reach {LARGEST_VALUE:g}, beyond which squares overflow"
         )
     n = int(np.isnan(array).sum())
     n_blocks = counted(len(blocks(array)), "block")

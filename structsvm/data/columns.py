@@ -16,12 +16,12 @@ from structsvm.messages import join, parameter
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import some_of
 
-FEWEST_ROWS = 10
+FEWEST_THAT_RISE = 10
 """In fewer rows a measurement may rise throughout by chance."""
 ROWS_OF_A_RECORDING = 5
 """Rows that the recordings of a long table have at least, on average."""
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
-LETTERS = 2
+LETTERS_OF_SYMBOLS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
 IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
@@ -37,7 +37,7 @@ def warn_about_columns(Xs: Sequence[Data], names: Sequence[str] | None, first: s
     if names is None:
         return
     in_memory = arrays_among(Xs)
-    arrays = [X for X in in_memory if len(X) >= FEWEST_ROWS]
+    arrays = [X for X in in_memory if len(X) >= FEWEST_THAT_RISE]
     if in_memory and _are_values(names):
         called = some_of(list(map(repr, names)), 3)
         warn(
@@ -112,7 +112,7 @@ def warn_about_spellings(labels: Sequence[Any], called: Sequence[str]) -> None:
     written: dict[str, dict[str, str]] = {}
     for y, name in zip(labels, called, strict=True):
         for label in _names_in(y):
-            if len(label) > LETTERS:
+            if len(label) > LETTERS_OF_SYMBOLS:
                 words = BETWEEN_WORDS.sub(" ", label.strip().casefold())
                 written.setdefault(words, {}).setdefault(label, name)
     said = [

@@ -24,7 +24,7 @@ from structsvm.support.checks import (
     some_of,
 )
 
-ROUNDING = 1e-12
+CONSTANT_UP_TO = 1e-12
 """Part of its largest magnitude up to which the deviation of a feature is rounding."""
 
 
@@ -82,7 +82,7 @@ def constant_features(Xs: Sequence[Data], seen: Floats | None = None) -> NDArray
         return np.array(seen_on_reading, dtype=np.bool_)
     if seen is None:
         seen = values_of_columns("looking for constant features", Xs)
-    reach = ROUNDING * np.abs(seen).max(axis=1)
+    reach = CONSTANT_UP_TO * np.abs(seen).max(axis=1)
     # Two samples that are d apart have a deviation of d / sqrt(2 T) at least.
     varied = np.sqrt([[2 * X.shape[0]] for X in Xs]) * reach
     constant = np.asarray(seen[:, 1] - seen[:, 0] <= varied)
@@ -95,4 +95,4 @@ def constant_features(Xs: Sequence[Data], seen: Floats | None = None) -> NDArray
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    return scales(X) <= ROUNDING * magnitudes(X)
+    return scales(X) <= CONSTANT_UP_TO * magnitudes(X)

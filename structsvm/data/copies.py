@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.codec import fingerprint
 
-NEAR = 1e-3
+NEAR_ROWS = 1e-3
 """Difference of two copies at most, in standard deviations of a column: one may have been written
 with fewer digits, or with a little noise."""
 BLOCKS = 16
@@ -36,7 +36,7 @@ def connected(pairs: Any, n: int) -> Ints:
 
 def near_rows(X: Floats) -> Ints:
     """A number for each row, the same for those that are copies or near copies, (T,)."""
-    step = NEAR * X.std(axis=0)
+    step = NEAR_ROWS * X.std(axis=0)
     cells = np.floor(X / np.where(step > 0, step, 1.0) + 0.381966)  # no round value is at an edge
     return np.unique(cells, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
 
@@ -66,11 +66,13 @@ def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
         lengths = np.diff(starts, append=T)[:, None]
         marks = np.array([np.add.reduceat(X, starts) / lengths @ columns for X in arrays])
         # No two values of near copies differ by more, nor do the means of blocks of them.
-        radius = NEAR * max(float(X.std(axis=0) @ columns) for X in arrays) * starts.size**0.5
+        radius = NEAR_ROWS * max(float(X.std(axis=0) @ columns) for X in arrays) * starts.size**0.5
         for a, b in cKDTree(marks).query_pairs(radius):
             X = items[alike[a]]
             Y = items[alike[b]]
-            apart = np.abs(X - Y) > NEAR * np.nanstd(X, axis=0)  # False where values are missing
+            apart = np.abs(X - Y) > NEAR_ROWS * np.nanstd(
+                X, axis=0
+            )  # False where values are missing
             if not apart.any() and (np.isnan(X) == np.isnan(Y)).all():
                 pairs.append((int(places[alike[a]]), int(places[alike[b]])))
     return pairs

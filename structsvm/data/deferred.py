@@ -94,7 +94,7 @@ class Deferred:
                 X = step(X)
         X = read_only(X)
         with _lock:
-            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= archive.KEPT:
+            if sum(one.nbytes for one in _kept.values()) + X.nbytes <= archive.KEPT_BYTES:
                 _kept[self] = X
             else:
                 _last.array = weakref.WeakKeyDictionary({self: X})

@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.support.arrays import Floats, largest, largest_of_all
 
-LARGEST = 1e150
+LARGEST_VALUE = 1e150
 """Larger values are refused: the sum of the squares of millions of them may overflow."""
 
 # The distortion of a segment in a diagonal metric is then, with ``O_p`` the samples of it in which

@@ -48,11 +48,11 @@ from structsvm.support.codec import fingerprint
 from structsvm.support.lazy import require
 from structsvm.support.tables import column_names, refuse_other_columns
 
-PARTS = 256
+PARTS_OF_A_PASS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""
 LABELS = "label"
 """The column of a table that holds labels, if there is one."""
-KINDS = (".npz", ".npy", ".parquet")
+FILE_KINDS = (".npz", ".npy", ".parquet")
 IN_MEMORY = (list, tuple, dict, str, bytes, bytearray, memoryview, np.ndarray)
 
 
@@ -165,10 +165,10 @@ def source_of(Xs: Any) -> Source | None:
     if isinstance(Xs, list | tuple) and Xs and all(isinstance(x, str | PathLike) for x in Xs):
         paths = tuple(os.path.abspath(x) for x in Xs)  # processes may work in other folders
         for x, path in zip(Xs, paths, strict=True):
-            if Path(path).suffix.lower() not in KINDS:
+            if Path(path).suffix.lower() not in FILE_KINDS:
                 raise DataError(
                     f"{os.fspath(x)!r} is not a kind of file that is read when it is needed: give "
-                    f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
+                    f"{', '.join(FILE_KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
                 )
         return Source(None, paths)
     if callable(Xs) and not hasattr(Xs, "__getitem__"):
@@ -213,7 +213,7 @@ def _read_later(
         own = names_of(without_counting([rows.X], None)[0])
         names = [str(name) for name in (columns or () if own is None else own)] or None
     source = replace(source, names=None if names is None else tuple(names))
-    numbers = np.array_split(np.arange(n), min(n, PARTS))
+    numbers = np.array_split(np.arange(n), min(n, PARTS_OF_A_PASS))
     parts = spread("reading", _first_look, [(source, some.tolist()) for some in numbers], None)
     seen, labels, axes, moved = zip(*chain.from_iterable(parts), strict=True)
     P = check_widths([shape for shape, *_ in seen], names, n_features, words)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.checks import (
     TRANSPOSED,
 )
-from structsvm.data.columns import FEWEST_ROWS
+from structsvm.data.columns import FEWEST_THAT_RISE
 from structsvm.data.times import TimeAxis, read_times
 from structsvm.errors import DataError, about, warn
 from structsvm.messages import parameter, wording
@@ -23,7 +23,7 @@ from structsvm.support.tables import (
     refuse_repeated,
 )
 
-EVEN = 1e-6
+EVEN_STEPS = 1e-6
 """Part of a step by which equal steps may differ."""
 MOSTLY = 0.9
 """Part of the steps that are equal where a column counts: some rows may have been lost."""
@@ -220,7 +220,7 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
         return samples
     named = set() if features is None else {str(name) for name in features}
-    fewest = FEWEST_ROWS if features is None else 2
+    fewest = FEWEST_THAT_RISE if features is None else 2
     counting = []
     for j, name in enumerate(names[0]):
         columns = [] if str(name) in named else [_numbers(x, j, name) for x in samples]
@@ -252,7 +252,7 @@ def _numbers(x: Any, j: int, name: Any) -> Floats:
 
 def _are_even(steps: Floats) -> bool:
     usual = np.median(steps)
-    return bool((np.abs(steps - usual) <= EVEN * usual).mean() >= MOSTLY)
+    return bool((np.abs(steps - usual) <= EVEN_STEPS * usual).mean() >= MOSTLY)
 
 
 def names_of(x: Any) -> list[Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.constant import ROUNDING
+from structsvm.data.constant import CONSTANT_UP_TO
 from structsvm.data.deferred import Data, map_arrays
 from structsvm.data.missing import magnitudes, means, scales
 from structsvm.support.arrays import Floats, Stack
@@ -84,7 +84,7 @@ class Standardizer:
 
         means_, deviations = moments(Xs)
         # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-        vary = deviations > 2.0 * ROUNDING * np.abs(means_)
+        vary = deviations > 2.0 * CONSTANT_UP_TO * np.abs(means_)
         scales_ = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=vary)
         for i in np.flatnonzero(~vary.all(axis=1)).tolist():
             X = Xs.array(i)
@@ -129,6 +129,6 @@ def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
     """One over the standard deviation, 0 for a feature that is constant up to rounding, (P,)."""
-    varies = deviation > ROUNDING * largest_of_each
+    varies = deviation > CONSTANT_UP_TO * largest_of_each
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse

@@ -34,7 +34,7 @@ from structsvm.support.lazy import require
 
 REGULAR = 1.5
 """Largest step of regular sampling with some jitter, in medians."""
-UNITS = {"dates": " s", "numbers": ""}  # of steps, by the kind of times
+UNITS_OF_STEPS = {"dates": " s", "numbers": ""}  # of steps, by the kind of times
 ROUNDED = 1e-6
 """Part of a step by which equal times may differ."""
 SECONDS = 1e7
@@ -363,7 +363,7 @@ def warn_about_times(
         others = [one for one in usual if not low / REGULAR <= one[0] <= REGULAR * high]
         if others:
             (step, name) = max(others)
-            unit = UNITS[kind]
+            unit = UNITS_OF_STEPS[kind]
             there = "what the model was learned from" if kind in (learned or {}) else first
             warn(
                 f"sampled at different rates: steps are {step:.4g}{unit} in "

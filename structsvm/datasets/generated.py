@@ -102,7 +102,7 @@ def _segment_numbers(rng: np.random.Generator, n_samples: int) -> NDArray[np.int
     return np.repeat(np.arange(n_changes + 1, dtype=np.int64), sizes)
 
 
-SIDE = 8
+PIXELS_OF_A_SIDE = 8
 FIRST_TEST_IMAGE = 1029
 """The images come in 14 blocks, writer by writer, that begin 0, 1, ..., 9; here the ninth does."""
 
@@ -167,7 +167,9 @@ def digits_recordings(
         words = f"(fewest, most) with 1 <= fewest <= most <= {limit}"
         refuse_unless(1 <= least <= largest <= limit, name, words, (least, largest))
     inked = images.max(axis=0) > 0
-    names = np.array([f"pixel_{r}_{c}" for r, c in product(range(SIDE), range(SIDE))])
+    names = np.array(
+        [f"pixel_{r}_{c}" for r, c in product(range(PIXELS_OF_A_SIDE), range(PIXELS_OF_A_SIDE))]
+    )
     features = tuple(names[inked].tolist())
     recordings = []
     for i in range(n_recordings):

@@ -22,9 +22,9 @@ TIMES = 10.0  # and how much larger it is than that of the median feature
 
 SPIKY = 0.5  # a share of the variance of a feature that is due to its few largest values,
 
-FEW_VALUES = 5e-3  # and how many of the values are few
+FEW_OF_VALUES = 5e-3  # and how many of the values are few
 
-SAME = 1 - 1e-4  # a correlation from which on two features say the same
+SAME_CORRELATION = 1 - 1e-4  # a correlation from which on two features say the same
 
 
 def scale(given: Examined) -> Found:
@@ -56,7 +56,7 @@ def scale(given: Examined) -> Found:
 def spikes(given: Examined) -> Found:
     """Columns whose variance is that of a few values."""
     centred = np.vstack([X - np.median(X, axis=0) for X in given.columns])
-    n = int(np.ceil(FEW_VALUES * len(centred)))
+    n = int(np.ceil(FEW_OF_VALUES * len(centred)))
     if len(centred) < 2 * n or len(centred) < 100:
         return
     squares = np.sort(centred**2, axis=0)
@@ -102,7 +102,9 @@ def copied_features(given: Examined) -> Found:
     Z = np.vstack([StandardScaler().fit_transform(X) for X in given.columns])
     with np.errstate(invalid="ignore"):  # of what is constant everywhere
         correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(Z, rowvar=False)))
-    pairs = given.column_names[np.argwhere(np.triu(np.abs(correlation) > SAME, 1))].tolist()
+    pairs = given.column_names[
+        np.argwhere(np.triu(np.abs(correlation) > SAME_CORRELATION, 1))
+    ].tolist()
     # two categories of one column cannot do otherwise
     pairs = [pair for pair in pairs if len({name.partition("=")[:2] for name in pair}) > 1]
     if pairs:

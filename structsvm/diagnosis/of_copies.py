@@ -12,9 +12,9 @@ from structsvm.diagnosis.findings import Found
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.support.checks import counted, some_of
 
-WINDOW = 8  # consecutive items that two samples must share to have a stretch in common
+SHARED_ITEMS = 8  # consecutive items that two samples must share to have a stretch in common
 
-SHARED = 0.1  # a part of the shorter sample from which on an overlap is one
+SHARED_PART = 0.1  # a part of the shorter sample from which on an overlap is one
 
 
 def copies(given: Examined) -> Found:
@@ -78,7 +78,7 @@ def leakage(given: Examined) -> Found:
 
 def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     """The part of the shorter of two samples that is in the other, if it is large."""
-    window = WINDOW if given.learner.problem_.traits.contiguous else 1
+    window = SHARED_ITEMS if given.learner.problem_.traits.contiguous else 1
     Xs = [sample.X for sample in given.measured]
     N = len(given.measured)
     owners = np.repeat(np.arange(N), [len(X) for X in Xs])
@@ -98,6 +98,6 @@ def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     for a, b, shared in sorted(zip(*pairs.coords, pairs.data, strict=True)):
         share = float(shared / min(n[a], n[b]))
         may_differ = given.numbers[a] != given.numbers[b] or given.groups is not None
-        if a < b and may_differ and share >= SHARED:
+        if a < b and may_differ and share >= SHARED_PART:
             by_pair[int(a), int(b)] = share
     return by_pair

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from structsvm.data.words import Words
-from structsvm.evaluation.contrast import LEARNED, TINY
+from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED
 from structsvm.evaluation.sentences import NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
 from structsvm.support.arrays import Floats
@@ -44,7 +44,7 @@ class Ranking:
         alike = [
             name
             for name, values in tried.items()
-            if any(np.abs(values - other).max() <= TINY for other in blind)
+            if any(np.abs(values - other).max() <= EQUAL_LOSSES for other in blind)
         ]
         return cls(
             {name: float(np.average(values, weights=weights)) for name, values in tried.items()},
@@ -75,7 +75,7 @@ class Ranking:
     def beats_blind(self) -> bool:
         """Whether some method loses less than everything that is blind to the samples."""
         blind = self.best_blind
-        return blind is None or self.losses[self._least] < self.losses[blind] - TINY
+        return blind is None or self.losses[self._least] < self.losses[blind] - EQUAL_LOSSES
 
     def among(self, available: Collection[str]) -> Ranking:
         """The ranking of the learned metric, of these methods, and of what is blind."""
@@ -97,7 +97,7 @@ class Ranking:
         blind = self.best_blind
         is_named = first in self.accuracies
         notes = ["use-names" if is_named else "use"]
-        if is_named and self.losses[self._least] < self.losses[first] - TINY:
+        if is_named and self.losses[self._least] < self.losses[first] - EQUAL_LOSSES:
             notes.append("use-else")
         if not self.beats_blind:
             notes.append("blind-less")

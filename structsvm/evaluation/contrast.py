@@ -16,11 +16,11 @@ LEARNED = "learned"
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
-FEW = 6
+FEW_UNITS = 6
 """Units below which the best of many candidates is seldom the best of others: chosen on five
 recordings of activities, the best of 26 was up to seven standard errors ahead of the default, and
 worse on other people."""
-TINY = 1e-9
+EQUAL_LOSSES = 1e-9
 """Differences up to which losses are equal but for rounding."""
 
 
@@ -53,7 +53,7 @@ def chosen(
     of_default = [j for j in usable if names[j] in (names[usable[0]], first)]
     best, default = (min(js, key=lambda j: float(means[j])) for js in (usable, of_default))
     gain = Contrast.of("", losses[:, best] - losses[:, default], units, weights, draws)
-    n = len(usable) if gain.units < FEW else 1
+    n = len(usable) if gain.units < FEW_UNITS else 1
     return best if gain.one_of(n).high < 0 else default
 
 
@@ -105,7 +105,7 @@ class Contrast:
         se *= float(np.sqrt(inflation))
         G = round(np.unique(units[weights > 0]).size / draws)
         half = np.inf
-        if G >= 2 and se > TINY * max(1.0, abs(mean)):
+        if G >= 2 and se > EQUAL_LOSSES * max(1.0, abs(mean)):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
         won, lost = _wins(differences[weights > 0])
         of_units = _wins(np.bincount(units, weights=weights * differences))
@@ -133,17 +133,17 @@ class Contrast:
     @property
     def is_constant(self) -> bool:
         """Whether all differences are the same, though there are several."""
-        return self.units >= 2 and self.se <= TINY * max(1.0, abs(self.mean))
+        return self.units >= 2 and self.se <= EQUAL_LOSSES * max(1.0, abs(self.mean))
 
     @property
     def is_equal(self) -> bool:
         """Whether there are several differences, and all of them are 0."""
-        return self.is_constant and abs(self.mean) <= TINY
+        return self.is_constant and abs(self.mean) <= EQUAL_LOSSES
 
     @property
     def is_beaten(self) -> bool:
         """Whether the learned metric is better beyond chance, or by the same on each of them."""
-        return self.low > 0 or (self.is_constant and self.mean > TINY)
+        return self.low > 0 or (self.is_constant and self.mean > EQUAL_LOSSES)
 
     def __str__(self) -> str:
         """The difference in words, with the name of the baseline."""
@@ -160,7 +160,7 @@ class Contrast:
 
 
 def _wins(differences: Floats | Ints) -> tuple[int, int]:
-    return int((differences > TINY).sum()), int((differences < -TINY).sum())
+    return int((differences > EQUAL_LOSSES).sum()), int((differences < -EQUAL_LOSSES).sum())
 
 
 def standard_error(

@@ -27,7 +27,7 @@ from structsvm.training_labels import Known
 __all__ = ["Confusion", "Evaluation", "SampleScores", "Scores"]
 
 
-UNITS = {
+SECONDS_OF_UNITS = {
     "s": 1.0,
     "min": 60.0,
     "h": 3600.0,
@@ -36,7 +36,7 @@ UNITS = {
     "years": 31556952.0,
 }
 """Units of time in seconds; a month and a year are those of the calendar, on average."""
-NEARLY = 0.97  # of a unit, which common years and most months do not reach
+NEARLY_A_UNIT = 0.97  # of a unit, which common years and most months do not reach
 
 
 Scores = Mapping[str, float | None]
@@ -288,8 +288,10 @@ def _clocks(times: Sequence[TimeAxis | None], labels: Sequence[Known]) -> tuple[
 
 def _unit_of(step: float) -> tuple[str, float]:
     """The longest unit that a step, in seconds, is not shorter than, and its seconds."""
-    fitting = [unit for unit, seconds in UNITS.items() if step >= NEARLY * seconds] or ["s"]
-    return fitting[-1], UNITS[fitting[-1]]
+    fitting = [
+        unit for unit, seconds in SECONDS_OF_UNITS.items() if step >= NEARLY_A_UNIT * seconds
+    ] or ["s"]
+    return fitting[-1], SECONDS_OF_UNITS[fitting[-1]]
 
 
 def _of_errors(errors: Floats) -> dict[str, float | None]:

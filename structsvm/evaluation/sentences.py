@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structsvm.learner.methods import ACRONYMS
 
-WORDS = {
+IN_SENTENCES = {
     "learned": "the learned metric",
     "untrained": "the untrained metric",
     "scores-untrained": "the untrained metric on the scores of a classifier",
@@ -86,7 +86,7 @@ def baseline_in_words(baseline: str) -> str:
     """A baseline as sentences name it."""
     if baseline in ACRONYMS:
         return baseline.upper()
-    return WORDS.get(baseline, baseline)
+    return IN_SENTENCES.get(baseline, baseline)
 
 
 def baseline_title(baseline: str) -> str:

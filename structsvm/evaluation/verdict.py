@@ -11,7 +11,7 @@ import numpy as np
 from structsvm.data.copies import joined
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.evaluation.advice import Ranking
-from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
+from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, MIN_UNITS, Contrast, once_each
 from structsvm.evaluation.sentences import ANSWERS, NOTES, baseline_in_words
 from structsvm.learner.methods import BLIND
 from structsvm.support.arrays import Floats, Ints
@@ -286,8 +286,8 @@ class Verdict:
             return "too-few", None
         others = [c for c in tuned if c.baseline not in BLIND]
         blinds = [c for c in tuned if c.baseline in BLIND]
-        is_perfect = self.loss <= TINY and all(c.is_equal for c in (untrained, *others))
-        if is_perfect and all(c.mean > TINY for c in blinds):
+        is_perfect = self.loss <= EQUAL_LOSSES and all(c.is_equal for c in (untrained, *others))
+        if is_perfect and all(c.mean > EQUAL_LOSSES for c in blinds):
             return "solved", None
         if untrained.is_constant and not untrained.is_equal:
             return "constant", None

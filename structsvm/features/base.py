@@ -212,7 +212,7 @@ def integers(name: str, values: Any, least: int | None = None) -> tuple[int, ...
 
 
 Named = list[tuple[str, Any]]
-NAMES = "one or more, which differ and have no double underscore"
+WANTED_NAMES = "one or more, which differ and have no double underscore"
 
 
 class _Composition(RecordingTransformer):
@@ -355,7 +355,7 @@ class _Composition(RecordingTransformer):
         named = self._named()
         names = [name for name, _ in named]
         right = names and len(set(names)) == len(names) and all(n and "__" not in n for n in names)
-        refuse_unless(bool(right), f"names of the stages of {own}", NAMES, names)
+        refuse_unless(bool(right), f"names of the stages of {own}", WANTED_NAMES, names)
         for name, stage in named:
             if not isinstance(stage, RecordingTransformer):
                 raise SettingsError(

@@ -18,7 +18,7 @@ groups held out."""
 ROUNDS, SAME = 200, 1e-5
 """Of expectation maximisation at most, and steps that tell no weights apart."""
 
-ROWS = 20_000
+SAMPLES_POOLED = 20_000
 """Samples that weights are learned from, at most about."""
 
 
@@ -68,7 +68,7 @@ def pooled(
     """
     likelihoods = []
     of_unit = []
-    every = 1 + sum(code.size for code in codes) // ROWS
+    every = 1 + sum(code.size for code in codes) // SAMPLES_POOLED
     for i, code in enumerate(codes):
         labelled = np.flatnonzero(code != UNKNOWN)[::every]
         likelihoods.append(

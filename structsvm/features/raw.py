@@ -17,10 +17,10 @@ from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, is_number, refuse_unless
 
-CHUNK = 2**21
+VALUES_AT_ONCE = 2**21
 """Values of windows that are computed with at a time."""
 
-STATISTICS: dict[str, Callable[[Floats], Any]] = {
+WINDOW_STATISTICS: dict[str, Callable[[Floats], Any]] = {
     "mean": lambda stack: stack.mean(axis=1),
     "spread": lambda stack: stack.std(axis=1),
     "min": lambda stack: stack.min(axis=1),
@@ -191,11 +191,12 @@ def windows(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
-    are_known = all(callable(one) or one in STATISTICS for one in statistics)
-    wanted = f"some of {', '.join(STATISTICS)} or functions, at least one where there are no bands"
+    are_known = all(callable(one) or one in WINDOW_STATISTICS for one in statistics)
+    names = ", ".join(WINDOW_STATISTICS)
+    wanted = f"some of {names} or functions, at least one where there are no bands"
     refuse_unless(are_known and len([*statistics, *bands]) > 0, "statistics", wanted, statistics)
     makers = [
-        (one, STATISTICS[one])
+        (one, WINDOW_STATISTICS[one])
         if isinstance(one, str)
         else (getattr(one, "__name__", type(one).__name__), one)
         for one in statistics
@@ -235,7 +236,7 @@ def _band(band: tuple[float, float], rate: float, W: int) -> Maker:
 
 def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> list[Floats]:
     views = sliding_window_view(signal, W, axis=0)  # (T - W + 1, P, W), no copy
-    step = max(1, CHUNK // (W * signal.shape[1]))
+    step = max(1, VALUES_AT_ONCE // (W * signal.shape[1]))
     parts: list[list[Floats]] = [[] for _ in makers]
     for first in range(0, len(starts), step):
         stack = np.moveaxis(views[starts[first : first + step]], 2, 1)

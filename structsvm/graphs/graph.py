@@ -17,7 +17,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import shown
 
-ALIKE = 1e-5
+EQUAL_FEATURES = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""
 
 
@@ -165,7 +165,7 @@ class FeatureGraph:
                 "in any metric, so they are separated first; add edges, or ask for more than "
                 f"{components} clusters"
             )
-        varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
+        varies = np.ptp(self.X, axis=0) > (EQUAL_FEATURES if self.in_units else 0.0)
         if T > 1 and not varies[~self.spatial].any() and not (self.spatial.all() and varies.any()):
             by = "position" if varies.any() else "the edges"
             warn(name + f": all nodes look the same: the cut is one by {by} alone")

@@ -28,7 +28,7 @@ FEWER, PIXELS_OF_ONE = 5, 16
 """A warning names an image with so many times fewer superpixels than were asked for, if it has so
 many pixels for each."""
 
-SCALES = (1.0, 2.0, 4.0, 8.0)
+SMOOTHED_BY = (1.0, 2.0, 4.0, 8.0)
 """Standard deviations in pixels of what a classifier of pixels sees around each."""
 
 GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
@@ -145,7 +145,7 @@ def named_pixels(image: NDArray[Any]) -> FeatureGraph:
     factor = _factor(image)
     planes = [plane for _, plane, _ in _planes(in_unit_range(image, factor), "all")]
     light = planes[0]
-    for scale in SCALES:
+    for scale in SMOOTHED_BY:
         orders = ((2, 0), (1, 1), (0, 2))
         yy, xy, xx = (ndimage.gaussian_filter(light, scale, order) for order in orders)
         mean = (xx + yy) / 2

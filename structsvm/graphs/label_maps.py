@@ -20,9 +20,9 @@ from structsvm.messages import parameter
 from structsvm.support import archive
 from structsvm.support.lazy import require
 
-KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
+IMAGE_KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
 
-MASK_KINDS = (*KINDS, ".npy")
+MASK_KINDS = (*IMAGE_KINDS, ".npy")
 
 MOST_GREY = 2**16 - 1
 
@@ -37,7 +37,7 @@ VOID = 255
 
 LEAVES_OUT = parameter("missing_labels", VOID) + " leaves them out"
 
-UNSEEN = 1 << 24
+TRANSPARENT = 1 << 24
 """The label of transparent pixels, which is no colour."""
 
 OPAQUE = 128
@@ -48,7 +48,7 @@ GREYS = ("1", "L", "LA", "La")
 
 LOSSY = (".jpg", ".jpeg", ".webp")
 
-NEAR = 8
+NEAR_GREYS = 8
 """Kinds that are compressed with losses, which show as greys that differ by less than this."""
 
 
@@ -58,7 +58,7 @@ def is_picture(x: Any) -> bool:
 
 def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     """Grey (H, W) or RGB (H, W, 3), in 8 bits, of the path of an image or an image of Pillow."""
-    name = _check_kind(picture, KINDS)
+    name = _check_kind(picture, IMAGE_KINDS)
     values = _values(_opened(picture, name, max_pixels), name)
     if values.dtype == np.uint8:
         return values
@@ -109,13 +109,13 @@ def read_label_map(
     if values.ndim == 3:  # one integer for a colour
         values = values.astype(np.int64) @ (1 << 16, 1 << 8, 1)
     places = np.asarray(image) if image.mode == "P" else values
-    values = np.where(_is_seen(image), values.astype(np.int64), UNSEEN)
+    values = np.where(_is_seen(image), values.astype(np.int64), TRANSPARENT)
     is_missing = np.isin(values, left_out) | np.isin(places, left_out)
     doubt = "" if left_out else _doubt_about_void(name, np.unique(places), LEAVES_OUT)
     values = _with_hard_edges(name, values)
     kinds = np.unique(values)
     shades = np.unique(values & 255)
-    near = shades.size > 2 and np.diff(shades).min() < NEAR
+    near = shades.size > 2 and np.diff(shades).min() < NEAR_GREYS
     if kinds.size > MOST_LABELS or (near and name.lower().endswith(LOSSY)):
         raise DataError(
             f"{name} has {kinds.size} different values: it looks drawn with soft edges, or "

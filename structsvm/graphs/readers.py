@@ -22,9 +22,9 @@ NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
 is that of the region adjacency graphs of scikit-image."""
 
-SIZE = "pixel count"
+SIZE_ATTRIBUTE = "pixel count"
 
-NO_FEATURES = ("label", SIZE)
+NO_FEATURES = ("label", SIZE_ATTRIBUTE)
 """Attributes that are never features by themselves: labels, and the sizes of superpixels."""
 
 
@@ -107,7 +107,9 @@ def from_networkx(graph: Any) -> FeatureGraph:
     return FeatureGraph(
         X,
         unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
-        sizes=np.array([graph.nodes[node].get(SIZE, 1) for node in nodes], dtype=np.float64),
+        sizes=np.array(
+            [graph.nodes[node].get(SIZE_ATTRIBUTE, 1) for node in nodes], dtype=np.float64
+        ),
         features=names,
         nodes=nodes,
     )

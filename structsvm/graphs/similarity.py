@@ -14,7 +14,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.support.arrays import Floats, Ints
 
-CHUNK = 2**18
+EDGES_AT_ONCE = 2**18
 """Edges whose differences are held at once."""
 
 APPEARANCE = 0.5
@@ -126,8 +126,8 @@ class Similarity:
 
     def _chunks(self) -> Iterator[tuple[slice, Ints, Ints]]:
         assert self.edges is not None
-        for start in range(0, self.edges.shape[1], CHUNK):
-            part = slice(start, start + CHUNK)
+        for start in range(0, self.edges.shape[1], EDGES_AT_ONCE):
+            part = slice(start, start + EDGES_AT_ONCE)
             yield part, self.edges[0, part], self.edges[1, part]
 
     @cached_property

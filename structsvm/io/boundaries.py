@@ -12,18 +12,18 @@ import numpy as np
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
-from structsvm.io.label_rows import LONG, Interval
+from structsvm.io.label_rows import LONG_UNITS, Interval
 
 Span = tuple[int, int, Interval]
 """The first sample of an interval, the one after its last, and the interval."""
-NEARLY = 1e-6
+SAME_TIME = 1e-6
 """Part of a step by which two times may differ that are one."""
 MOSTLY, FEWEST = 0.9, 0.1
 """Parts of the neighbours: that are alike where all are meant so, and that have to touch."""
 SLIGHT = 0.05
 """Part of the shorter of two stretches up to which they overlap because nobody is exact."""
 OF_A_CLOCK = re.compile(r"\d:\d\d(:\d\d([.,]\d+)?)?")
-MIDNIGHT = re.compile(r".*\d[ T]00:00:00")
+AT_MIDNIGHT = re.compile(r".*\d[ T]00:00:00")
 DAY = 86400.0
 
 
@@ -97,9 +97,9 @@ class Boundaries:
                 gap = _gap(pair, axis)
                 step = _step(axis)
                 n_pairs += 1
-                n_touching += gap <= max(step, unit) * (1 + NEARLY)
+                n_touching += gap <= max(step, unit) * (1 + SAME_TIME)
                 n_slight += _is_slight(pair, axis)
-                n_units += abs(gap - unit) <= NEARLY * unit
+                n_units += abs(gap - unit) <= SAME_TIME * unit
                 if _is_one_step(pair, axis):
                     steps.append(step)
         reach = None
@@ -125,7 +125,7 @@ class Boundaries:
         end = axis.first_from(one.end)
         if self.reach is None:
             return end
-        if self.reach <= _step(axis) * (1 + NEARLY) and _is_at(one.end, end, axis):
+        if self.reach <= _step(axis) * (1 + SAME_TIME) and _is_at(one.end, end, axis):
             return end + 1
         return axis.first_from(one.end + axis.span(self.reach))
 
@@ -158,7 +158,7 @@ def _gap(pair: Pair, axis: TimeAxis) -> float:
 def _is_slight(pair: Pair, axis: TimeAxis) -> bool:
     """Whether two do not meet, but are apart by less than a step, or overlap by hardly more."""
     gap = _gap(pair, axis)
-    less = _step(axis) * (1 - NEARLY)
+    less = _step(axis) * (1 - SAME_TIME)
     lengths = [(one.end - one.start) / axis.span(1.0) for one in pair if one.end is not None]
     shorter = float(min(lengths))
     return 0 < abs(gap) <= (less if gap > 0 else max(min(less, shorter / 2), SLIGHT * shorter))
@@ -173,7 +173,7 @@ def _is_one_step(pair: Pair, axis: TimeAxis) -> bool:
 def _is_at(value: Any, sample: int, axis: TimeAxis) -> bool:
     if sample >= len(axis):
         return False
-    return bool(abs(axis.values[sample] - value) / axis.span(1.0) <= NEARLY * _step(axis))
+    return bool(abs(axis.values[sample] - value) / axis.span(1.0) <= SAME_TIME * _step(axis))
 
 
 def _step(axis: TimeAxis) -> float:
@@ -188,10 +188,10 @@ def _last_digit(rows: Sequence[Interval]) -> float:
     texts = [at for at in moments if isinstance(at, str)]
     if texts:
         clocks = [match for match in map(OF_A_CLOCK.search, texts) if match]
-        if not clocks or all(map(MIDNIGHT.fullmatch, texts)):
+        if not clocks or all(map(AT_MIDNIGHT.fullmatch, texts)):
             return DAY
         digits = max(len((match[2] or "")[1:]) for match in clocks)
         return 10.0**-digits if any(match[1] for match in clocks) else 60.0
-    factor = next((LONG[row.unit] for row in rows if row.unit in LONG), 1.0)
+    factor = next((LONG_UNITS[row.unit] for row in rows if row.unit in LONG_UNITS), 1.0)
     written = (f"{at / factor:.9f}".rstrip("0").partition(".")[2] for at in moments)
     return float(factor * 10.0 ** -max(map(len, written), default=0))

@@ -25,8 +25,8 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import counted, refuse_unlisted, some_of
 from structsvm.support.tables import repeated_in
 
-BETWEEN = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
-MASK = parameter("missing", "mask") + " learns and predicts without them"
+WAY_OF_GAPS = "interpolate with " + parameter("missing", "interpolate") + ", or drop them first"
+WAY_OF_MASKS = parameter("missing", "mask") + " learns and predicts without them"
 IMPUTE = parameter("missing", "impute") + " puts the median of their column there"
 """Advice about missing values: of samples that follow each other, and of other rows."""
 
@@ -134,7 +134,7 @@ def without_gaps(recording: Recording, options: FileOptions) -> Recording:
         value = X[endless[0][0], endless[0][2]]
         raise DataError(f"{where}: {value} in {places}; leave it blank, or its row out")
     if missing not in ("mask", "interpolate"):
-        advice = BETWEEN if options.wanted else BETWEEN + "; " + MASK
+        advice = WAY_OF_GAPS if options.wanted else WAY_OF_GAPS + "; " + WAY_OF_MASKS
         raise DataError(f"{where}: {gaps}; " + (advice if options.in_order else IMPUTE))
     if missing == "interpolate":
         _refuse_empty(X, recording, "no value that could be interpolated")
@@ -180,9 +180,11 @@ def _from_marks(recording: Recording) -> Recording:
 # ---- recordings that are sampled much finer than their segments last, averaged to windows
 
 
-USUAL = 0.1  # part of the segments that may be shorter than a usual one
-MANY = 200  # samples of the shortest usual segment from which on there are more than learning needs
-ENOUGH = 25  # windows of the shortest usual segment
+SHORTER_PART = 0.1  # part of the segments that may be shorter than a usual one
+MANY_SAMPLES = (
+    200  # samples of the shortest usual segment from which on there are more than learning needs
+)
+WINDOWS_OF_A_SEGMENT = 25  # windows of the shortest usual segment
 
 
 def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
@@ -191,8 +193,8 @@ def window_for(recordings: Sequence[Recording]) -> tuple[int, int]:
     if not ys:
         return 1, 0
     lengths = np.concatenate([runs_of(y).sizes for y in ys])
-    usual = int(np.quantile(lengths, USUAL, method="lower"))
-    return (1 if usual < MANY else usual // ENOUGH), usual
+    usual = int(np.quantile(lengths, SHORTER_PART, method="lower"))
+    return (1 if usual < MANY_SAMPLES else usual // WINDOWS_OF_A_SEGMENT), usual
 
 
 def columns_of(names: Sequence[str]) -> list[str]:

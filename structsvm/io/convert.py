@@ -15,7 +15,7 @@ FRAMES = {".feather": "read_feather", ".arrow": "read_feather", ".dta": "read_st
 """The function of pandas that reads a kind of file."""
 OTHERS = (*FRAMES, ".mat", ".npy", ".xls", ".ods", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
-LARGEST = 2**28  # bytes of a file that is looked into to say what it holds
+LARGEST_LOOKED_INTO = 2**28  # bytes of a file that is looked into to say what it holds
 FIRST_OF_HDF5 = b"MATLAB 7.3"
 SAVED = "to_csv({!r}, index=False)"
 
@@ -30,7 +30,7 @@ def advice_on(path: Path, kinds: Sequence[str]) -> str:
 def line_for(path: Path) -> str | None:
     """The line that converts a file to a table or an .npz file; None if none is known to."""
     try:
-        return _line(path) if path.stat().st_size <= LARGEST else None
+        return _line(path) if path.stat().st_size <= LARGEST_LOOKED_INTO else None
     except Exception:  # a foreign file can raise nearly anything in its reader
         return None
 

@@ -9,13 +9,20 @@ from contextlib import suppress
 from structsvm.errors import DataError, warn
 from structsvm.support.checks import counted, some_of
 
-MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 """First bytes of text in some encodings."""
-WIDE = ("utf-16-le", "utf-16-be")  # encodings in which every letter of English holds a zero
-LETTERS = 0.5  # part of a text that is ASCII, if it was decoded rightly from bytes with zeros
+WIDE_ENCODINGS = (
+    "utf-16-le",
+    "utf-16-be",
+)  # encodings in which every letter of English holds a zero
+ASCII_PART = 0.5  # part of a text that is ASCII, if it was decoded rightly from bytes with zeros
 PADDING = re.compile(r"^\0+|\0+$", re.MULTILINE)
 """Zeros at the ends of lines, where the power was lost before they were written."""
-CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # letters that no table holds
+NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f]")  # letters that no table holds
 HEAD = 2**14  # letters at the beginning that tell how numbers are written
 BLANKS = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")  # that typesetters do not break
 DASH = re.compile("(?<![^\\s,;|\"'eEdD(])[\u2010-\u2013\u2212\ufe63\uff0d](?=[.,]?\\d)")
@@ -26,7 +33,11 @@ FORTRAN = re.compile(r"(?<![\w.])([-+]?(?:\d+[.,]\d*|\.\d+))[dD](?=[-+]?\d{1,3}(
 
 def decoded(content: bytes, typed: str | None = None, where: object = "") -> tuple[str, str]:
     """Decode a text, with plain ends of lines and numbers; return also the encoding."""
-    named = [typed] if typed else [name for mark, name in MARKS.items() if content.startswith(mark)]
+    named = (
+        [typed]
+        if typed
+        else [name for mark, name in BYTE_ORDER_MARKS.items() if content.startswith(mark)]
+    )
     wide = _wide(content) if not named and b"\0" in content else None
     try:
         encoding = (named or [wide or "utf-8"])[0]
@@ -47,18 +58,18 @@ def decoded(content: bytes, typed: str | None = None, where: object = "") -> tup
 
 def is_text(head: bytes) -> bool:
     """Whether the beginning of a file is text, and not numbers as computers hold them."""
-    if any(map(head.startswith, MARKS)) or _wide(head):
+    if any(map(head.startswith, BYTE_ORDER_MARKS)) or _wide(head):
         return True
-    return not CONTROLS.search(PADDING.sub("", head.decode("latin-1")))
+    return not NO_TEXT.search(PADDING.sub("", head.decode("latin-1")))
 
 
 def _wide(content: bytes) -> str | None:
     """The encoding of text whose letters take 16 bits; None of other bytes."""
-    for encoding in WIDE:
+    for encoding in WIDE_ENCODINGS:
         with suppress(UnicodeDecodeError):
             text = content[: len(content) // 2 * 2].decode(encoding)
             plain = sum(map(str.isascii, text[:HEAD]))
-            if "\0" not in text and plain > LETTERS * len(text[:HEAD]):
+            if "\0" not in text and plain > ASCII_PART * len(text[:HEAD]):
                 return encoding
     return None
 

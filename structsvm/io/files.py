@@ -23,7 +23,7 @@ from structsvm.io.folders import Paths, are_stretches, checked_path, find_record
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
 from structsvm.io.recording import (
-    USUAL,
+    USUAL_OPTIONS,
     FileOptions,
     Origin,
     Recording,
@@ -274,7 +274,7 @@ class RecordingFiles:
 
 
 def read_file(
-    path: str | PathLike[str], options: FileOptions = USUAL, *, name: str | None = None
+    path: str | PathLike[str], options: FileOptions = USUAL_OPTIONS, *, name: str | None = None
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
     file = checked_path(Path(path))

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from structsvm.errors import DataError, printable
-from structsvm.graphs.label_maps import KINDS as PICTURES
+from structsvm.graphs.label_maps import IMAGE_KINDS as PICTURES
 from structsvm.io.convert import OTHERS, advice_on, line_for
 from structsvm.io.intervals import is_of_each_folder, label_files
 from structsvm.io.label_file import columns_in
@@ -31,13 +31,18 @@ from structsvm.support.checks import is_number_text, some_of
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
-TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
-KINDS = (*TABLES, *MEDIA)
+TABLE_KINDS = (
+    ".npz",
+    ".parquet",
+    *TEXT_KINDS,
+    *EXCEL,
+)  # kinds that are read; texts may be compressed
+RECORDING_KINDS = (*TABLE_KINDS, *MEDIA)
 """Kinds of files; sound and films of a folder are read if it holds no tables."""
 PROSE = ".txt"
 """A kind that is read if it is named, or alone in its folder: it may be a text for people."""
 PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
-UNSEEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
+HIDDEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
 MODEL, PREDICTED, TRIED = "model.structsvm", "predicted", "tried.npz"
 """A model, and a folder and a file beside it, that ``structsvm try`` writes."""
@@ -89,8 +94,8 @@ def checked_path(path: Path) -> Path:
     # os.path.exists takes a name that is too long for one that is not there
     if not os.path.exists(path) or path.is_dir():
         raise DataError(f"{path}: no such file or folder")
-    if kind_of(path) not in KINDS and not holds_table(path):
-        raise DataError(f"{path} is {advice_on(path, TABLES)}")
+    if kind_of(path) not in RECORDING_KINDS and not holds_table(path):
+        raise DataError(f"{path} is {advice_on(path, TABLE_KINDS)}")
     return path
 
 
@@ -99,7 +104,7 @@ def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     above = {*above, os.path.realpath(folder)}
     made = (PREDICTED, TRIED) if (folder / MODEL).exists() else ()
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(UNSEEN) or path.name in made:
+        if path.name.startswith(HIDDEN) or path.name in made:
             continue
         if not path.is_dir() or os.path.realpath(path) in above:
             yield path
@@ -127,7 +132,7 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
         there = some_of([path.name for path in files])
         line = next(filter(None, map(line_for, files)), "")
         raise DataError(
-            f"{folder}: no {', '.join(TABLES)} files in this folder or below, "
+            f"{folder}: no {', '.join(TABLE_KINDS)} files in this folder or below, "
             f"{f'only {there}' if there else 'it is empty'}"
             f"{line and f'. To convert one: {line}'}"
         )
@@ -143,14 +148,14 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
     for path in others:  # but for label maps of pictures
         if kind_of(path) in OTHERS and path.stem not in pictures:
             raise DataError(
-                f"{path} is {advice_on(path, TABLES)}. Name the files to read, or move it away"
+                f"{path} is {advice_on(path, TABLE_KINDS)}. Name the files to read, or move it away"
             )
     return chosen, _folders_of(others, chosen, folder)
 
 
 def _of_one_kind(files: Sequence[Path]) -> list[Path]:
     """Those of the first kind that there is: tables, media, and text with rows of numbers."""
-    for kinds in ({*TABLES} - {PROSE}, MEDIA):
+    for kinds in ({*TABLE_KINDS} - {PROSE}, MEDIA):
         if chosen := [path for path in files if kind_of(path) in kinds]:
             return chosen
     prose = [path for path in files if kind_of(path) == PROSE]

@@ -32,9 +32,13 @@ MISSING_WORDS = {
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-UNITS = (1, 2, 3)  # rows below the first of a header: of units, and of whatever columns have
+ROWS_OF_UNITS = (
+    1,
+    2,
+    3,
+)  # rows below the first of a header: of units, and of whatever columns have
 ROW_NUMBERS = "Unnamed: 0"  # what pandas calls the column of row numbers that it writes itself
-EVEN = 1.01  # the largest step, in smallest ones, between numbers that count columns
+COUNTING_STEPS = 1.01  # the largest step, in smallest ones, between numbers that count columns
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def layout_of(head: Sequence[tuple[int, Sequence[str]]]) -> Layout:
         unnamed = [j for j, name in enumerate(names) if j and not name]  # the first may be an index
         if any(row[j].strip() for row, j in product(below[n_names - 1 :], unnamed)):
             continue
-        body = below[max(UNITS) :] or below
+        body = below[max(ROWS_OF_UNITS) :] or below
         is_table = any(map(are_numbers, zip(*body, strict=True)))
         widest = max((sum(map(bool, row)) for row in above), default=0)
         if above and not (is_header and is_table and widest <= sum(map(bool, names))):
@@ -97,7 +101,7 @@ def _lacks_name_of_index(header: Sequence[str], below: Sequence[Sequence[str]]) 
 def _count_words(below: Sequence[Sequence[str]]) -> int:
     """How many rows below a header hold words wherever all others hold numbers."""
     n_words = 0
-    for k in UNITS:
+    for k in ROWS_OF_UNITS:
         if all(_are_units([row, *below[k:]]) for row in below[:k]) and len(below) > k:
             n_words = k
     return n_words
@@ -176,7 +180,7 @@ def _are_values(rows: Sequence[Sequence[str]]) -> bool:
         return values[0] != round(values[0])
     if min(steps) <= 0:
         return True
-    is_even = max(steps) <= EVEN * min(steps)
+    is_even = max(steps) <= COUNTING_STEPS * min(steps)
     if is_even and all(value == round(value) for value in values):
         return False
     if any(starmap(_continues, numeric)):
@@ -201,7 +205,7 @@ def _continues(cell: str, column: Sequence[str]) -> bool:
     """Whether a column counts, from this cell on."""
     values = [_number(cell), *known_cells(column)]
     steps = [b - a for a, b in pairwise(values)]
-    return len(steps) > 2 and min(steps) > 0 and max(steps) <= EVEN * min(steps)
+    return len(steps) > 2 and min(steps) > 0 and max(steps) <= COUNTING_STEPS * min(steps)
 
 
 def _are_units(rows: Sequence[Sequence[str]]) -> bool:

@@ -15,10 +15,10 @@ import numpy as np
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, printable, warn
 from structsvm.io.boundaries import Boundaries, Stretch
-from structsvm.io.label_file import NEXT, LabelFile, name_of
+from structsvm.io.label_file import LASTS_UNTIL_NEXT, LabelFile, name_of
 from structsvm.io.label_files import LABEL_KINDS, read_rows
 from structsvm.io.label_rows import UNTIL_NEXT, Interval
-from structsvm.io.media import STEPS
+from structsvm.io.media import STEPS_ALLOWED
 from structsvm.io.recording import Recording, listed, n_alike, spelled
 from structsvm.io.said_of_recording import Marks, having, labelled
 from structsvm.io.spans import checked_spans, collisions
@@ -192,11 +192,11 @@ def warn_of_ends(
     """Warn of rows without ends, but for the last ones, which last until the recording ends."""
     every = list(chain(*several))
     open_ones = [row for row in every if row.kind == UNTIL_NEXT and row.end != np.inf]
-    if open_ones and chosen.get("end") != NEXT:
+    if open_ones and chosen.get("end") != LASTS_UNTIL_NEXT:
         warn(
             f"{path}: {len(open_ones)} of {counted(len(every), 'row')} have no end and last until "
             f"the next one, the first is {open_ones[0]}: say "
-            + parameter("end", NEXT)
+            + parameter("end", LASTS_UNTIL_NEXT)
             + " if they do, or name the column of their ends with "
             + parameter("end")
         )
@@ -355,7 +355,7 @@ def _refuse_coarse(path: Path, several: Sequence[Marks]) -> None:
     n_short = sum(length < step for length in lengths)
     if 2 * n_short > len(lengths):
         usual = float(np.median(lengths))
-        finer = max(float(f"{usual / IN_ONE:.0e}"), STEPS[0])
+        finer = max(float(f"{usual / IN_ONE:.0e}"), STEPS_ALLOWED[0])
         raise DataError(
             f"{path}: sound and pictures are read in steps of {step:g} s, and {n_short} of "
             f"{len(lengths)} stretches are shorter, half of all than {usual:.3g} s: "
@@ -378,7 +378,9 @@ def _with_boundaries(
         if points:
             warn(
                 f"{path}: points alone are changes, and their names are not used, the first is "
-                f"{points[0]}: say " + parameter("end", NEXT) + " if each lasts until the next one"
+                f"{points[0]}: say "
+                + parameter("end", LASTS_UNTIL_NEXT)
+                + " if each lasts until the next one"
             )
     placed = [replace(one, means=means) for one in several]
     if means.from_one:

@@ -16,7 +16,7 @@ from typing import Any
 
 from structsvm.errors import DataError
 from structsvm.io.decoding import decoded
-from structsvm.io.label_rows import LONG, is_moment
+from structsvm.io.label_rows import LONG_UNITS, is_moment
 from structsvm.io.sniff import COMMENT, EXCEL
 from structsvm.io.tables import read_frame
 from structsvm.support.checks import refuse_unlisted, uncell
@@ -27,9 +27,9 @@ WHOSE = {
     "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
 }
 """Columns that say whose the labels of a row are, by what is chosen."""
-COLUMNS = ("start", "end", "label", "recording")
-CHOSEN = (*COLUMNS, *WHOSE)
-WORDS = {
+LABEL_COLUMNS = ("start", "end", "label", "recording")
+CHOSEN = (*LABEL_COLUMNS, *WHOSE)
+ROLE_WORDS = {
     "start": """start onset begin beginning from tmin inicio comienzo debut beginn anfang startzeit
         anfangszeit von inizio desde de du da""",
     "end": """end stop offset finish to tmax fim fin final termino ende stopp endzeit bis fine hasta
@@ -48,13 +48,13 @@ WORDS = {
 """What columns are called in English, Spanish, Portuguese, French, German and Italian, without
 accents, the more usual words first."""
 ROLES: dict[str, tuple[str, int]] = {}
-for _role, _words in WORDS.items():
+for _role, _words in ROLE_WORDS.items():
     ROLES |= {word: (_role, k) for k, word in enumerate(_words.split())}
 OF_TIME = {
     *("time", "times", "timestamp", "timestamps", "ts", "datetime", "t", "elapsed", "relative"),
     *("sf", "tempo", "tiempo", "temps", "zeit"),
 }
-CHANGES = {*WORDS["change"].split()} - OF_TIME
+CHANGES = {*ROLE_WORDS["change"].split()} - OF_TIME
 FILLERS = {"of", "id", "name", "path", "type", "tipo"}
 """Words in the names of columns that say no more than the others."""
 UNITS = {
@@ -64,7 +64,7 @@ UNITS = {
     "samples": {"sample", "samples", "frame", "frames", "row", "rows", "index", "idx"},
 }
 """Words in the name of a column of times that tell its unit."""
-NEXT = "next"
+LASTS_UNTIL_NEXT = "next"
 """What may be said of the column of ends where each stretch lasts until the next row."""
 ASIDE = (*COMMENT, "\\")
 """How lines begin that are no rows: comments, and frequencies in a label track."""
@@ -83,7 +83,7 @@ class LabelFile:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        return {key: name for key in COLUMNS if (name := self.chosen.get(key)) is not None}
+        return {key: name for key in LABEL_COLUMNS if (name := self.chosen.get(key)) is not None}
 
     @cached_property
     def kind(self) -> str:
@@ -122,10 +122,14 @@ class LabelFile:
     @cached_property
     def separator(self) -> tuple[str | None, int]:
         """What separates most moments at the beginning of a row, None for blanks, and how many."""
-        if not self.lines or self.columns not in ({}, {"end": NEXT}) or self.has_header_aside:
+        if (
+            not self.lines
+            or self.columns not in ({}, {"end": LASTS_UNTIL_NEXT})
+            or self.has_header_aside
+        ):
             return None, 0
         first = self.lines[0][1]
-        cells = {one: cells_of(first, one) for one in BETWEEN}
+        cells = {one: cells_of(first, one) for one in CELL_SEPARATORS}
         separator = max(cells, key=lambda one: (leading(cells[one]), has_more(cells[one])))
         n = leading(cells[separator])
         alike = [leading(cells_of(line, separator)) >= n for _, line in self.lines]
@@ -180,7 +184,7 @@ def columns_in(header: Sequence[str]) -> dict[str, str]:
         if (role := role_of(column)) is not None:
             unit = unit_of(column)
             words = words_of(column)
-            is_time = unit in ("seconds", *LONG) or not OF_TIME.isdisjoint(words)
+            is_time = unit in ("seconds", *LONG_UNITS) or not OF_TIME.isdisjoint(words)
             order = (unit == "milliseconds", unit == "samples", not is_time, role[1], len(words), j)
             roles.append((order, role[0], column))
     columns: dict[str, str] = {}
@@ -204,7 +208,7 @@ def has_words(cells: Any) -> bool:
 # ---- lines without a header
 
 
-BETWEEN = ("\t", ";", ",", None)  # what separates cells, None for blanks
+CELL_SEPARATORS = ("\t", ";", ",", None)  # what separates cells, None for blanks
 DATE_AND_TIME = re.compile(r"(\d[-/.]\d+) +(\d+:\d)")
 
 

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, printable
 from structsvm.io.label_file import WHOSE, LabelFile, name_of
-from structsvm.io.label_rows import CLOCK, START, STOP, STRETCH, Interval, moment, settled
+from structsvm.io.label_rows import START, STOP, STRETCH, WRITTEN_CLOCK, Interval, moment, settled
 from structsvm.io.label_tables import (
     after,
     is_plain_elan,
@@ -34,12 +34,12 @@ from structsvm.messages import parameter
 from structsvm.partial_labels import region_from
 from structsvm.partitions.constraint import Region
 
-TABLES = (".csv", ".tsv", *EXCEL)
+LABEL_TABLES = (".csv", ".tsv", *EXCEL)
 TRACKS = (".txt", ".lab", ".rttm")
 SUBTITLES = (".srt", ".vtt")
-LABEL_KINDS = (*TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
+LABEL_KINDS = (*LABEL_TABLES, *TRACKS, ".json", ".boris", ".eaf", ".textgrid", *SUBTITLES)
 """Kinds of files of labels."""
-WINDOW = "window"
+WINDOW_LABEL = "window"
 """The label of windows that have none."""
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
@@ -141,9 +141,9 @@ def _are_windows(file: LabelFile) -> bool:
 
 def _of_windows(file: LabelFile) -> Iterator[Interval]:
     for name, windows in file.document.items():
-        yield Interval(None, None, WINDOW, name)
+        yield Interval(None, None, WINDOW_LABEL, name)
         for start, end in windows:
-            yield Interval(moment(0, str(start)), moment(0, str(end)), WINDOW, name)
+            yield Interval(moment(0, str(start)), moment(0, str(end)), WINDOW_LABEL, name)
 
 
 def _of_label_studio(file: LabelFile) -> Iterator[Interval]:
@@ -290,7 +290,9 @@ def _of_subtitles(file: LabelFile) -> Iterator[Interval]:
         if not arrow:  # the head of WebVTT, and its notes
             continue
         times, _, said = after.partition("\n")
-        start, end = (moment(0, match[0], "seconds") for match in CLOCK.finditer(before + times))
+        start, end = (
+            moment(0, match[0], "seconds") for match in WRITTEN_CLOCK.finditer(before + times)
+        )
         yield Interval(start, end, " ".join(said.split()))
 
 

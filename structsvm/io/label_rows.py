@@ -23,13 +23,16 @@ from structsvm.io.sniff import COMMA_NUMBER
 
 START, STOP, STRETCH, UNTIL_NEXT = "start", "stop", "stretch", "until the next"
 """What a row says of its label. A point is a stretch that ends where it starts."""
-LONG = {"milliseconds": 1e-3, "minutes": 60.0}  # units in seconds, of which the others are one
+LONG_UNITS = {
+    "milliseconds": 1e-3,
+    "minutes": 60.0,
+}  # units in seconds, of which the others are one
 DATE = re.compile(
     r"\d+[-/.]\d+[-/.]\d+[^,;\t]*([.,]\d+)?|\d+:\d\d(:\d\d)?([.,]\d+)?(\s*[ap]\.?m\.?)?",
     re.IGNORECASE,
 )
 """A date, whatever the order of its numbers, or a time of a day."""
-CLOCK = re.compile(r"(\d+:)?\d+:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
+WRITTEN_CLOCK = re.compile(r"(\d+:)?\d+:\d\d[.,]\d+")  # a time as ELAN and subtitles write it
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,13 @@ class Interval:
 def moment(line: int, text: str, unit: str | None = None) -> float | str:
     """Return a time as a number, in seconds if the unit is known, or a date or clock as text."""
     text = text.strip()
-    if CLOCK.fullmatch(text) and unit:
+    if WRITTEN_CLOCK.fullmatch(text) and unit:
         return clock_in(text) or 0.0
     number = text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text
     with suppress(ValueError):
         value = float(number)
         if np.isfinite(value):
-            return round(value * LONG.get(unit or "", 1.0), 9)
+            return round(value * LONG_UNITS.get(unit or "", 1.0), 9)
     if DATE.fullmatch(text):
         return text
     length = length_in(text)

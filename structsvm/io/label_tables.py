@@ -14,10 +14,10 @@ from structsvm.data.clock import OF_DAY, YEAR_FIRST, clock_in, length_in
 from structsvm.errors import DataError, printable
 from structsvm.io.label_file import (
     CHANGES,
-    COLUMNS,
-    NEXT,
+    LABEL_COLUMNS,
+    LASTS_UNTIL_NEXT,
+    ROLE_WORDS,
     WHOSE,
-    WORDS,
     LabelFile,
     cells_of,
     columns_in,
@@ -28,10 +28,10 @@ from structsvm.io.label_file import (
     words_of,
 )
 from structsvm.io.label_rows import (
-    CLOCK,
     START,
     STOP,
     STRETCH,
+    WRITTEN_CLOCK,
     Interval,
     has_end,
     is_moment,
@@ -43,7 +43,7 @@ from structsvm.support.lazy import require
 
 TRUE = {"1", "1.0"}
 TRUTH = {"0", "0.0", "1", "1.0"}
-DAY = 24 * 3600.0
+SECONDS_OF_A_DAY = 24 * 3600.0
 SIGNS = {
     **dict.fromkeys(("start", "begin", "onset", "on"), START),
     **dict.fromkeys(("stop", "end", "offset", "off"), STOP),
@@ -88,7 +88,7 @@ class Columns:
             del by_role["recording"]
         by_role.setdefault("start", by_role.pop("change", ""))
         lasting = by_role.pop("duration", "")
-        if sign or (by_role.get("end") == NEXT and NEXT not in table):
+        if sign or (by_role.get("end") == LASTS_UNTIL_NEXT and LASTS_UNTIL_NEXT not in table):
             by_role.pop("end", None)
         whose = {
             kind: name
@@ -101,7 +101,7 @@ class Columns:
             by_role.setdefault("label", others[0])
         above = OBSERVATION.search(file.text)
         observation = above[1] if above and "recording" not in by_role else None
-        start, end, label, recording = (by_role.get(key, "") for key in COLUMNS)
+        start, end, label, recording = (by_role.get(key, "") for key in LABEL_COLUMNS)
         return cls(start, end, label, recording, sign, whose, others, observation)
 
     @property
@@ -161,7 +161,7 @@ def _of_rows(table: Any, columns: Columns) -> Iterator[Interval]:
     for line, row in rows_of(table):
         recording, who = columns.owner(row)
         labels = {t: row[t] for t in tiers} or {"": row.get(label, "")}
-        is_open = not end or not has_end(row[end], WORDS["end"].split())
+        is_open = not end or not has_end(row[end], ROLE_WORDS["end"].split())
         if not row[start] and is_open:  # it says what was looked for
             yield Interval(None, None, labels.get("", ""), recording, who)
             continue
@@ -272,7 +272,7 @@ def after(start: float | str, lasting: float | str, line: int) -> float | str:
 
 
 def _on_clock(seconds: float) -> str:
-    minutes, rest = divmod(seconds % DAY, 60)
+    minutes, rest = divmod(seconds % SECONDS_OF_A_DAY, 60)
     return f"{minutes // 60:02.0f}:{minutes % 60:02.0f}:{rest:06.3f}"
 
 
@@ -326,7 +326,7 @@ def _is_backwards(row: tuple[int, Sequence[str]]) -> bool:
 
 def is_plain_elan(file: LabelFile) -> bool:
     parts = file.lines[0][1].split("\t") if file.lines else []
-    clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
+    clocks = any(WRITTEN_CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
@@ -334,7 +334,7 @@ def read_plain_elan(file: LabelFile) -> Iterator[Interval]:
     """Read ELAN's text without a header: tier, participant, times, duration, annotation."""
     for line, text in file.lines:
         parts = text.split("\t")
-        clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
+        clocks = [k for k, part in enumerate(parts) if WRITTEN_CLOCK.fullmatch(part)]
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
         start, end = (moment(line, parts[k], "seconds") for k in clocks[:2])
         yield Interval(start, end, parts[-1].strip(), None, who, line)

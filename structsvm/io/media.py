@@ -30,13 +30,13 @@ from structsvm.support.progress import tell
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]
 
-SIZE = 64  # pixels on each side of what is described
-SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}  # cycles per pixel
+PICTURE_SIZE = 64  # pixels on each side of what is described
+GABOR_SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}  # cycles per pixel
 ANGLES = (0, 45, 90, 135)
 CELLS = ("top_left", "top_right", "bottom_left", "bottom_right")
 HUES, LEVELS = 8, 4  # bins of hue, and of saturation and of value
 PICTURE = (
-    *(f"gabor_{s}_{angle}_{cell}" for s, angle, cell in product(SCALES, ANGLES, CELLS)),
+    *(f"gabor_{s}_{angle}_{cell}" for s, angle, cell in product(GABOR_SCALES, ANGLES, CELLS)),
     *(f"hue_{i}" for i in range(HUES)),
     *(f"saturation_{i}" for i in range(LEVELS)),
     *(f"value_{i}" for i in range(LEVELS)),
@@ -45,7 +45,7 @@ PICTURE = (
 FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 0 to 1
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 RATE = 16_000  # samples of sound to a second, whatever the rate of the file
-WINDOW = 2048  # of a spectrum, 128 ms; shorter where steps are, down to SHORTEST, 32 ms
+SPECTRUM_WINDOW = 2048  # of a spectrum, 128 ms; shorter where steps are, down to SHORTEST, 32 ms
 SHORTEST, OVERLAP, FEWEST = 512, 4, 4  # spectra begin a fourth of a window apart, 4 in a step
 MELS, COEFFICIENTS = 40, 13
 FAINT = 1e-5  # the power in a band that counts as silence, about that of the last bit of 16
@@ -63,14 +63,14 @@ MEDIA = (
 """Kinds of files of sound and moving pictures."""
 FEATURES = {"audio": SOUND, "video": PICTURE}
 PICTURES = 4  # of a step that are described, at most
-STEPS = (0.005, 60.0)  # seconds that a step may last
-LONGEST = 48 * 3600  # seconds; time stamps beyond are damaged
+STEPS_ALLOWED = (0.005, 60.0)  # seconds that a step may last
+LONGEST_FILM = 48 * 3600  # seconds; time stamps beyond are damaged
 LOUDEST = 1e4  # sound is within -1 and 1, but for floating point numbers that overshoot
 GAP = 0.25  # seconds without sound between time stamps that are silence, and no jitter
 EARLY = 1e-9  # of a step, by which a picture on its beginning may come before it by rounding
-LONG = 1.0  # seconds that the last picture lasts at most
+LAST_PICTURE = 1.0  # seconds that the last picture lasts at most
 UNEVEN = 2  # seconds by which streams may differ in length before a warning says so
-EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
+EXACT_FORMATS = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
 """Formats whose files have an exact length."""
 
 
@@ -138,8 +138,8 @@ def read_streams(
     """Read a file as :func:`read_media`, or only the streams with the features ``wanted``."""
     refuse_unlisted("stream", stream, (None, "audio", "video", "both"))
     step = 1.0 if step is None else step
-    fits = is_number(step) and STEPS[0] <= step <= STEPS[1]
-    refuse_unless(fits, "step", "a number of seconds from {} to {}".format(*STEPS), step)
+    fits = is_number(step) and STEPS_ALLOWED[0] <= step <= STEPS_ALLOWED[1]
+    refuse_unless(fits, "step", "a number of seconds from {} to {}".format(*STEPS_ALLOWED), step)
     asked = ["audio", "video"] if stream in (None, "both") else [str(stream)]
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]
@@ -177,7 +177,7 @@ def _described(
                 for frame in packet.decode():
                     damaged += frame.is_corrupt
                     at = None if frame.time is None else frame.time - begin
-                    if at is not None and at > LONGEST:
+                    if at is not None and at > LONGEST_FILM:
                         raise ValueError(f"a time stamp of {at:.0f} s")
                     by_stream[kinds[packet.stream.index]].take(frame, at)
                     if length and at is not None and at >= reached:
@@ -186,7 +186,7 @@ def _described(
             for described in by_stream.values():
                 described.end()
             seconds = step * max(len(described.rows) for described in by_stream.values())
-            if container.format.name in EXACT and seconds < 0.95 * length - UNEVEN:
+            if container.format.name in EXACT_FORMATS and seconds < 0.95 * length - UNEVEN:
                 raise ValueError(
                     f"of the {length:.0f} seconds that it says it has: it is truncated"
                 )
@@ -231,7 +231,7 @@ class _Sound:
     def __init__(self, av: Any, step: float) -> None:
         self.rows: list[Floats] = []
         self._step = round(step * RATE)
-        self._window = WINDOW
+        self._window = SPECTRUM_WINDOW
         while self._window > SHORTEST and self._reach > self._step:
             self._window //= 2
         self._margin = max(0, self._reach - self._step) // 2
@@ -298,20 +298,22 @@ class _Pictures:
         if int(now * PICTURES) == self._part:
             return
         self._part = int(now * PICTURES)
-        small = frame.reformat(width=SIZE, height=SIZE, format="rgb24", interpolation="AREA")
+        small = frame.reformat(
+            width=PICTURE_SIZE, height=PICTURE_SIZE, format="rgb24", interpolation="AREA"
+        )
         total, n = self._steps.get(int(now), (np.zeros(len(PICTURE)), 0))
         self._steps[int(now)] = total + describe_picture(small.to_ndarray()), n + 1
 
     def end(self) -> None:
         """Describe every step."""
         total, n = next(iter(self._steps.values()), (np.empty(0), 1))
-        end = self._last + min(self._lasting, LONG)
+        end = self._last + min(self._lasting, LAST_PICTURE)
         for step in range(max(max(self._steps, default=-1) + 1, int(end / self._step + EARLY))):
             total, n = self._steps.get(step, (total, n))
             self.rows.append(total / n)
 
 
-def describe_sound(samples: Samples, window: int = WINDOW) -> Floats:
+def describe_sound(samples: Samples, window: int = SPECTRUM_WINDOW) -> Floats:
     """The features :data:`SOUND` of at least ``window`` samples in [-1, 1]."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, window)[:: window // OVERLAP]
     spectra = rfft(frames * _hann(window), axis=1)
@@ -361,7 +363,7 @@ def describe_picture(pixels: Pixels) -> Floats:
     """The features :data:`PICTURE` of red, green and blue, (SIZE, SIZE, 3)."""
     grey = pixels @ (LUMA / 255)
     filtered = np.abs(ifft2(fft2(grey - grey.mean()) * _filters()))
-    half = SIZE // 2
+    half = PICTURE_SIZE // 2
     energies = filtered.reshape(-1, 2, half, 2, half).mean(axis=(2, 4)).ravel()
     color = require("skimage.color", "media", "describing pictures")
     hue, saturation, value = color.rgb2hsv(pixels).reshape(-1, 3).T
@@ -377,11 +379,11 @@ def describe_picture(pixels: Pixels) -> Floats:
 def _filters() -> NDArray[np.complex64]:
     filters = require("skimage.filters", "media", "describing pictures")
     made = []
-    for frequency in SCALES.values():
+    for frequency in GABOR_SCALES.values():
         for angle in ANGLES:
             kernel = filters.gabor_kernel(frequency, theta=np.deg2rad(angle), n_stds=2)
             kernel = kernel - kernel.mean()
-            padded = np.zeros((SIZE, SIZE), dtype=np.complex64)
+            padded = np.zeros((PICTURE_SIZE, PICTURE_SIZE), dtype=np.complex64)
             height, width = kernel.shape
             padded[:height, :width] = kernel
             made.append(fft2(np.roll(padded, (-(height // 2), -(width // 2)), axis=(0, 1))))

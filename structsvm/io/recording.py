@@ -208,8 +208,14 @@ def listed(names: Sequence[str], limit: int = 12) -> str:
     return f"{shown} and {more} more, the last {names[-1]!r}" if more > 0 else shown
 
 
-SPACES = r"\s+"  # what separates columns that stand below each other; pandas reads it so
-TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
+BLANKS_BETWEEN = r"\s+"  # what separates columns that stand below each other; pandas reads it so
+TYPED = {
+    "tab": "\t",
+    "\\t": "\t",
+    "space": BLANKS_BETWEEN,
+    "spaces": BLANKS_BETWEEN,
+    " ": BLANKS_BETWEEN,
+}
 """Names of separators."""
 SEQUENCES = ("missing_labels", "features", "ignore", "categories", "skip_lines")
 TREATMENTS = (None, "error", "interpolate", "mask", "impute")  # of missing values
@@ -296,7 +302,7 @@ class FileOptions:
             if not isinstance(getattr(self, name), str | None):
                 object.__setattr__(self, name, ",".join(getattr(self, name)))
         separator = self.separator and TYPED.get(self.separator, self.separator)
-        is_one = separator in (None, SPACES) or len(separator) == 1
+        is_one = separator in (None, BLANKS_BETWEEN) or len(separator) == 1
         is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
         # models hold them as they were typed
         rate, step = (
@@ -366,4 +372,4 @@ class FileOptions:
         return column if column in self.categories else feature
 
 
-USUAL = FileOptions()
+USUAL_OPTIONS = FileOptions()

@@ -17,7 +17,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, warn
 from structsvm.io.boundaries import Boundaries, Span, Stretch
 from structsvm.io.label_file import unit_of
-from structsvm.io.label_rows import LONG, Interval, since_start
+from structsvm.io.label_rows import LONG_UNITS, Interval, since_start
 from structsvm.io.recording import Recording
 from structsvm.io.spans import checked_spans, place
 from structsvm.messages import parameter
@@ -66,7 +66,7 @@ def _axis_of(recording: Recording, rows: Sequence[Interval]) -> TimeAxis:
     axis = recording.time
     units = {row.unit for row in rows}
     if axis is not None and ("samples" not in units or unit_of(axis.name) == "samples"):
-        scale = LONG.get(unit_of(axis.name) or "", 1.0)
+        scale = LONG_UNITS.get(unit_of(axis.name) or "", 1.0)
         if axis.holds_dates or scale == 1.0 or not units.isdisjoint((None, "samples")):
             return axis
         return replace(axis, name="seconds", values=axis.values * scale, written=None)

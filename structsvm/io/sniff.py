@@ -22,7 +22,7 @@ from typing import Any
 from structsvm.errors import DataError, DataWarning, without_warnings
 from structsvm.io.decoding import decoded, is_text
 from structsvm.io.header import Layout, are_numbers, layout_of
-from structsvm.io.recording import SPACES, FileOptions, listed
+from structsvm.io.recording import BLANKS_BETWEEN, FileOptions, listed
 from structsvm.messages import parameter
 from structsvm.support.archive import check_bytes
 from structsvm.support.checks import is_number_text, some_of
@@ -31,14 +31,14 @@ TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 EXCEL = (".xlsx",)
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSIONS = (*OPENERS, ".zip")
-SEPARATORS = ("\t", ",", ";", "|", SPACES)
+SEPARATORS = ("\t", ",", ";", "|", BLANKS_BETWEEN)
 CLOSING = (";", ",", "|")
-CLOSED = 10  # lines that a mark ends for one in which it stands elsewhere
-CALLED = {"\t": "tabs", SPACES: "spaces"}
-ROWS = 50  # of a file, that tell how it is written
-FEW = 2**13  # bytes of a file that tell whether it is a table
-SEVERAL = 10  # lines that these have to hold
-CHUNK = 2**20
+QUOTED_LINES = 10  # lines that a mark ends for one in which it stands elsewhere
+CALLED = {"\t": "tabs", BLANKS_BETWEEN: "spaces"}
+ROWS_LOOKED_AT = 50  # of a file, that tell how it is written
+BYTES_OF_HEAD = 2**13  # bytes of a file that tell whether it is a table
+SEVERAL_LINES = 10  # lines that these have to hold
+BYTES_AT_ONCE = 2**20
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -77,7 +77,7 @@ class TextFormat:
 
     def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of the last line, and the cells, of each row that is not blank."""
-        if self.separator == SPACES:
+        if self.separator == BLANKS_BETWEEN:
             for number, line in enumerate(text.splitlines(), 1):
                 if line.strip():
                     yield number, line.split()
@@ -121,12 +121,16 @@ def _beginning_of(path: Path) -> bytes:
     """The first lines of a file, unpacked, none of which is cut."""
     try:
         with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-            head = bytes(file.read(FEW))
-            if len(head) == FEW and head.count(b"\n") < SEVERAL:
-                head += file.read(CHUNK)
+            head = bytes(file.read(BYTES_OF_HEAD))
+            if len(head) == BYTES_OF_HEAD and head.count(b"\n") < SEVERAL_LINES:
+                head += file.read(BYTES_AT_ONCE)
     except (OSError, EOFError, lzma.LZMAError):
         return b""
-    return head[: head.rfind(b"\n") + 1] if len(head) in (FEW, FEW + CHUNK) else head
+    return (
+        head[: head.rfind(b"\n") + 1]
+        if len(head) in (BYTES_OF_HEAD, BYTES_OF_HEAD + BYTES_AT_ONCE)
+        else head
+    )
 
 
 def holds_table(path: Path) -> bool:
@@ -155,7 +159,7 @@ def read_text(path: Path, options: FileOptions, sheet: str | None = None) -> tup
     ]
     for k in layout.below:
         lines[k - 1] = ""
-    nothing = " " if separator == SPACES else f"{separator} "
+    nothing = " " if separator == BLANKS_BETWEEN else f"{separator} "
     while lines and not lines[-1].strip(nothing):  # as Excel writes cells that were in use
         lines.pop()
     text = "\n".join([*lines, ""])
@@ -216,7 +220,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
         return path.read_bytes()
     content = bytearray()
     with OPENERS[suffix](path, "rb") as file:
-        while part := file.read(CHUNK):
+        while part := file.read(BYTES_AT_ONCE):
             content += part
             check_bytes(len(content), size, max_bytes)
     return bytes(content)
@@ -227,43 +231,45 @@ def _without_closing_marks(lines: list[str]) -> list[str]:
 
     A header may lack it.
     """
-    head = [line.rstrip() for line in islice(filter(str.strip, lines), ROWS)]
+    head = [line.rstrip() for line in islice(filter(str.strip, lines), ROWS_LOOKED_AT)]
     for mark in CLOSING:
         closed = sum(line.endswith(mark) and line.count(mark) == 1 for line in head)
         others = sum(mark in line for line in head) - closed
-        if len(head) > 1 and 2 * closed >= len(head) and closed >= CLOSED * others:
+        if len(head) > 1 and 2 * closed >= len(head) and closed >= QUOTED_LINES * others:
             return [line.rstrip().removesuffix(mark) for line in lines]
     return lines
 
 
 def _head(text: str, separator: str) -> list[tuple[int, list[str]]]:
     try:
-        return list(islice(TextFormat(separator).rows(_beginning(text)), ROWS))
+        return list(islice(TextFormat(separator).rows(_beginning(text)), ROWS_LOOKED_AT))
     except csv.Error:  # a quoted text that does not end
         return []
 
 
 def _beginning(text: str) -> str:
     """The first lines of a text, at least one of them, none of which is cut."""
-    end = text.rfind("\n", 0, CHUNK)
-    return text[: end if end > 0 else text.find("\n")] if len(text) > CHUNK else text
+    end = text.rfind("\n", 0, BYTES_AT_ONCE)
+    return text[: end if end > 0 else text.find("\n")] if len(text) > BYTES_AT_ONCE else text
 
 
 def separator_in(text: str, options: FileOptions) -> str:
     """Return the separator that was named, or gives most columns, with a header and of numbers."""
     if options.separator is not None:
         return options.separator
-    lines = _beginning(text).splitlines()[1:ROWS]
+    lines = _beginning(text).splitlines()[1:ROWS_LOOKED_AT]
     best = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ","
     most = (1, True, 0)
     for separator in SEPARATORS:
-        if separator == options.decimal or (separator == SPACES and most[0] > 1 and most[1]):
+        if separator == options.decimal or (
+            separator == BLANKS_BETWEEN and most[0] > 1 and most[1]
+        ):
             continue
         head = _head(text, separator)
         layout = layout_of(head)
         rows = [row for line, row in head if line not in layout.left_out]
         n = len(layout.names or rows[0]) if rows else 0
-        alike = separator != SPACES or all(len(row) == n for row in rows[1:])
+        alike = separator != BLANKS_BETWEEN or all(len(row) == n for row in rows[1:])
         if (n, layout.has_header) < most[:2] or n < 2 or not alike:
             continue
         is_whole = len(rows) == 1 or max(map(len, rows[1:])) >= n

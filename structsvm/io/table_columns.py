@@ -27,7 +27,7 @@ from structsvm.partial_labels import known_where
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
 
-ROLES = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
+ROLE_PARAMETERS = join([parameter(f"{role}_column") for role in ("label", "time", "recording")])
 NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
@@ -121,7 +121,11 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.int64]], origin: Or
     if is_time:
         ways.append(parameter("time_column", first) + " reads its times")
     elif 2 * rows.size > len(frame):
-        ways.append("if it is of labels, of time or of names of recordings, say so (" + ROLES + ")")
+        ways.append(
+            "if it is of labels, of time or of names of recordings, say so ("
+            + ROLE_PARAMETERS
+            + ")"
+        )
     else:
         ways.append(Text("a missing value is a blank cell"))
     if len({*np.concatenate(list(words.values())).tolist()}) == 1 < len(frame):

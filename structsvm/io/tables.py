@@ -20,8 +20,8 @@ from structsvm.errors import DataError, MissingExtraError, SettingsError, about,
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.header import ROW_NUMBERS
 from structsvm.io.recording import (
-    SPACES,
-    USUAL,
+    BLANKS_BETWEEN,
+    USUAL_OPTIONS,
     FileOptions,
     Origin,
     Recording,
@@ -31,7 +31,7 @@ from structsvm.io.recording import (
 from structsvm.io.sniff import EXCEL, kind_of, read_text, refuse_thousands
 from structsvm.io.table_columns import (
     NO_NAME,
-    ROLES,
+    ROLE_PARAMETERS,
     _stripped,
     as_numbers,
     between,
@@ -52,7 +52,7 @@ MIDNIGHT = " 00:00:00"  # what sheets put behind a date
 
 
 def read_frame(
-    path: Path, options: FileOptions = USUAL, *, as_text: bool = False
+    path: Path, options: FileOptions = USUAL_OPTIONS, *, as_text: bool = False
 ) -> tuple[Any, Origin]:
     """Read a table as a pandas frame, with its cells as they are written if ``as_text``."""
     kind = kind_of(path)
@@ -101,7 +101,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     sheet = _sheet(path, as_text, options) if kind_of(path) in EXCEL else None
     text, written = read_text(path, options, sheet)
     names = list(written.names) or [name.strip() for name in next(written.rows(text), (0, []))[1]]
-    if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
+    if written.separator == BLANKS_BETWEEN:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
     label = options.label_column
     reading = dict[str, Any](dtype=str, keep_default_na=False)
@@ -128,7 +128,9 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         refuse_thousands((row for _, row in written.rows(text)), written)
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
     last = frame.iloc[:, -1]
-    may_be_short = written.separator != SPACES and (last.isna() | last.isin(["", "="])).any()
+    may_be_short = (
+        written.separator != BLANKS_BETWEEN and (last.isna() | last.isin(["", "="])).any()
+    )
     n_lines = len(frame) + written.has_header
     if may_be_short or len(lines) != n_lines:  # the latter for cells of several lines
         found = list(written.rows(text))
@@ -228,7 +230,7 @@ def _with_index(frame: Any, origin: Origin) -> tuple[Any, Origin]:
 def _refuse_without(column: str, frame: Any, origin: Origin) -> None:
     """Say which columns there are, and the way out: what follows from them and from the rows."""
     headers = list(frame.columns)
-    ways = ["name another one (" + ROLES + ")"]
+    ways = ["name another one (" + ROLE_PARAMETERS + ")"]
     if len(headers) == 1 and is_text_table(origin):
         ways.append("or " + parameter("separator"))
     if len(frame) and column in frame.iloc[0].astype(str).tolist():

@@ -9,7 +9,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from structsvm.baselines.row_classifier import KINDS
+from structsvm.baselines.row_classifier import NAMES_BY_KIND
 from structsvm.data.labels import label_values, missing_labels, unlabelled
 from structsvm.features.wrapped import Rows
 from structsvm.learner.menu import Menu
@@ -78,7 +78,9 @@ class Tables(Menu):
             classes.add(frozenset(values.tolist()))
         if len(classes) != 1 or len(next(iter(classes))) < 2:
             return []
-        return [Method(name, learner_named(name, self.problem), 0.2) for name in KINDS.values()]
+        return [
+            Method(name, learner_named(name, self.problem), 0.2) for name in NAMES_BY_KIND.values()
+        ]
 
     @property
     def first(self) -> Method:

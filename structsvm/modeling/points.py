@@ -11,7 +11,7 @@ from cvxpy.constraints import Equality, Zero
 
 from structsvm.masters.cvxpy import violation
 from structsvm.modeling.rewriting import Rewritten, Sizes, column
-from structsvm.solvers.certificate import KEPT
+from structsvm.solvers.certificate import KEPT_EXACTLY
 from structsvm.support.arrays import Floats, Ints
 
 LEAST = 1e-4
@@ -50,7 +50,7 @@ class Point(NamedTuple):
     @property
     def is_kept(self) -> bool:
         """Whether all constraints hold but for rounding, and the objective is a number."""
-        return self.broken <= KEPT and bool(np.isfinite(self.objective))
+        return self.broken <= KEPT_EXACTLY and bool(np.isfinite(self.objective))
 
 
 class Points:

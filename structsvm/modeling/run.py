@@ -35,7 +35,7 @@ from structsvm.support.arrays import Floats, Ints
 ROOM = 2**26
 """Bytes of the planes that are kept of an atom, at most: the latest."""
 
-ACTIVE = 1e-7
+ACTIVE_PLANE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
 
 DEPTHS = (0.0, 1e3, 1e6, 1e9)
@@ -453,7 +453,7 @@ class ProgramRun(CutRun):
         """Whether planes of earlier runs have a part in the last restricted minimum."""
         for multiplier, active in self._active:
             cuts = (cut for _, cut, _, _ in active.labellings or ())
-            if multiplier > ACTIVE and any(id(cut) in self._remembered for cut in cuts):
+            if multiplier > ACTIVE_PLANE and any(id(cut) in self._remembered for cut in cuts):
                 return True
         return False
 
@@ -465,7 +465,7 @@ class ProgramRun(CutRun):
         found: list[list[Plane]] = [[] for _ in self.held]
         for multiplier, active in self._active:
             for a, cut, _, share in active.labellings or ():
-                if share * multiplier > ACTIVE:
+                if share * multiplier > ACTIVE_PLANE:
                     found[a].append(self.held[a].plane(cut, share * multiplier))
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structsvm.data.deferred import Data, apply_all, batches_of, in_memory, map_arrays
-from structsvm.data.missing import LARGEST, means
+from structsvm.data.missing import LARGEST_VALUE, means
 from structsvm.data.sample import Sample
 from structsvm.data.standardize import centre, centred
 from structsvm.messages import nth
@@ -82,7 +82,7 @@ class Metric(Model):
         Xs = Stack.of([sample.X for sample in samples])
         centre(Xs)
         Zs = self._in_metric.of_stack(Xs)
-        if not all_within(Zs.rows, LARGEST):
+        if not all_within(Zs.rows, LARGEST_VALUE):
             return None  # what is wrong is said of one of them
         answers = oracle.ask_each(Zs, self.price)
         for answer in answers:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST
+from structsvm.data.missing import LARGEST_VALUE
 from structsvm.errors import OracleError, PluginError, about, warn
 from structsvm.messages import nth
 from structsvm.partitions.constraint import (
@@ -120,10 +120,10 @@ class Oracle(Contract):
         found = np.asarray(prices)
         if found.ndim != 1 or found.size == 0 or found.dtype.kind not in "iuf":
             raise OracleError(f"prices must be a vector of numbers, got {shown(prices)}")
-        if not (found[0] >= 0 and found[-1] <= LARGEST and (found[1:] >= found[:-1]).all()):
+        if not (found[0] >= 0 and found[-1] <= LARGEST_VALUE and (found[1:] >= found[:-1]).all()):
             raise OracleError(
-                f"prices must be numbers from 0 to {LARGEST:g} in increasing order: sort them, "
-                "and leave NaN out"
+                f"prices must be numbers from 0 to {LARGEST_VALUE:g} in increasing order: sort "
+                "them, and leave NaN out"
             )
         return Z, np.ascontiguousarray(found, dtype=np.float64)
 
@@ -149,9 +149,11 @@ class Oracle(Contract):
         if not (isinstance(Zs, Stack) and Zs.is_sound):
             raise OracleError(f"the samples are {shown(Zs)}: give what Stack.of makes of arrays")
         refuse_no_samples(Zs.rows)
-        if not (is_number(price) and 0 <= price <= LARGEST):
-            raise OracleError(f"the price must be a number from 0 to {LARGEST:g}, got {price!r}")
-        if not all_within(Zs.rows, LARGEST):
+        if not (is_number(price) and 0 <= price <= LARGEST_VALUE):
+            raise OracleError(
+                f"the price must be a number from 0 to {LARGEST_VALUE:g}, got {price!r}"
+            )
+        if not all_within(Zs.rows, LARGEST_VALUE):
             for i, Z in enumerate(Zs.arrays()):
                 with about(nth("sample", i)):
                     self.verified(TraceObjective(Z, shift=-price, gaps=True))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.missing import LARGEST, has_gaps, magnitudes, means
+from structsvm.data.missing import LARGEST_VALUE, has_gaps, magnitudes, means
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, all_within, largest_of_all
@@ -51,7 +51,7 @@ class TraceObjective:
     def __post_init__(self) -> None:
         """Check what compiled code relies on, once."""
         refuse_no_samples(self.Z)
-        within = all_within(self.Z, LARGEST)
+        within = all_within(self.Z, LARGEST_VALUE)
         if self.gaps:
             object.__setattr__(self, "gaps", not within and has_gaps(self.Z))
         size = 0.0 if within else largest_of_all(self.Z)
@@ -66,11 +66,11 @@ class TraceObjective:
         """What is wrong with an objective whose samples reach ``size``."""
         if not math.isfinite(size + self.truth_weight + self.shift):
             yield "the objective is not finite: look for NaN or inf in the data or B"
-        if max(abs(self.truth_weight), abs(self.shift)) > LARGEST:
-            yield f"truth_weight and shift must be within {LARGEST:g}"
-        if size > LARGEST:
+        if max(abs(self.truth_weight), abs(self.shift)) > LARGEST_VALUE:
+            yield f"truth_weight and shift must be within {LARGEST_VALUE:g}"
+        if size > LARGEST_VALUE:
             yield (
-                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
+                f"the samples reach {size:g} in the metric, and beyond {LARGEST_VALUE:g} squares "
                 "overflow: scale the data as those that were learned from"
             )
         if self.truth is not None:

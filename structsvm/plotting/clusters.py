@@ -87,7 +87,9 @@ def plot_clusters(
         ax.scatter(x, height, s=60, facecolors="none", **rings)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
-    ax.set(**dict(zip(("xlabel", "ylabel"), style.written(sides, style.LONGEST), strict=False)))
+    ax.set(
+        **dict(zip(("xlabel", "ylabel"), style.written(sides, style.LONGEST_NAME), strict=False))
+    )
     listed = _listed(titles[: partition.n_clusters], matched)
     ax.legend(
         [dots[k] for k in listed],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TINT = 0.35  # share of the colour of a part in what is seen of it
 STRIP = 256  # rows that are coloured at a time
-MOST_PIXELS = 4_000_000
+MOST_PIXELS_DRAWN = 4_000_000
 """The largest number of pixels of a drawn image; a page has fewer."""
 
 
@@ -101,7 +101,7 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     pixels = _pixels(image)
     parts = None if labels is None else _parts(labels, pixels)
     H, W = pixels.shape[:2]
-    step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS))) or 1
+    step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS_DRAWN))) or 1
     seen = pixels[::step, ::step]
     shown = _as_rgb(seen) if parts is None else overlay(seen, parts[::step, ::step])
     ax = new_axes(ax, width=6.0, height=6.0 * H / W)

@@ -70,7 +70,7 @@ def _with_rows(
     refuse_below(1, "n_features", n_features)
     top = np.argsort(-values, kind="stable")[:n_features]
     ax = style.plain(style.new_axes(ax, height=0.28 * top.size + 1.1))
-    ax.set_yticks(range(top.size), style.written((names[j] for j in top), style.LONGEST))
+    ax.set_yticks(range(top.size), style.written((names[j] for j in top), style.LONGEST_NAME))
     ax.tick_params(axis="y", length=0)
     return ax, top
 
@@ -215,7 +215,7 @@ def plot_weight_stability(
 GAP_AXES = {"iteration": "iteration", "seconds": "seconds", "oracle_calls": "oracle calls"}
 GAPS = {"gap": "certified relative gap", "excess": "excess over the best lower bound, relative"}
 LEAST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no zero
-MARKS = 25  # the largest number of iterations that are marked
+MOST_MARKED = 25  # the largest number of iterations that are marked
 
 
 def plot_gap(
@@ -274,7 +274,7 @@ def plot_gap(
             gaps = [relative_gap(min(best, e.upper), e.upper, solution.null) for e in entries]
         y = [entry.upper for entry in entries] if local else np.maximum(gaps, LEAST_GAP)
         x = [getattr(entry, against) for entry in entries]
-        every = -(-len(x) // MARKS) or 1
+        every = -(-len(x) // MOST_MARKED) or 1
         ax.plot(x, y, label=style.legend_text(name), markevery=every, **styles[name])
     ax.set_xlabel(GAP_AXES[against])
     if local:

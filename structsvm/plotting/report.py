@@ -36,7 +36,7 @@ SURE = (
     "iteration by iteration.",
 )
 """Heading and caption of the course of the objective."""
-LOCAL = (
+LOCAL_TITLES = (
     "How learning ended",
     "The objective, step by step. It is not convex: this is a local minimum, and no bound says how "
     "good it is.",
@@ -109,7 +109,7 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
     evaluation = held_out.evaluation
     verdict = verdict or evaluation.verdict
     whole = held_out.words.whole
-    sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
+    sure, bounds = SURE if learner.problem_.traits.convex else LOCAL_TITLES
     if learner.solution_ is None:
         sure, bounds = "What was learned", ""
     state = "yes" if verdict.pays else "no" if verdict.harms else "open"

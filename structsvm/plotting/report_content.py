@@ -71,8 +71,8 @@ def notes(held_out: HeldOut) -> list[str]:
             f"{evidence.method.capitalize()} was learned from {evidence.seen} of these: "
             "the figures are better than on new ones."
         )
-    if learner.question_ in words.QUESTIONS:
-        sentences.append(f"It was {words.QUESTIONS[learner.question_]}.")
+    if learner.question_ in words.CHOSEN_FOR:
+        sentences.append(f"It was {words.CHOSEN_FOR[learner.question_]}.")
     baselines = learner.problem_.traits.baselines
     if missing := [baseline_in_words(k) for k in baselines if k not in learner.baselines_]:
         sentences.append(
@@ -104,14 +104,16 @@ def _metric(learner: Any) -> dict[str, Any]:
     }
 
 
-SHOWN = 3  # wrong labellings, of those that weigh most
+LABELLINGS_SHOWN = 3  # wrong labellings, of those that weigh most
 
 
 def support_of(learner: Learner) -> dict[str, Any] | None:
     """The wrong labellings that weigh most, each with the true one; None where none is known."""
     solution = learner.solution_
     support = () if solution is None else solution.support or ()
-    shown = [labelling for labelling in support if labelling.labelling is not None][:SHOWN]
+    shown = [labelling for labelling in support if labelling.labelling is not None][
+        :LABELLINGS_SHOWN
+    ]
     if not shown:
         return None
     traits = learner.problem_.traits

@@ -25,8 +25,8 @@ from structsvm.support.arrays import Floats
 TRACES = 3  # of the columns of a recording, and of its directions
 VALUES = 600_000  # numbers of all traces together, about, unless there are very many recordings
 BINS = (60, 1500)  # of a trace, at least and at most
-ROWS = 2000  # of a table that are drawn
-SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least and at most
+ROWS_DRAWN = 2000  # of a table that are drawn
+DRAWN_SIDE = (120, 320)  # pixels of the longer side of a drawn image, at least and at most
 FULL = 50  # images up to which they are drawn as large as that
 KNOTS = 600  # times that are kept of a recording that was sampled irregularly
 LEVELS = 999  # values of a trace are 0 to 999, its minimum to its maximum: finer than any screen
@@ -143,7 +143,7 @@ def _points(held_out: HeldOut, i: int) -> dict[str, Any]:
     _, places, true, names = clusters_in_directions(held_out.learner, *about)
     wrong = np.asarray(guess.labels != true)
     numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
-    drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
+    drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS_DRAWN)).astype(int))
     pairs = zip(places[drawn].round(4).tolist(), numbers[drawn].tolist(), strict=True)
     points = [[*place, *own] for place, own in pairs]
     return {"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names}
@@ -154,7 +154,7 @@ def _image(held_out: HeldOut, i: int) -> dict[str, Any]:
     evaluation = held_out.evaluation
     sample = held_out.evaluation.prepared[i]
     pixels = held_out.images[i]
-    side = int(np.clip(SIDE[1] * np.sqrt(FULL / len(held_out.images)), *SIDE))
+    side = int(np.clip(DRAWN_SIDE[1] * np.sqrt(FULL / len(held_out.images)), *DRAWN_SIDE))
     decode = held_out.learner.problem_.decode
     shape = pixels.shape[:2]
     truth = evaluation.truths[i]

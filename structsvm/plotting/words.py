@@ -32,7 +32,7 @@ LISTED = 12  # names of states that are listed
 SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
 BOUNDS = ("lower", "gap", "bound")  # what is known of a solution with a certified gap
 
-QUESTIONS: dict[str | None, str] = {
+CHOSEN_FOR: dict[str | None, str] = {
     "rows": "made for further rows of the clusters it was learned from, not for new clusters",
     "clusters": "made for new clusters: chosen on held-out clusters",
     "tables": "made for further tables: chosen on held-out tables",
@@ -235,7 +235,7 @@ def facts(learner: Learner, whole: str | None = None) -> dict[str, str]:
         "states": some_of(plain.get("states", ()), LISTED),
         "learned on": training_in_words(learner, words),
         "baselines": ", ".join(learner.baselines_),
-        "question": QUESTIONS.get(learner.question_, ""),
+        "question": CHOSEN_FOR.get(learner.question_, ""),
         "solver": _solver_of(learner) if is_metric and plain["lam"] is not None else "",
         "solution": "" if solution is None else solution.summary(),
     }

@@ -18,7 +18,7 @@ from structsvm.status import History, HistoryEntry, Quality, Solution, Status, r
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unless
 
-__all__ = ["ADMISSIBLE", "KEPT", "Certificate", "of_relaxed"]
+__all__ = ["ADMISSIBLE", "KEPT_EXACTLY", "Certificate", "of_relaxed"]
 
 ADMISSIBLE = 1e-6
 """By how much of its size a weight may break further constraints, which conic solvers keep to their
@@ -27,15 +27,24 @@ accuracy only."""
 CROSSED = 1e-6
 """Of its scale, how far the bounds of a program may cross: both allow for broken constraints."""
 
-KEPT = 1e-12
+KEPT_EXACTLY = 1e-12
 """The same where it is only rounding."""
 
 NOTICEABLE = 1e-9
 """Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but
 rounding, and gaps are relative to this much."""
 
-KINDS = (int, float, int, float, float, float, int, str)  # of what an entry of the history holds
-NUMBERS = ("null", "at_null", "lower", "upper", "certified_upper")
+KINDS_OF_ENTRY = (
+    int,
+    float,
+    int,
+    float,
+    float,
+    float,
+    int,
+    str,
+)  # of what an entry of the history holds
+STORED_BOUNDS = ("null", "at_null", "lower", "upper", "certified_upper")
 
 
 class Certificate:
@@ -200,13 +209,14 @@ class Certificate:
     def header(self) -> dict[str, Any]:
         """The state as plain values, without the best weight."""
         plain = {
-            name: getattr(self, name) for name in (*NUMBERS, "paid", "bound", "caught", "seconds")
+            name: getattr(self, name)
+            for name in (*STORED_BOUNDS, "paid", "bound", "caught", "seconds")
         }
         return plain | {"quality": self.quality.name, "history": list(map(astuple, self.entries))}
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
         """Take over the state that :meth:`header` told; LookupError, TypeError or ValueError."""
-        for name in NUMBERS:
+        for name in STORED_BOUNDS:
             setattr(self, name, float(header[name]))
         self.paid = float(header.get("paid", 0.0))
         self.caught = None if header["caught"] is None else str(header["caught"])
@@ -214,7 +224,7 @@ class Certificate:
         self.best = best
         self.quality = Quality[header["quality"]]
         self.entries = [
-            HistoryEntry(*(kind(value) for kind, value in zip(KINDS, row, strict=True)))
+            HistoryEntry(*(kind(value) for kind, value in zip(KINDS_OF_ENTRY, row, strict=True)))
             for row in header["history"]
         ]
         self._started = time.perf_counter() - float(header["seconds"])
@@ -254,7 +264,7 @@ class Certificate:
 
 def of_relaxed(bound: str, broken: float) -> str:
     """What bounds rest on, where the point of the upper one breaks constraints by so much."""
-    if not broken > KEPT:
+    if not broken > KEPT_EXACTLY:
         return bound
     return f"{bound}, the upper one for constraints relaxed by {broken:.1g} of their terms"
 

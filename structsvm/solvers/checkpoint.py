@@ -24,10 +24,10 @@ Arrays = dict[str, NDArray[Any]]
 
 CHECKPOINT = Archive("checkpoint", 1, CheckpointError)
 
-EVERY = 2.0
+SECONDS_BETWEEN = 2.0
 """Seconds between two writings, at least."""
 
-SAME = 1e-9
+SAME_LOSS = 1e-9
 """Share of the terms of a loss by which the same loss may differ on another machine."""
 
 ANEW = "give another file to start again"
@@ -101,7 +101,7 @@ class Checkpoint:
     @property
     def is_due(self) -> bool:
         """Whether the last writing was more than a moment ago."""
-        return time.monotonic() >= self._written + EVERY
+        return time.monotonic() >= self._written + SECONDS_BETWEEN
 
     def write(self, certificate: Certificate, state: Mapping[str, Any], **after: Any) -> None:
         """``after``: the oracle calls so far, and whether the run has stalled."""

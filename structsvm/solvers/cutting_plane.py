@@ -22,11 +22,11 @@ from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unless, refuse_unlisted
 
 WORKING_SET_BYTES = 2**30
-PRECISE = 1e-10
+MOST_PRECISE = 1e-10
 VIOLATED = 1e-12
 """Of the losses: by how much more than that a cut has to be violated."""
 CACHE_BYTES = 2**27
-NEAR = 0.01
+NEAR_OPTIMUM = 0.01
 """Relative gap below which damping depends on what the round before has gained."""
 FOLLOWING = 0.1
 """By how much of the rest one round changes the damping."""
@@ -177,10 +177,10 @@ class CuttingPlane(Solver):
         entries = run.certificate.entries
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         usual = min(1e-3, max(1e-7, 0.01 * gap))
-        last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
-        if damping > 0 and not (halved and gap < NEAR) and run.center is not None:
-            return [(usual, damping), (last, 0.0), (PRECISE, 0.0)]
-        return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
+        last = min(usual, max(MOST_PRECISE, 0.1 * self.stopping.tol))
+        if damping > 0 and not (halved and gap < NEAR_OPTIMUM) and run.center is not None:
+            return [(usual, damping), (last, 0.0), (MOST_PRECISE, 0.0)]
+        return [(last if gap < NEAR_OPTIMUM else usual, 0.0), (MOST_PRECISE, 0.0)]
 
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, groups: Ints, tol: float
@@ -208,7 +208,7 @@ class CuttingPlane(Solver):
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
-        if tol <= PRECISE or isinstance(self.master, CvxpyMaster):
+        if tol <= MOST_PRECISE or isinstance(self.master, CvxpyMaster):
             return None
         certificate = run.certificate
         center = run.center

@@ -28,10 +28,10 @@ logger = logging.getLogger("structsvm")
 SUFFICIENT = 1e-2
 """Share of the fall that the model predicts that a step must bring about."""
 
-STRONGEST = 1e12
+STRONGEST_PROXIMAL = 1e12
 """Proximal weight, relative to the first one, at which there is no step left to take."""
 
-ROUNDING = 1e-13
+NO_FALL = 1e-13
 """Share of F(start) that is no fall."""
 
 FINEST = 1e-9
@@ -102,7 +102,7 @@ class CCCP(Solver):
             else:
                 promised = objective - (model.upper + shift)
                 at_most = objective - (model.lower + shift)
-                if promised <= ROUNDING * scale:
+                if promised <= NO_FALL * scale:
                     promised = 0.0
                 if at_most <= self.stopping.tol * scale:
                     yield Step("nothing left to gain", stationary=True)
@@ -119,7 +119,7 @@ class CCCP(Solver):
                 new_objective, _ = run.evaluate(model.w)
             if new_objective > objective - SUFFICIENT * promised:  # nearer the next time
                 mu *= 4
-                yield Step("step rejected", stationary=mu > STRONGEST * self.proximal)
+                yield Step("step rejected", stationary=mu > STRONGEST_PROXIMAL * self.proximal)
                 continue
             if new_objective <= objective - 0.5 * promised:
                 mu = max(mu / 2, 1e-6 * self.proximal)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structsvm.problem import CompositeRisk
 from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Certificate, Step, Stopping
-from structsvm.solvers.checkpoint import SAME, Checkpoint
+from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
 from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 
@@ -76,7 +76,7 @@ class Descent(AnyRun):
                 self._seen[w.tobytes()] = float(loss), gradient
             now = self._losses(ws[-1])[0]
             before = float(losses[-1])
-            if abs(now - before) > SAME * abs(before):
+            if abs(now - before) > SAME_LOSS * abs(before):
                 checkpoint.refuse(now, before)
         return False
 

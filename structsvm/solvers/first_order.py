@@ -19,7 +19,7 @@ from structsvm.solvers.run import Run
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below
 
-EVERY = 10
+ITERATIONS_BETWEEN = 10
 """Iterations between two evaluations; Frank-Wolfe has one as soon as its objective looks low."""
 
 CACHED_PASSES = 5
@@ -98,7 +98,7 @@ class BlockFrankWolfe(Solver):
                     dual.step(i, *cache.best(i, dual.w))
             dual.bound(run)
             room = run.certificate.null - run.certificate.lower
-            if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
+            if iteration % ITERATIONS_BETWEEN == 0 or estimate <= self.stopping.tol * room:
                 values = dual.offsets + dual.slopes @ dual.w
                 known = np.maximum(values, cache.values(dual.w))
                 evaluation = run.evaluate(dual.w, samples, known)
@@ -211,7 +211,7 @@ class ProjectedSubgradient(Solver):
             run.bound_by(offset, slope)
             w = risk.space.project(w - (w - target + at.slopes[0] / omega.curvature) / t)
             average = average + share * (w - average)
-            if t % EVERY == 0:
+            if t % ITERATIONS_BETWEEN == 0:
                 known = np.maximum(first.group_values(average), offset + slope @ average)
                 run.evaluate(average, whole, known)
             state = {"w": w, "average": average, "slope": slope}

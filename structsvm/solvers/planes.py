@@ -109,7 +109,7 @@ def weakest(qualities: Iterable[Quality]) -> Quality:
     return max(qualities, key=list(Quality).index, default=Quality.EXACT)
 
 
-COLUMNS = ("_intercepts", "_slopes", "_seen")
+CACHED_ARRAYS = ("_intercepts", "_slopes", "_seen")
 
 
 class PlaneCache:
@@ -179,12 +179,12 @@ class PlaneCache:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes."""
-        arrays = {f"cache{name}": getattr(self, name) for name in COLUMNS}
+        arrays = {f"cache{name}": getattr(self, name) for name in CACHED_ARRAYS}
         return arrays | {"cache_labellings": as_objects(list(map(as_objects, self._labellings)))}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold what another cache of the same size held."""
-        for name in COLUMNS:
+        for name in CACHED_ARRAYS:
             setattr(self, name, state[f"cache{name}"].copy())
         unknown = [[None] * self.capacity for _ in range(len(self._seen))]
         self._labellings = [list(row) for row in state.get("cache_labellings", unknown)]

@@ -26,7 +26,7 @@ from structsvm.solvers.certificate import (
     Stopping,
     of_relaxed,
 )
-from structsvm.solvers.checkpoint import SAME, Checkpoint
+from structsvm.solvers.checkpoint import SAME_LOSS, Checkpoint
 from structsvm.solvers.planes import Memory, Planes
 from structsvm.solvers.separation import blocks_of, planes_of, separate_share, truth_size
 from structsvm.solvers.support import support_of
@@ -36,7 +36,7 @@ from structsvm.support.checks import read_only
 
 __all__ = ["Run"]
 
-LOCAL = 0.9
+TOO_POOR = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
 
 BACKTRACKS = (1.0, 0.5, 0.25)
@@ -113,7 +113,7 @@ class Run(CutRun):
             question = w, self.groups("one"), np.inf
             planes = Planes.joined(self.session.map_shares(separate_share, question)).summed()
             loss = float((planes.values + planes.slacks).sum())
-            rounding = SAME * (planes.size + abs(before))
+            rounding = SAME_LOSS * (planes.size + abs(before))
             if loss > before + rounding or (loss < before - rounding and not may_find_less):
                 checkpoint.refuse(loss, before)
         return stalled
@@ -191,7 +191,7 @@ class Run(CutRun):
         """The best weight that iterations have found, else the null weight."""
         best = self.certificate.best
         null = self.risk.null
-        if best is None or self.certificate.gap >= LOCAL:
+        if best is None or self.certificate.gap >= TOO_POOR:
             return None
         # Not a start: features of no use, which it uses as all others, would only fade away.
         if not any(np.array_equal(best, w) for w in (null, *self._starts)):

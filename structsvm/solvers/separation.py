@@ -27,18 +27,18 @@ from structsvm.support.contract import asked, raise_named
 # ---- what a problem must answer
 
 
-TOLERANCE = 1e-8
+LOSS_ROUNDING = 1e-8
 """Rounding allowed in a loss."""
 
-ALIKE = 1e-6
+SAME_FEATURE = 1e-6
 """Rounding allowed between two ways to a joint feature or a loss, for the size of its largest."""
 
-NUMBERS = int | float | np.bool_ | np.integer | np.floating
+ONE_NUMBER = int | float | np.bool_ | np.integer | np.floating
 """What is one number, the truth values among them."""
 
 GIVEN = "separate returned the feature"
 
-TRIALS = (1.0, -1.0, 10.0, -10.0)
+OTHER_WEIGHTS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling is looked for, where the first has no loss."""
 
 
@@ -67,15 +67,15 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
         if answer.feature is not None:
             own = check_feature(problem, answer.feature, w.size, sample, GIVEN)
             size = max(float(np.abs(feature).max()), 1.0)
-            if not np.allclose(own, feature, rtol=0.0, atol=ALIKE * size, equal_nan=True):
+            if not np.allclose(own, feature, rtol=0.0, atol=SAME_FEATURE * size, equal_nan=True):
                 at = int(np.argmax(np.abs(own - feature)))
                 said = f"{GIVEN} {own[at]:.6g} where joint_feature gives its labelling"
                 said = f"{said} {feature[at]:.6g}: return what joint_feature does, or None"
                 refuse(problem, sample, said)
-        if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
+        if abs(of_truth) > LOSS_ROUNDING * (1.0 + abs(loss)):
             said = f"loss(y, y) is {of_truth!r} for the true labelling y"
             refuse(problem, sample, f"{said}: the truth must not cost anything")
-        if loss <= TOLERANCE and not problem.signed_losses:
+        if loss <= LOSS_ROUNDING and not problem.signed_losses:
             _check_no_better(problem, x, y, answer, sample, w)
     return answer
 
@@ -105,9 +105,9 @@ def check_feature(
 
 def check_loss(problem: Problem, loss: object, sample: int) -> float:
     """A loss, after a check that it is one number, negative only where it may be."""
-    if not isinstance(loss, NUMBERS):
+    if not isinstance(loss, ONE_NUMBER):
         refuse(problem, sample, f"loss returned {shown(loss)}: return a float")
-    if loss < -TOLERANCE and not problem.signed_losses:
+    if loss < -LOSS_ROUNDING and not problem.signed_losses:
         refuse(problem, sample, f"loss returned {float(loss)!r}: a loss must not be negative")
     return float(loss)
 
@@ -137,7 +137,7 @@ def _check_no_better(
     """Check that no labelling that is found at other weights is better than one without a loss."""
     space = problem.weight_space()
     direction = np.random.default_rng(0).standard_normal(w.size)
-    for size in TRIALS if answer.quality is not Quality.HEURISTIC else ():
+    for size in OTHER_WEIGHTS if answer.quality is not Quality.HEURISTIC else ():
         try:
             other = problem.separate(space.project(size * direction), x, y)
         except StructSVMError:  # no answer at a weight that learning may never come to
@@ -146,7 +146,7 @@ def _check_no_better(
         costs = [check_loss(problem, problem.loss(y, z), sample) for z in (answer.y, other.y)]
         scores = [float(w @ problem.joint_feature(x, z)) for z in (answer.y, other.y)]
         best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
-        rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
+        rounding = SAME_FEATURE * (1.0 + sum(map(abs, (*costs, *scores))))
         if better > best + float(answer.slack) + rounding:
             refuse(
                 *(problem, sample),

@@ -37,9 +37,9 @@ RATIO = 100
 """A file may expand to 256 MiB, or to a hundred times its own size where that is more. Recordings
 compress by less; a file that is made to fill the memory does by a thousand."""
 
-PIXELS = 50_000_000  # of an image
+PIXELS_READ = 50_000_000  # of an image
 
-KEPT = 2**28  # a process keeps 256 MiB of the recordings that it reads when they are needed
+KEPT_BYTES = 2**28  # a process keeps 256 MiB of the recordings that it reads when they are needed
 
 GATHERED = 2**24
 """What needs recordings in memory at once is given 16 MiB of those that are read later: a
@@ -61,7 +61,7 @@ def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
 
 
 def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None:
-    limit = PIXELS if max_pixels is None else max_pixels
+    limit = PIXELS_READ if max_pixels is None else max_pixels
     if height * width > limit:
         raise TooLarge(
             f"{height} x {width} pixels, at most {limit:,} are read: shrink it, or give "

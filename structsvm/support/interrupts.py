@@ -25,9 +25,9 @@ from typing import Any, ParamSpec, Self, TypeVar
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-FIRST = 5e7
+FIRST_CALL = 5e7
 """Operations of the first compiled call of several, at most."""
-SHORT = 0.05
+SHORT_CALL = 0.05
 """Seconds of a compiled call below which the next one is twice as long, above which half."""
 
 
@@ -110,11 +110,11 @@ def pieces(begin: int, end: int, most: float) -> Iterator[tuple[int, int]]:
     Their lengths follow the time that the calls take, so that a signal waits a fraction of a
     second; nothing else may depend on them.
     """
-    length = max(1, int(FIRST / most))
+    length = max(1, int(FIRST_CALL / most))
     while begin < end:
         stop = min(begin + length, end)
         started = time.perf_counter()
         yield begin, stop
-        quick = time.perf_counter() - started < SHORT
+        quick = time.perf_counter() - started < SHORT_CALL
         begin = stop
         length = 2 * length if quick else max(1, length // 2)

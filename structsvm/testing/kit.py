@@ -34,20 +34,20 @@ from structsvm.testing.oracle import (
     in_short,
 )
 from structsvm.testing.separation import (
-    TOLERANCE,
+    TERM_ROUNDING,
     Asked,
     check_separation,
     random_weights,
 )
 from structsvm.testing.small import neighbours, partition_of_items, tiny_sample
 
-TINY = (1, 2, 4, 6)
+SIZES_ENUMERATED = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""
 
 INSTANCES = 40
 """Questions to the decoder of a few items."""
 
-QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
+SCALES_AND_REWARDS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
 """Scales of the samples given and rewards of a cluster."""
 
 PLANTS, MOST_PLANTED, PLANTED = 12, 50, 10.0
@@ -63,7 +63,7 @@ WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
 ACCURACY, SMOOTH = 1e-3, 0.75
 """What a difference may be off, and the share that has to agree: others may lie across a kink."""
 
-ROUNDING = 1e-7
+KIT_ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Kit(Checked):
             value, gradient = risk.losses(w)
             self.require(
                 np.isfinite(value)
-                and value >= -ROUNDING
+                and value >= -KIT_ROUNDING
                 and np.shape(gradient) == w.shape
                 and np.isfinite(gradient).all(),
                 f"losses returned {value!r} and {shown(gradient)}: return a mean of hinge losses, "
@@ -240,7 +240,7 @@ class Kit(Checked):
                 (touching, "the model is another than the losses: it has to touch them there"),
                 (copied, "losses differ after pickling: seed every choice"),
             ):
-                alike = abs(other - value) <= ROUNDING * (1.0 + abs(value))
+                alike = abs(other - value) <= KIT_ROUNDING * (1.0 + abs(value))
                 self.require(alike, f"{complaint} ({other!r} instead of {value!r})")
         self.require(
             np.mean(agree) >= SMOOTH,
@@ -261,11 +261,11 @@ class Kit(Checked):
             )
             if not sample.usual_features:
                 squares = np.diag(sample.gram(y))
-                alike = np.allclose(sample.gram_diagonal(y), squares, atol=TOLERANCE)
+                alike = np.allclose(sample.gram_diagonal(y), squares, atol=TERM_ROUNDING)
                 self.require(alike, f"gram_diagonal of sample {i} is not the diagonal of gram")
                 continue
             diagonal = M.gram_diagonal(given.X)
-            scale = TOLERANCE * (1.0 + float(np.abs(diagonal).max()))
+            scale = TERM_ROUNDING * (1.0 + float(np.abs(diagonal).max()))
             fits = np.allclose(sample.gram_diagonal(y), diagonal, rtol=0, atol=scale)
             if not given.has_gaps:
                 fits &= np.allclose(sample.gram(y), M.gram(given.X), rtol=0, atol=scale)
@@ -279,7 +279,7 @@ class Kit(Checked):
         self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
     ) -> Report:
         """Decoders of few items against enumeration, those of samples given against neighbours."""
-        tiny = {T: x for T in TINY if (x := tiny_sample(samples, T)) is not None}
+        tiny = {T: x for T in SIZES_ENUMERATED if (x := tiny_sample(samples, T)) is not None}
         families = {T: self._family(x) for T, x in tiny.items()}
         for T, family in families.items():
             if family:
@@ -354,7 +354,7 @@ class Kit(Checked):
                 members[answer.y] = None
             answers.append((question, answer))
 
-        for scale, shift in QUESTIONS:
+        for scale, shift in SCALES_AND_REWARDS:
             ask(TraceObjective(scale * sample.X, shift=shift, gaps=True))
             ask(TraceObjective(scale * sample.X, truth, 2.0, shift, gaps=True))
         contiguous = self.plugin.traits.contiguous

@@ -21,20 +21,25 @@ from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.solvers.base import Solver
 from structsvm.support.arrays import Floats
 from structsvm.testing.oracle import Checked
-from structsvm.testing.separation import SCALES
+from structsvm.testing.separation import WEIGHT_SIZES
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
-SPACES: tuple[WeightSpace, ...] = (
+SPACES_TRIED: tuple[WeightSpace, ...] = (
     Nonnegative(3),
     PSD(2),
     Free(3),
     Product((Nonnegative(2), PSD(2)), metric_first=True),
 )
-ROUNDING = 1e-7
+BOUND_ROUNDING = 1e-7
 ACCURACY = 1e-6
 """What cvxpy may be off, for the size of a value."""
-GROUPS = 3
-LABELS = ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 2], [0, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 2])
+N_GROUPS = 3
+LABELS_LEARNED_FROM = (
+    [0, 0, 0, 1, 1, 1],
+    [0, 0, 1, 1, 1, 2],
+    [0, 1, 1, 1, 1, 1],
+    [0, 0, 0, 0, 1, 2],
+)
 """Of the recordings that a solver learns from."""
 
 
@@ -60,7 +65,7 @@ def check_regularizer(
     """
     checked = Checked.of(Regularizer, regularizer)
     refused: list[str] = []
-    for space in SPACES if spaces is None else spaces:
+    for space in SPACES_TRIED if spaces is None else spaces:
         try:
             _check_on(checked, space)
         except SettingsError as error:
@@ -68,18 +73,18 @@ def check_regularizer(
                 raise
             refused.append(f"{space}: {error}")
     said = f"it accepts no cone ({'; '.join(refused)}): give spaces=, cones that it is for"
-    checked.require(spaces is not None or len(refused) < len(SPACES), said)
+    checked.require(spaces is not None or len(refused) < len(SPACES_TRIED), said)
 
 
 def _check_on(checked: Checked, space: WeightSpace) -> None:
     rng = np.random.default_rng(0)
-    ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
+    ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in WEIGHT_SIZES]
     values = [_value(checked, space, w) for w in ws]
     for (v, at_v), (w, at_w) in pairwise(zip(ws, values, strict=True)):
         ends = (at_v + at_w) / 2
         middle = checked.plugin.value((v + w) / 2, space)
         checked.require(
-            middle <= ends + ROUNDING * (1.0 + abs(ends)),
+            middle <= ends + BOUND_ROUNDING * (1.0 + abs(ends)),
             f"value is {middle} between weights of the mean {ends}: it is not convex",
         )
     _check_forms(checked, space, ws)
@@ -92,10 +97,10 @@ def _value(checked: Checked, space: WeightSpace, w: Floats) -> float:
     require = checked.require
     value = checked.call("value", w, space)
     require(np.isfinite(value), f"value is {value!r}: return a finite float")
-    require(value >= omega.floor(space) - ROUNDING, f"value {value} is below floor")
+    require(value >= omega.floor(space) - BOUND_ROUNDING, f"value {value} is below floor")
     doubled = omega.scaled(2.0).value(w, space)
     require(
-        np.isclose(doubled, 2.0 * value, rtol=ROUNDING),
+        np.isclose(doubled, 2.0 * value, rtol=BOUND_ROUNDING),
         f"scaled(2).value is {doubled} where value is {value}: return twice as much",
     )
     return float(value)
@@ -124,7 +129,7 @@ def _check_forms(checked: Checked, space: WeightSpace, ws: Sequence[Floats]) -> 
             constants.append(value - float(curved + quadratic.linear @ w))
     spread = float(np.ptp(constants)) if constants else 0.0
     size = 1.0 + abs(omega.value(ws[-1], space))
-    require(spread <= ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}")
+    require(spread <= BOUND_ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}")
 
 
 def _check_minimum(
@@ -141,7 +146,7 @@ def _check_minimum(
         value = omega.value(w, space)
         reached = value + scale * float(slope @ w)
         require(
-            value > upper or reached >= bound - ROUNDING * (1.0 + abs(value) + abs(reached)),
+            value > upper or reached >= bound - BOUND_ROUNDING * (1.0 + abs(value) + abs(reached)),
             f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound",
         )
 
@@ -160,12 +165,12 @@ def check_master(master: Master, space: WeightSpace | None = None) -> None:
     checked = Checked.of(Master, master)
     space = space or Nonnegative(4)
     rng = np.random.default_rng(0)
-    risk = Outline(space, SquaredNorm(0.5), None, GROUPS, is_convex=True)
-    cuts = WorkingSet(GROUPS, space.dim)
+    risk = Outline(space, SquaredNorm(0.5), None, N_GROUPS, is_convex=True)
+    cuts = WorkingSet(N_GROUPS, space.dim)
     for n_cuts in (1, 2, 4):
         cuts.add(
             Cut(group, float(rng.uniform(0.2, 2.0)), rng.standard_normal(space.dim))
-            for group, _ in product(range(GROUPS), range(n_cuts))
+            for group, _ in product(range(N_GROUPS), range(n_cuts))
         )
         _check_restricted(checked, risk, cuts)
 
@@ -184,7 +189,7 @@ def _check_restricted(checked: Checked, risk: Regularized, cuts: WorkingSet) -> 
     )
     require(np.array_equal(cuts.slopes, slopes), "it writes to the cuts: copy them")
     outside = float(np.abs(w - space.project(w)).max()) if answer.is_projected else 0.0
-    require(outside <= ROUNDING, f"is_projected, but w is {outside:.2g} outside")
+    require(outside <= BOUND_ROUNDING, f"is_projected, but w is {outside:.2g} outside")
     least = _minimum(risk, cuts)
     reached = _objective(risk, cuts, space.project(w))
     within = (acceptable(request.tol) + ACCURACY) * (1.0 + abs(least))
@@ -225,8 +230,11 @@ def check_solver(solver: Solver) -> None:
     checked = Checked.of(Solver, solver)
     rng = np.random.default_rng(0)
     objective = ChangePoint().objective("diagonal", 2)
-    samples = [Sample(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0])) for y in LABELS]
-    truths = [EquivalenceMatrix.from_labels(np.array(y)) for y in LABELS]
+    samples = [
+        Sample(rng.standard_normal((len(y), 2)) + np.outer(y, [2.0, 0.0]))
+        for y in LABELS_LEARNED_FROM
+    ]
+    truths = [EquivalenceMatrix.from_labels(np.array(y)) for y in LABELS_LEARNED_FROM]
     risk: Any = objective.risk(Examples(samples, truths), SquaredNorm(0.1))
     every = WorkingSet(len(truths), risk.space.dim)
     for i, (x, y, omega) in enumerate(zip(risk.xs, risk.ys, risk.sample_weight, strict=True)):
@@ -250,7 +258,7 @@ def check_solver(solver: Solver) -> None:
     require(lower <= least + slack, f"lower is {lower}, the minimum is {least}")
     said = f"upper is {upper}, the objective at the weight is {reached}"
     require(abs(upper - reached) <= slack, said)
-    closed = not solution.status.converged or gap <= solver.stopping.tol + ROUNDING
+    closed = not solution.status.converged or gap <= solver.stopping.tol + BOUND_ROUNDING
     require(closed, f"the status is {solution.status.name} with a gap of {gap:.2g}")
     null = _objective(risk, every, risk.null)
     require(reached <= null + slack, "the weight is worse than no learning")

@@ -69,7 +69,7 @@ class Checked:
             )
 
 
-NEARLY = 1e-3
+MISSED_BY = 1e-3
 """Of its size, what an answer may miss for the tolerance of a solver to be a likely cause."""
 
 
@@ -78,7 +78,7 @@ def tolerance_of(missed: float, size: float, named: str) -> str:
 
     ``named``: what an answer calls its bound.
     """
-    if missed > NEARLY * (1.0 + abs(size)):
+    if missed > MISSED_BY * (1.0 + abs(size)):
         return ""
     return (
         "; a search that stops within a tolerance, as milp at its gap, has to be given a smaller "
@@ -95,7 +95,7 @@ Searched = tuple[Oracle, list[EquivalenceMatrix]]
 INSTANCES, MOST = 80, 8
 """Questions, and items of the largest."""
 
-TOLERANCE = 1e-9
+VALUE_ROUNDING = 1e-9
 """Rounding allowed, as a fraction of the size of the objective."""
 
 
@@ -151,7 +151,7 @@ class Question(Checked):
         """Rounding allowed, a fraction of the size of the terms."""
         A = self.objective
         size = float(np.nansum(A.Z**2)) + (abs(A.shift) + A.truth_weight) * A.n_samples
-        return TOLERANCE * (1.0 + size)
+        return VALUE_ROUNDING * (1.0 + size)
 
     def ask(self) -> Argmax:
         """The answer, which is there and is worth what it says."""

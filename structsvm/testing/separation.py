@@ -21,13 +21,13 @@ from structsvm.support.checks import shown
 from structsvm.support.codec import difference
 from structsvm.testing.oracle import Checked, tolerance_of
 
-TOLERANCE = 1e-8
+TERM_ROUNDING = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
 
-STEPS = 30
+HALVINGS = 30
 """Halvings of the way to a weight at which two answers tie."""
 
-SCALES = (0.0, 0.1, 1.0, 1.0, 10.0)
+WEIGHT_SIZES = (0.0, 0.1, 1.0, 1.0, 10.0)
 """Sizes of the weights at which plugins are asked."""
 
 Known = tuple[Any, str]
@@ -91,7 +91,7 @@ class Asked(Checked):
         return Labelling(y, origin, loss, self.feature(y) - self.feature_of_truth)
 
     def tolerance(self, w: Floats) -> float:
-        return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
+        return TERM_ROUNDING * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
     def separate(self, w: Floats) -> Answer:
         """Separate at a weight; the answer is checked, and is no worse than the truth."""
@@ -136,7 +136,7 @@ class Asked(Checked):
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
     """Weights of several sizes in the cone, the null one first."""
     space = problem.weight_space()
-    return [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
+    return [space.project(scale * rng.standard_normal(space.dim)) for scale in WEIGHT_SIZES]
 
 
 def check_separation(
@@ -194,7 +194,7 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     begin = 0.0
     end = 1.0
     answers = [first]
-    for _ in range(STEPS):
+    for _ in range(HALVINGS):
         middle = (begin + end) / 2
         answer = sample.separate(first.w + middle * way)
         for other in answers:
@@ -229,7 +229,7 @@ def check_inference(
             score = float(w @ feature)
             better = float(w @ other)
             sample.require(
-                better <= score + sample.tolerance(w) + TOLERANCE * abs(score),
+                better <= score + sample.tolerance(w) + TERM_ROUNDING * abs(score),
                 f"predict reached the score {score!r}, but the labelling {origin}, has {better!r}: "
                 "maximise <w, joint_feature(x, y)> without the loss and without terms that are "
                 "not linear in w, or say exact_inference=False",

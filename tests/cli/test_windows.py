@@ -9,7 +9,7 @@ import pytest
 from structsvm import load
 from structsvm.data.times import TimeAxis
 from structsvm.io import FileOptions, read_recordings
-from structsvm.io.cleaning import ENOUGH, MANY, cleaned, window_for
+from structsvm.io.cleaning import MANY_SAMPLES, WINDOWS_OF_A_SEGMENT, cleaned, window_for
 from structsvm.io.files import RecordingFiles
 from structsvm.io.recording import Recording
 from structsvm.partitions import EquivalenceMatrix, partition_loss
@@ -41,9 +41,12 @@ def recordings_of(*lengths):
 
 
 def test_short_segments_decide_whether_samples_are_averaged():
-    assert window_for(recordings_of(MANY, MANY, 5000)) == (MANY // ENOUGH, MANY)
-    assert window_for(recordings_of(MANY - 1, MANY - 1, 5000))[0] == 1
-    assert window_for(recordings_of(7, *[1000] * 20)) == (1000 // ENOUGH, 1000)
+    assert window_for(recordings_of(MANY_SAMPLES, MANY_SAMPLES, 5000)) == (
+        MANY_SAMPLES // WINDOWS_OF_A_SEGMENT,
+        MANY_SAMPLES,
+    )
+    assert window_for(recordings_of(MANY_SAMPLES - 1, MANY_SAMPLES - 1, 5000))[0] == 1
+    assert window_for(recordings_of(7, *[1000] * 20)) == (1000 // WINDOWS_OF_A_SEGMENT, 1000)
 
 
 def test_statistics_are_those_of_each_window():

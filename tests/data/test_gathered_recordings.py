@@ -205,7 +205,7 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
 def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     """But for what is answered of each, which takes few bytes beside its values."""
     large = [np.repeat(X, 20, axis=0) for X in XS]
-    monkeypatch.setattr(archive, "KEPT", 1)
+    monkeypatch.setattr(archive, "KEPT_BYTES", 1)
     monkeypatch.setattr(archive, "GATHERED", 4 * large[0].nbytes)
     frames = FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0])
 

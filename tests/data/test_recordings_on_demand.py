@@ -86,7 +86,7 @@ def test_tables_on_demand_have_the_bits_of_tables_in_memory(known, problem):
 
 def test_no_more_than_a_few_are_in_memory(monkeypatch):
     """Without room to keep any, each round reads each recording once more."""
-    monkeypatch.setattr(archive, "KEPT", 1)
+    monkeypatch.setattr(archive, "KEPT_BYTES", 1)
     asked = []
     for max_iter in (3, 8):
         learner = MetricLearner(solver=CuttingPlane(Stopping(1e-9, max_iter)))
@@ -238,7 +238,7 @@ class TestRefusals:
 
     @pytest.fixture(autouse=True)
     def nothing_is_kept(self, monkeypatch):
-        monkeypatch.setattr(archive, "KEPT", 1)
+        monkeypatch.setattr(archive, "KEPT_BYTES", 1)
 
     def test_a_function_that_makes_recordings(self):
         def recordings():

@@ -62,7 +62,7 @@ class TestCheckpointsThatCannotBeWritten:
 
     @pytest.mark.parametrize("name", ["cutting-plane", "one-slack", "frank-wolfe", "subgradient"])
     def test_a_folder_that_is_gone_and_comes_back(self, name, tmp_path, monkeypatch):
-        monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+        monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
         folder = tmp_path / "state"
         away = tmp_path / "away"
         folder.mkdir()

@@ -15,7 +15,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.learner import closed_forms as tuned_metrics
 from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
-from structsvm.oracles.sequential import SHORT
+from structsvm.oracles.sequential import SHORT_ENOUGH
 from structsvm.partitions import Examples, TraceObjective
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate_by, penalty_grid
@@ -159,7 +159,7 @@ def test_every_price_has_the_segmentation_it_has_alone(most: int) -> None:
             assert M == alone(Z, price), (seed, price)
 
 
-@pytest.mark.parametrize("T", [SHORT, SHORT + 1, SHORT + 500])
+@pytest.mark.parametrize("T", [SHORT_ENOUGH, SHORT_ENOUGH + 1, SHORT_ENOUGH + 500])
 def test_so_it_is_for_recordings_long_and_longer(T: int) -> None:
     rng = np.random.default_rng(T)
     Z = rng.standard_normal((T, 3)) + rng.standard_normal((T // 50 + 1, 3))[np.arange(T) // 50]
@@ -170,7 +170,7 @@ def test_so_it_is_for_recordings_long_and_longer(T: int) -> None:
 
 def test_of_a_long_recording_full_of_ties_every_segmentation_is_a_best_one() -> None:
     rng = np.random.default_rng(0)
-    Z = rng.integers(-1, 2, (SHORT + 100, 2)).astype(float)
+    Z = rng.integers(-1, 2, (SHORT_ENOUGH + 100, 2)).astype(float)
     prices = penalty_grid(50.0)[::5]
     for price, M in zip(prices, ORACLE.price_path(Z, prices), strict=True):
         objective = TraceObjective(Z, shift=-float(price))

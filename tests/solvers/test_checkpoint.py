@@ -55,7 +55,7 @@ class PowerCut(BaseException):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_run_goes_on_from_every_iteration(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     method = solver_from(name, Stopping(1e-4, 14))
     file = tmp_path / "run.npz"
     whole = method.solve(risk_of())
@@ -106,7 +106,7 @@ KILLED = """
         happens("write")
         write(path, content)
 
-    checkpoint.EVERY, archive.write_atomically = 0.0, slow_write
+    checkpoint.SECONDS_BETWEEN, archive.write_atomically = 0.0, slow_write
     risk = listed_risk(
         PSD(3), SquaredNorm(0.05), n_samples=12, n_labels=60, seed=6, problem=Slow(PSD(3))
     )
@@ -212,7 +212,7 @@ def test_an_oracle_that_raises_leaves_earlier_work_in_the_file(tmp_path):
 @pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")
 @pytest.mark.parametrize("name", METHODS)
 def test_what_an_oracle_found_first_is_known_after_an_interruption(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     method = solver_from(name, Stopping(1e-4, 14))
     file = tmp_path / "run.npz"
 

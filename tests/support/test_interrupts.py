@@ -109,7 +109,7 @@ class TestPieces:
         Z = rng.normal(size=(150, 2)) + 3 * rng.normal(size=(5, 2))[np.arange(150) // 30]
         objective = TraceObjective(Z, shift=-2.0)
         whole = SequentialOracle(pruning).maximize(objective, constraint)
-        monkeypatch.setattr("structsvm.support.interrupts.FIRST", 1.0)
+        monkeypatch.setattr("structsvm.support.interrupts.FIRST_CALL", 1.0)
         cut = SequentialOracle(pruning).maximize(objective, constraint)
         assert cut.y == whole.y
         assert cut.value == whole.value
