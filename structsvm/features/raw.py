@@ -192,8 +192,8 @@ def windows(
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
     are_known = all(callable(one) or one in WINDOW_STATISTICS for one in statistics)
-    names = ", ".join(WINDOW_STATISTICS)
-    wanted = f"some of {names} or functions, at least one where there are no bands"
+    listed = ", ".join(WINDOW_STATISTICS)
+    wanted = f"some of {listed} or functions, at least one where there are no bands"
     refuse_unless(are_known and len([*statistics, *bands]) > 0, "statistics", wanted, statistics)
     makers = [
         (one, WINDOW_STATISTICS[one])
