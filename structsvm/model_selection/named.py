@@ -10,7 +10,7 @@ from structsvm.baselines.blind import EqualSegments, FixedTimes
 from structsvm.baselines.boundary_classifier import BoundaryClassifier
 from structsvm.baselines.frame_classifier import FrameClassifier
 from structsvm.baselines.region_classifier import RegionClassifier
-from structsvm.baselines.row_classifier import KINDS, RowClassifier
+from structsvm.baselines.row_classifier import NAMES_BY_KIND, RowClassifier
 from structsvm.baselines.smoothed_scores import SmoothedScores
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.learner import Learner
@@ -41,7 +41,7 @@ LEARNERS: Mapping[str, Callable[..., Learner]] = {
     "smoothed-scores": SmoothedScores,
     "equal-segments": EqualSegments,
     "fixed-times": FixedTimes,
-    **{name: partial(RowClassifier, kind) for kind, name in KINDS.items()},
+    **{name: partial(RowClassifier, kind) for kind, name in NAMES_BY_KIND.items()},
     "region-forest": partial(RegionClassifier, "forest"),
     "pixel-forest": partial(RegionClassifier, "forest", image=GraphOfImage(nodes="pixels")),
 }
