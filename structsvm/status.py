@@ -139,9 +139,9 @@ class SupportLabelling:
     partition problem. None when it is not known, because it is a relaxation, or was found before
     an interrupted run went on."""
     truth: Any
-    """The true one."""
+    """The true labelling."""
     loss: float | None
-    """Of the wrong labelling, as the objective has it."""
+    """The loss of the wrong labelling, in the units of the objective."""
     plane: tuple[float, Floats] | None = field(default=None, repr=False)
     """If the labelling is not known, the lower bound of the hinge loss of the sample (or of the
     weighted sum of them) that it gave: intercept and slope."""

@@ -101,7 +101,7 @@ class Classes(Model):
     """The class of each row, whatever the number of clusters that is asked for."""
 
     classifier: Any
-    """Of scikit-learn, fitted."""
+    """The fitted classifier of scikit-learn."""
 
     def partition(
         self, problem: Any, sample: Sample, n_clusters: int | None, constraint: Constraint

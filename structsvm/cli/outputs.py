@@ -126,15 +126,15 @@ class Answer:
 
     name: str
     plain: Mapping[str, Any]
-    """As JSON has it, besides the name."""
+    """The partition in JSON, without the name."""
     line: str
-    """As people read it, after the name."""
+    """The partition as a line of text, without the name."""
     rows: Sequence[Mapping[str, Any]] = ()
     """What is known of each segment, or of each row of a table."""
     called: Mapping[str, str] = field(default_factory=dict)
     """Names of columns in tables, where they are others than in JSON."""
     labels: Any = None
-    """Of the pixels of an image, (H, W)."""
+    """The label of each pixel of an image, (H, W)."""
 
 
 ENDS = ("start", "end", "from", "to")

@@ -55,7 +55,7 @@ ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What was read, or a part of it, and the same as it was checked."""
+    """Recordings as they were read, all or some, and the training set of them."""
 
     inputs: InputData
     data: TrainingSet
@@ -216,7 +216,7 @@ def about_time(parts: tuple[Part, Part], left: tuple[Part, Part]) -> str:
 
 
 def split_of(inputs: InputData, split: str | None) -> str | None:
-    """What the verdict is about, if not about further samples: rows of the only table, say."""
+    """What is held out within samples, such as rows of the only table; None for whole ones."""
     request = inputs.request
     contiguous = inputs.problem.traits.contiguous
     tables = not contiguous and not takes_images(inputs.problem)
@@ -313,7 +313,7 @@ def _pieces(data: TrainingSet, i: int, most: int = PIECES) -> list[tuple[int, ND
     known = data.labels[i]
     changes = np.array([0] if known.truth is None else known.truth.breakpoints[:-1])
     n = min(most, changes.size // CHANGES)
-    first = [changes.size * k // n for k in range(1, n)]  # changes that are the first of a piece
+    first = [changes.size * k // n for k in range(1, n)]  # changes that begin pieces
     cuts = [(changes[c - 1] + changes[c]) // 2 for c in first if changes[c] - changes[c - 1] > 1]
     return [(i, rows) for rows in np.split(np.arange(known.n_samples), cuts)]
 

@@ -70,7 +70,7 @@ class Deferred:
         return self.origin.has_gaps
 
     def then(self, step: Step, n_features: int | None = None) -> Deferred:
-        """The same with a further step, and P' features after it; P by default."""
+        """These data with a further step, after which there are P' features; P by default."""
         P = self.n_features if n_features is None else n_features
         return Deferred(self.origin, (*self.steps, step), P, self.labels)
 
@@ -140,7 +140,7 @@ def is_data(X: Any) -> TypeGuard[Data]:
 
 
 def arrays_among(Xs: Sequence[Data]) -> list[Floats]:
-    """Those that are in memory."""
+    """The samples that are in memory."""
     return [X for X in Xs if not isinstance(X, Deferred)]
 
 

@@ -113,7 +113,7 @@ def centred(X: Floats) -> Floats:
 
 
 def centre(Xs: Stack) -> None:
-    """The same of each array, in place."""
+    """Standardise each array in place."""
     from structsvm.support.compiled import sums  # numba takes long to import
 
     total, squares = sums(Xs)

@@ -58,11 +58,11 @@ class TimeAxis:
     """
 
     name: str
-    """Of the column."""
+    """The name of the column."""
     values: NDArray[Any]
     """Numbers or dates (datetime64), (T,), in order."""
     written: tuple[str, ...] | None = None
-    """As the file has them, (T,)."""
+    """The times as the file has them, (T,)."""
     lasting: float = 0.0
     """How long a sample lasts from its time on, where it is a stretch and no moment."""
     day_first: bool = False
@@ -225,7 +225,7 @@ class TimeAxis:
 
     @property
     def steps(self) -> NDArray[np.float64]:
-        """From each sample to the next, (T - 1,): seconds between dates."""
+        """Steps from each sample to the next, (T - 1,): seconds between dates."""
         return np.asarray(np.diff(self.values) / self.span(1.0), dtype=np.float64)
 
     @cached_property

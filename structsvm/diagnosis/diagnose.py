@@ -112,7 +112,7 @@ def diagnose(
 
 
 def diagnosis_of(learner: Learner | MetricLearnerCV, given: Examined | None = None) -> Diagnosis:
-    """As :func:`diagnose`, of samples that were checked already."""
+    """The diagnosis of samples that were checked already."""
     fitted = fitted_learner(learner, "diagnose")
     looked_at: dict[str, Any] = {"fit": fitted}
     is_metric = fitted.sees is not None

@@ -71,7 +71,7 @@ class Diagnosis:
         return "\n".join(lines)
 
     def spelled(self, words: Callable[[str], str]) -> Diagnosis:
-        """The same in other words for parameters, as the command line has them."""
+        """These findings with parameters spelled as on the command line."""
         findings = [
             replace(finding, found=words(finding.found), remedy=words(finding.remedy))
             for finding in self.findings

@@ -27,7 +27,7 @@ __all__ = ["DEFAULT_SOLVERS", "SolverComparison", "compare_on", "compare_solvers
 
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")
-"""The same for objectives that are not convex."""
+"""Solvers of objectives that are not convex."""
 STOPPING = Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
 """When solvers that are given by name stop, if nobody says."""
 FORMS = (
@@ -47,7 +47,7 @@ class SolverComparison:
     """What several solvers did on one problem; ``structsvm.plotting.plot_gaps`` draws it."""
 
     solutions: Mapping[str, Solution]
-    """By name of the solver."""
+    """Solutions by name of the solver."""
     refused: Mapping[str, str]
     """Solvers that do not suit the problem, and why."""
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -260,7 +260,7 @@ def _named(asked: Any, stopping: Stopping | None) -> dict[str, Solver]:
 
 
 def _stopped(solver: Solver, stopping: Stopping) -> Solver:
-    """The same solver with another stopping rule."""
+    """The solver with another stopping rule."""
     own: Any = solver
     if is_dataclass(own) and "stopping" in (each.name for each in fields(own)):
         stopped: Solver = replace(cast(Any, own), stopping=stopping)

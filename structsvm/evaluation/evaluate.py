@@ -50,7 +50,7 @@ __all__ = ["evaluate"]
 Partitions = dict[str, list[EquivalenceMatrix]]
 
 States = dict[str, list[NDArray[Any]]]
-"""By each metric or baseline that names states, the names of the items of each sample."""
+"""The names of the items of each sample, by each metric or baseline that names states."""
 
 
 def evaluate(

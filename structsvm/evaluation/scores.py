@@ -83,7 +83,7 @@ SCORES = {
     "accuracy": Score("accuracy", 1, "the share of {item}s with the right name"),
     "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {item}s"),
 }
-"""Those that pages and tables know; a score of a plugin's own has its name."""
+"""Scores that pages and tables know; one of a plugin's own is called by its name."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Evaluation:
     errors: Mapping[str, Floats] = field(default_factory=dict, compare=False)
     """How far changes are from true ones, over all samples; empty where there are no changes."""
     unit: str = "samples"
-    """Of these."""
+    """The unit of these distances."""
     measured: Sequence[Sample] = field(default=(), compare=False)
     """The samples as they were read; empty for parts of a table, as the following are."""
     prepared: Sequence[Sample] = field(default=(), compare=False)

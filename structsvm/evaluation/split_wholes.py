@@ -69,7 +69,7 @@ class Split:
     question: str = ""
     """A sentence that says what is answered by holding these out, and what is not."""
     pieces: Sequence[tuple[int, Ints]] = ()
-    """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
+    """The sample and the rows that each held-out part consists of; empty if samples are whole."""
     whole: tuple[TrainingSet, Sequence[Ints]] | None = None
     """All samples, and which of them each fold holds out, if all can be learned from at once."""
 

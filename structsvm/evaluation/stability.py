@@ -29,7 +29,7 @@ class WeightStability:
     shares: Floats
     """``B_jj / Tr(B)`` of each feature in each resample, (n_resamples, P)."""
     share: Floats
-    """The same of all recordings, (P,)."""
+    """``B_jj / Tr(B)`` of each feature, learned from all recordings, (P,)."""
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns for ``pandas.DataFrame``, the features with the largest shares first.

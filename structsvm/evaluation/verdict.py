@@ -78,7 +78,7 @@ class Verdict:
     """What the figures say, a key of ``structsvm.evaluation.sentences.ANSWERS``: "pays", "harms",
     "chance", "blind", "too-few", ..."""
     contrasts: Mapping[str, Contrast]
-    """By name, against the untrained metric, and the tuned baselines, the best first."""
+    """Contrasts by name: with the untrained metric, and with tuned baselines, the best first."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``; NaN if there was nothing to
     find."""

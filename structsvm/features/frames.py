@@ -122,7 +122,7 @@ class FrameModel:
     def probabilities(
         self, Xs: Recordings, owner: str, features: Recordings | None = None
     ) -> list[Floats]:
-        """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
+        """Probabilities of the states of each sample, 0 for unknown states, (T_i, C) each."""
         features = self.features.transform(Xs) if features is None else features
         rows = np.vstack([self.standardizer(F[_middles(len(F), self.step)]) for F in features])
         with _threads_for(rows):  # at once, because trees take as long for a few rows as for many
@@ -211,13 +211,13 @@ class FrameRecipe:
     """The classifier where the estimator has none of its own."""
     words: Words = RECORDINGS
     kept: str = "all"
-    """Of which models the mean is kept: of those of the folds and of the whole, or one of these."""
+    """Models whose mean is kept: those of the folds and of the whole, or one of these."""
     estimator: Any = None
     n_folds: Any = None
     every: int = 1
-    """From one frame that is learned from to the next."""
+    """Samples from one frame that is learned from to the next."""
     step: int = 1
-    """From one frame that is looked at to the next."""
+    """Samples from one frame that is looked at to the next."""
 
     def __post_init__(self) -> None:
         self.owner = type(self.learner).__name__

@@ -16,7 +16,7 @@ mean loss on 14 divisions of har_spsw, mocap6, SKAB, TEP and digits into groups 
 groups held out."""
 
 ROUNDS, SAME = 200, 1e-5
-"""Of expectation maximisation at most, and steps that tell no weights apart."""
+"""Iterations of expectation maximisation at most, and steps between weights that are alike."""
 
 SAMPLES_POOLED = 20_000
 """Samples that weights are learned from, at most about."""

@@ -1,4 +1,4 @@
-"""From a raw signal to one row of features for each window, and back to the time of the signal."""
+"""Features of the windows of a raw signal, and ends of windows as times of the signal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WINDOW_STATISTICS: dict[str, Callable[[Floats], Any]] = {
     "max": lambda stack: stack.max(axis=1),
     "rms": lambda stack: np.sqrt((stack**2).mean(axis=1)),
 }
-"""Of windows (n, W, P), one value for each column, (n, P)."""
+"""Statistics of windows (n, W, P), one value for each column, (n, P)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class Windows:
     width: int
     """Samples of a window, W."""
     n_samples: int
-    """Of the raw signal."""
+    """Samples of the raw signal."""
     rate: float
     """Samples of the raw signal in a second."""
 

@@ -34,7 +34,7 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     roots: Ints
     """The root of each tree, (trees,)."""
     feature: Ints
-    """Of each node, -1 for a leaf."""
+    """The feature that each node asks for, -1 for a leaf."""
     left: Ints
     right: Ints
     threshold: Floats

@@ -22,7 +22,7 @@ LAB = (25.0, 12.0, 12.0)
 """Scale of L, a and b: about their spread over the pixels of a photograph."""
 
 MOST_PIXELS = 1_000_000
-"""Of what superpixels are computed on. Larger images are reduced for that, by a whole factor."""
+"""Pixels that superpixels are computed from: larger images are reduced by a whole factor."""
 
 FEWER, PIXELS_OF_ONE = 5, 16
 """A warning names an image with so many times fewer superpixels than were asked for, if it has so
@@ -180,7 +180,7 @@ def pixel_edges(height: int, width: int, radius: float) -> Ints:
 
 
 def _factor(image: NDArray[Any]) -> int:
-    """By how much an image is reduced to have no more than MOST_PIXELS pixels: 1, 2, ..."""
+    """The factor that reduces an image to no more than MOST_PIXELS pixels: 1, 2, ..."""
     factor = 1
     (H, W) = image.shape[:2] if image.ndim in (2, 3) else (0, 0)
     while -(-H // factor) * -(-W // factor) > MOST_PIXELS:
@@ -232,7 +232,7 @@ def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
     longer = max(H, W)
     y, x = np.mgrid[:H, :W] + 0.5
     names = [f"channel{c}" for c in range(C)]
-    channels = pixels * 4.0  # 1 is a quarter of the range
+    channels = pixels * 4.0  # in units of a quarter of their range
     if C == 1:
         names = ["L"]
         channels = pixels * 100.0 / LAB[0]

@@ -41,7 +41,7 @@ TRANSPARENT = 1 << 24
 """The label of transparent pixels, which is no colour."""
 
 OPAQUE = 128
-"""Of 255, from which on a pixel is seen."""
+"""The opacity, of 255, from which on a pixel is seen."""
 
 GREYS = ("1", "L", "LA", "La")
 """What Pillow calls greys; those with an A also say how opaque they are, which is left out."""

@@ -34,7 +34,7 @@ class Stretch:
     row: Interval
     start: Any
     end: Any
-    """As the axis has them; None at the end of the recording."""
+    """Times as the axis has them; None at the end of the recording."""
 
     @classmethod
     def of(cls, row: Interval, axis: TimeAxis) -> Stretch:
@@ -151,7 +151,7 @@ def _are_from_one(
 
 
 def _gap(pair: Pair, axis: TimeAxis) -> float:
-    """From the end of one to the start of the other: seconds between dates, below 0 if beyond."""
+    """Time from the end of one to the start of the other: seconds between dates."""
     return float((pair[1].start - pair[0].end) / axis.span(1.0))
 
 

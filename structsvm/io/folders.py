@@ -154,7 +154,7 @@ def search(folder: Path, apart: Set[Path], own: str = "") -> tuple[list[Path], l
 
 
 def _of_one_kind(files: Sequence[Path]) -> list[Path]:
-    """Those of the first kind that there is: tables, media, and text with rows of numbers."""
+    """Files of the first kind that there is: tables, media, and text with rows of numbers."""
     for kinds in ({*TABLE_KINDS} - {PROSE}, MEDIA):
         if chosen := [path for path in files if kind_of(path) in kinds]:
             return chosen

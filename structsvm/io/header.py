@@ -50,7 +50,7 @@ class Layout:
     below: Sequence[int] = ()
     """Further lines of the header."""
     names: tuple[str, ...] = ()
-    """Of the columns, if they are not a row of the table."""
+    """Names of the columns, if they are not a row of the table."""
     has_header: bool = True
 
 

@@ -47,16 +47,16 @@ class Interval:
     """
 
     start: Any
-    """In the time of the recording: a number, or a date as text."""
+    """The start in the time of the recording: a number, or a date as text."""
     end: Any
     """The stretch ends before this time."""
     label: str
     recording: str | None = field(default=None, repr=False, compare=False)
-    """As the file that it was read from calls it, if it does."""
+    """The recording, as the file that it was read from calls it, if it does."""
     who: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Its tier, subject and annotator, if known."""
     line: int | None = field(default=None, repr=False, compare=False)
-    """Of the file."""
+    """The line of the file."""
     unit: str | None = field(default=None, repr=False, compare=False)
     """The unit of its times, if the file says it."""
     kind: str = field(default=STRETCH, repr=False, compare=False)

@@ -72,7 +72,7 @@ class Columns:
     whose: Mapping[str, str]
     others: Sequence[str]
     observation: str | None = None
-    """Of all rows, where it is told above the table."""
+    """The recording of all rows, where it is told above the table."""
 
     @classmethod
     def of(cls, file: LabelFile) -> Columns:

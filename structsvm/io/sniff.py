@@ -59,7 +59,7 @@ class TextFormat:
     """Lines that are no rows: comments, a title above the header, units below it; from 1."""
     beginning: str = ""  # what the first of them says
     names: tuple[str, ...] = ()
-    """Of the columns, if they are not a row of the text as it is."""
+    """Names of the columns, if they are not a row of the text as it is."""
     has_header: bool = True  # whether the first row names columns
 
     def __str__(self) -> str:

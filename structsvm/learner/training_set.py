@@ -177,7 +177,7 @@ class TrainingSet:
         return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
 
     def read(self) -> TrainingSet:
-        """The same with samples in memory."""
+        """The set with its samples in memory."""
         data = [sample.data for sample in self.samples]
         arrays = map_arrays("reading", np.asarray, data)
         is_there = all(X is array for X, array in zip(data, arrays, strict=True))

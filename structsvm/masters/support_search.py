@@ -60,7 +60,7 @@ def _weigh(R: Floats, x: Floats, v: Floats) -> None:
 def _step(
     R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, v: Floats, inside: Mask
 ) -> Floats:
-    """Newton's step on the support, ``D D^T`` times which is the gradient.
+    """Newton's step on the support: the solution of ``D D^T step = gradient``.
 
     Of each group of the support the row with the largest ``x`` leads, from which the m others are
     differences.

@@ -45,7 +45,7 @@ class Trial:
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
     candidate failed. See :func:`structsvm.partitions.comparison.disagreement`."""
     seconds: float
-    """To learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
+    """Seconds to learn and to calibrate, beginning with what the larger ``lam`` of a path found."""
     converged: bool = True
     oracle_calls: int = 0
     failure: str = ""
@@ -75,7 +75,7 @@ class Fold:
     folded: TrainingSet
     """What is tuned on, :func:`in_folds`."""
     untrained: dict[Any, Metric] = field(default_factory=dict)
-    """By what metrics see, once in a process."""
+    """The untrained metric, by what metrics see, once in a process."""
 
     @cached_property
     def counts(self) -> list[int | None] | None:

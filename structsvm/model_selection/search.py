@@ -51,7 +51,7 @@ people held out from har_spsw: the loss of three is 0.016 +- 0.025 above that of
 
 
 def _of_best(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The same method of the best estimator."""
+    """A method that asks the best estimator."""
 
     @wraps(method)
     def answered(self: MetricLearnerCV, *args: Any, **kwargs: Any) -> Any:

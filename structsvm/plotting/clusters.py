@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEGEND = 20  # clusters that a legend has room for
-NAME_IN_LEGEND = 26  # letters of a name in it
+NAME_IN_LEGEND = 26  # letters of a name in a legend
 
 
 def plot_clusters(

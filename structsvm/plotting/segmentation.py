@@ -202,7 +202,7 @@ def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
         dates = require("matplotlib.dates", "plot", "plotting")
         locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # it has steps for all between
         ax.xaxis.set_major_locator(locator)
-        formatter = dates.ConciseDateFormatter(locator, show_offset=not axis.clock)  # of no day
+        formatter = dates.ConciseDateFormatter(locator, show_offset=not axis.clock)  # clock: no day
         ax.xaxis.set_major_formatter(formatter)
 
 

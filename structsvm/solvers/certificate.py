@@ -25,10 +25,10 @@ ADMISSIBLE = 1e-6
 accuracy only."""
 
 CROSSED = 1e-6
-"""Of its scale, how far the bounds of a program may cross: both allow for broken constraints."""
+"""How far the bounds of a program may cross, of its scale: both allow for broken constraints."""
 
 KEPT_EXACTLY = 1e-12
-"""The same where it is only rounding."""
+"""By how much of its size a weight may break further constraints through rounding alone."""
 
 NOTICEABLE = 1e-9
 """Of the size of what losses are sums of: a null weight that loses less leaves nothing to gain but

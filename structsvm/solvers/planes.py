@@ -41,7 +41,7 @@ class Planes(NamedTuple):
     """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
     calls: int
     labellings: list[Labellings]
-    """Those that each plane comes from, n of them."""
+    """The labellings that each plane comes from, n of them."""
     at_most: float = 0.0
     """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
     caught: int | None = None
@@ -88,7 +88,7 @@ class Planes(NamedTuple):
         return self._replace(groups=present, labellings=labellings, **sums)
 
     def cuts(self, wanted: Bools | None = None) -> list[Cut]:
-        """As a working set takes them: all of them, or those that are ``wanted``, (n,)."""
+        """Planes as cuts of a working set: all, or those that are ``wanted``, (n,)."""
         which = range(len(self.groups)) if wanted is None else wanted.nonzero()[0].tolist()
         groups = self.groups.tolist()
         intercepts = self.intercepts.tolist()

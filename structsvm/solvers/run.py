@@ -68,9 +68,9 @@ class Run(CutRun):
         self._duals: tuple[Any, ...] | None = None
         """Multipliers of further constraints, of the last restricted problem."""
         self._broken: list[Any] = []
-        """By how much the best weight breaks each of them."""
+        """The amount by which the best weight breaks each further constraint."""
         self._most_broken = 0.0
-        """The same, relative to the size of its terms, at most."""
+        """The largest of these amounts, relative to the terms of its constraint."""
         self._starts: list[Floats] = []
         """The start of the risk, and two weights on the way back from it to the null weight."""
         if risk.start is not None:

@@ -160,7 +160,7 @@ def _check_no_better(
 
 
 BELOW = 1e-6
-"""By how much of its size an answer may be below the truth through rounding."""
+"""Part of its size by which an answer may be below the truth through rounding."""
 
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""

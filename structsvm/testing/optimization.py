@@ -40,7 +40,7 @@ LABELS_LEARNED_FROM = (
     [0, 1, 1, 1, 1, 1],
     [0, 0, 0, 0, 1, 2],
 )
-"""Of the recordings that a solver learns from."""
+"""Labels of the recordings that a solver learns from."""
 
 
 def check_regularizer(

@@ -70,7 +70,7 @@ class Checked:
 
 
 MISSED_BY = 1e-3
-"""Of its size, what an answer may miss for the tolerance of a solver to be a likely cause."""
+"""Part of its value that an answer may miss for the tolerance of a solver to be a likely cause."""
 
 
 def tolerance_of(missed: float, size: float, named: str) -> str:

@@ -179,7 +179,7 @@ def test_a_metric_that_is_not_finished_ends_the_search(data, monkeypatch):
 
 
 MOMENTS = int(os.environ.get("STRUCTSVM_SIGNALS", "2"))
-T, N, P = 1000, 6, 4
+T, N, P = 400, 6, 4
 
 
 def recordings():
