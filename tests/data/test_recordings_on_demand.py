@@ -77,9 +77,9 @@ def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
 @cases(Clustering(oracle="relaxed"), Clustering("unknown", oracle="rounded"), ids=str)
 def test_tables_on_demand_have_the_bits_of_tables_in_memory(known, problem):
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 20)
-    tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]
-    ys = [np.where(rng.random(60) < known, y, -1) for _ in tables]
+    y = np.repeat([0, 1, 2], 8)
+    tables = [rng.normal(size=(24, 3)) + 6 * np.eye(3)[y] for _ in range(2)]
+    ys = [np.where(rng.random(24) < known, y, -1) for _ in tables]
     expected = MetricLearner(problem).fit(tables, ys)
     assert same_bits(MetricLearner(problem).fit(OnDemand(tables), ys), expected)
 
