@@ -10,7 +10,7 @@ from recording_cases import recordings_of_two_kinds as recordings
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import SettingsError
 from structsvm.interop import risk_of
-from structsvm.model_selection import trials
+from structsvm.model_selection import attempts
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers.certificate import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -149,8 +149,8 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
         tuned.append((name, len(data.samples)))
         return original(name, problem, data, *settings)
 
-    original = trials.tuned
-    monkeypatch.setattr(trials, "tuned", counted)
+    original = attempts.tuned
+    monkeypatch.setattr(attempts, "tuned", counted)
     found = search().fit(*recordings())
     in_folds = [kind for kind, n in tuned if n == 4]
     assert sorted(in_folds) == ["rca"] * 3 + ["untrained"] * 3

@@ -250,7 +250,7 @@ def dense(matrix):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("chunk", [7, 2**18])
 def test_weights_gradient_and_derivative(rng, monkeypatch, sparse, chunk):
-    monkeypatch.setattr(module, "CHUNK", chunk)
+    monkeypatch.setattr(module, "EDGES_AT_ONCE", chunk)
     graph = random_graph(rng, sparse=sparse)
     T, P = graph.X.shape
     similarity = Similarity.of(graph)
