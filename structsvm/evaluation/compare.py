@@ -34,7 +34,7 @@ FORMS = (
     "give names such as 'cutting-plane', instances such as CuttingPlane(), or a mapping of names "
     "to solvers"
 )
-ENDS = ("lower", "upper", "gap", "seconds", "oracle_calls")
+TOLD_OF_ENTRIES = ("lower", "upper", "gap", "seconds", "oracle_calls")
 """What is told of each iteration, and of the end."""
 COSTS = ("oracle_seconds", "master_seconds")
 Asked = Sequence[str | Solver] | Mapping[str, str | Solver] | None
@@ -75,7 +75,9 @@ class SolverComparison:
         rows = []
         for name, solution in self.solutions.items():
             for entry in solution.history.entries:
-                values = {of: getattr(entry, of) for of in ("iteration", *ENDS, "n_cuts")}
+                values = {
+                    of: getattr(entry, of) for of in ("iteration", *TOLD_OF_ENTRIES, "n_cuts")
+                }
                 excess = self.excess(solution, entry.upper)
                 rows.append({"solver": name, **values, "excess": excess})
         return rows
@@ -91,7 +93,7 @@ class SolverComparison:
             row = {
                 "solver": name,
                 "status": solution.status.name.lower().replace("_", " "),
-                **{of: getattr(solution, of) for of in (*ENDS, *COSTS)},
+                **{of: getattr(solution, of) for of in (*TOLD_OF_ENTRIES, *COSTS)},
                 "excess": self.excess(solution, solution.upper),
                 "iterations": solution.n_iter,
             }

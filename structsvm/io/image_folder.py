@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable, warn
-from structsvm.graphs.label_maps import KINDS, MASK_KINDS, pixels_of, read_label_map
+from structsvm.graphs.label_maps import IMAGE_KINDS, MASK_KINDS, pixels_of, read_label_map
 from structsvm.support.progress import in_time
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
-MASK = "_mask"  # what the name of a label map may add to that of its image
+MASK_ENDING = "_mask"  # what the name of a label map may add to that of its image
 OVERLAY = "_overlay"  # end of the name of an image with its parts drawn on it
 
 
@@ -136,7 +136,7 @@ def read_in_time(
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     """Return the image files of a path, and a folder of label maps beside them."""
     # os.path takes a name that is too long for one that is not there
-    if os.path.isfile(path) and path.suffix.lower() in KINDS:
+    if os.path.isfile(path) and path.suffix.lower() in IMAGE_KINDS:
         return [path], None
     entries = list(path.iterdir()) if os.path.isdir(path) else []
     inside = {entry.name.lower(): entry for entry in entries if entry.is_dir()}
@@ -144,18 +144,18 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
     for some in (entries, [] if images is None else images.iterdir()):
         shown = [one for one in some if one.is_file() and not one.name.startswith(".")]
-        files = {one for one in shown if one.suffix.lower() in KINDS}
+        files = {one for one in shown if one.suffix.lower() in IMAGE_KINDS}
         if files:
             return sorted(files.difference(made_of_images(files))), masks
-    raise DataError(f"{path}: no such file, or no images ({', '.join(KINDS)}) there")
+    raise DataError(f"{path}: no such file, or no images ({', '.join(IMAGE_KINDS)}) there")
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
     files = list(files)
-    bare = {path.with_suffix("") for path in files if path.suffix.lower() in KINDS}
+    bare = {path.with_suffix("") for path in files if path.suffix.lower() in IMAGE_KINDS}
     return [
         path
-        for path, end in product(files, (MASK, OVERLAY))
+        for path, end in product(files, (MASK_ENDING, OVERLAY))
         if path.stem.endswith(end) and path.with_name(path.stem.removesuffix(end) or end) in bare
     ]
 
@@ -172,7 +172,7 @@ def _read(
     doubt = ""
     # the label map of its name, or else of its name with ``_mask`` added
     kinds = list(chain.from_iterable((kind, kind.upper()) for kind in MASK_KINDS))
-    names = [f"{path.stem}{end}{kind}" for end, kind in product(("", MASK), kinds)]
+    names = [f"{path.stem}{end}{kind}" for end, kind in product(("", MASK_ENDING), kinds)]
     maps = [masks / name for name in names] if masks is not None else []
     maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
     if maps:
