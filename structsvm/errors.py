@@ -18,7 +18,7 @@ __all__ = [
     *("CertificateError", "CheckpointError", "CheckpointWarning", "DataError", "DataWarning"),
     *("DownloadError", "LearningError", "MasterError", "MissingExtraError", "ModelFileError"),
     *("OracleError", "OracleWarning", "PluginError", "SettingsError", "StructSVMError"),
-    *("VerdictWarning", "about", "among", "printable", "refuse", "warn"),
+    *("VerdictWarning", "about", "among", "printable", "warn"),
 ]
 
 CALLERS = ("sklearn", "joblib", "contextlib")
