@@ -12,7 +12,7 @@ import numpy as np
 
 from structsvm.baselines.blind import blind_methods
 from structsvm.errors import LearningError
-from structsvm.evaluation.contrast import LEARNED, TINY, chosen, standard_error
+from structsvm.evaluation.contrast import EQUAL_LOSSES, LEARNED, chosen, standard_error
 from structsvm.evaluation.split_wholes import Split
 from structsvm.evaluation.verdict import Evidence, Remarks, Verdict
 from structsvm.graphs.labelled_nodes import limit_of
@@ -104,7 +104,7 @@ class HeldOut:
             can_be = can_be & names_any
         is_blind = np.zeros(can_be.size, dtype=bool)
         for losses in self.blind.values():
-            is_blind |= (np.abs(self.losses - losses[:, None]) <= TINY).all(axis=0)
+            is_blind |= (np.abs(self.losses - losses[:, None]) <= EQUAL_LOSSES).all(axis=0)
         return can_be & ~is_blind if (can_be & ~is_blind).any() else can_be
 
     @property
