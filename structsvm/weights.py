@@ -151,7 +151,22 @@ class Nonnegative(_Vectors):
 
 @dataclass(frozen=True)
 class PSD(WeightSpace):
-    """Positive semi-definite matrices (P, P), as scaled svec of length P (P + 1) / 2."""
+    """Positive semi-definite matrices (P, P), as scaled svec of length P (P + 1) / 2.
+
+    The weight is ``w = svec(B)``: the upper triangle of ``B`` row by row, entries off the diagonal
+    times sqrt(2), so that ``<svec(A), svec(B)> = Tr(A B)``. A score ``Tr(B A)`` has the joint
+    feature ``svec(A)``, and ``smat(w)`` is ``B`` again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.weights import PSD, smat, svec
+    >>> A, B = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[1.0, -1.0], [-1.0, 4.0]])
+    >>> PSD(2).dim, round(float(svec(A) @ svec(B)), 9), float(np.trace(A @ B))
+    (3, 12.0, 12.0)
+    >>> bool(np.allclose(smat(svec(B)), B))
+    True
+    """
 
     order: int
 

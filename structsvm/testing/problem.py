@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from structsvm.testing.separation import (
     random_weights,
 )
 
-Labellings = Callable[[Any], Iterable[Any]]
+Labellings = Callable[..., Iterable[Any]]
 
 
 def check_problem(
@@ -64,7 +65,8 @@ def check_problem(
     Xs, ys : sequences
         A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them.
     labellings : callable, optional
-        For a Problem: takes a sample to all its labellings, so that small samples are best.
+        For a Problem: takes a sample to all its labellings, so that small samples are best; or, of
+        two arguments, a sample and its label, where labels say what belongs to the sample.
     exact_inference : bool
         For a Problem: whether ``predict`` finds the maximum, rather than something good.
 
@@ -90,7 +92,7 @@ def check_problem(
     checked.require(fits, f"give a label for each sample, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(0))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
-        family = None if labellings is None else list(labellings(x))
+        family = None if labellings is None else list(_every(labellings, x, y))
         labellings_known = [(one, "one of labellings(x)") for one in family or ()]
         sample = Asked(problem, checked.name, f"sample {i}", x=x, y=y, number=i, family=family)
         sample.require_member(y, "the label given")
@@ -101,6 +103,11 @@ def check_problem(
         ]
         check_inference(sample, weights, [(y, "the truth"), *labellings_known], exact_inference)
     return Report()
+
+
+def _every(labellings: Labellings, x: Any, y: Any) -> Iterable[Any]:
+    """All labellings of a sample, or those that go with what its label says beside."""
+    return labellings(x, y) if len(signature(labellings).parameters) > 1 else labellings(x)
 
 
 def _check_partition_problem(

@@ -368,19 +368,18 @@ def run(command: list[object], cwd: Path, environment: dict[str, str] | None = N
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The two examples and what `structsvm new` writes."""
+    """The three examples and what `structsvm new` writes."""
     folder = tmp_path_factory.mktemp("plugins")
     assert main(["new", "problem", "tree-cuts", "-o", str(folder / "new"), "--quiet"]) == 0
     examples = ROOT / "examples"
-    return Installed.of(
-        [examples / "plugin-circular", examples / "plugin-tree", folder / "new"], folder
-    )
+    names = ("circular", "tree", "alignment")
+    return Installed.of([*(examples / f"plugin-{name}" for name in names), folder / "new"], folder)
 
 
 def test_their_own_tests_pass(packages: Installed) -> None:
     options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
     said = packages.python("-m", "pytest", *options, *packages.sources, cwd=packages.target)
-    assert "19 passed" in said
+    assert "35 passed" in said
 
 
 def test_they_are_listed_like_our_own(packages: Installed, tmp_path: Path) -> None:
