@@ -1,0 +1,112 @@
+"""How many true changes the ranges of ``predict_segments(level=)`` hold, by group.
+
+The sets of score_decoder.py that have five groups or more. One half of the groups is learned from,
+which also calibrates the ranges by folds of groups, and the changes of the other half are looked
+for in them, and the other way round. A metric in closed form (OLDA) and the segmenter of states
+with linear discriminants both see each sample and those four before and after. A range of a level
+that is guaranteed for a new group is there where the labelled half has enough groups.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments._cache import Pieces, seconds_option
+from experiments._report import SHARED, Row, publish
+from experiments.studies.score_decoder import Labelled, sets
+from structsvm import MetricLearner, StateSegmenter, margin_rates
+from structsvm.errors import SettingsError
+from structsvm.features import Columns
+
+LEVELS = (0.8, 0.9, 0.95)
+FEWEST_GROUPS = 5
+METHODS: Mapping[str, Callable[[], Any]] = {
+    "metric (OLDA)": lambda: MetricLearner(metric="olda"),
+    "states (linear)": lambda: StateSegmenter(["lda"], Columns(), standardize=None),
+}
+
+
+def covered(learner: Any, Xs: Any, truths: Sequence[Any], **asked: Any) -> list[list[bool]]:
+    """Of each recording, whether each true change is in a range, and each sample."""
+    found = []
+    for table, y in zip(learner.predict_segments(Xs, **asked), truths, strict=True):
+        inside = np.zeros(len(y), dtype=bool)
+        for row in table:
+            ranges = list(row["possible"])
+            if row["from"] is not None:
+                ranges.append((row["from"], row["to"]))
+            for first, last in ranges:
+                inside[first : last + 1] = True
+        changes = np.flatnonzero(y[1:] != y[:-1]) + 1
+        found.append([inside[changes].tolist(), float(inside.mean())])
+    return found
+
+
+def measured(read: Callable[[], Labelled], make: Callable[[], Any]) -> dict[str, Any]:
+    """Shares of the true changes of each group that ranges hold, by level."""
+    given = read()
+    units = np.unique(given.groups, return_inverse=True)[1]
+    half = np.random.default_rng(0).permutation(units.max() + 1)[units] % 2
+    inside: dict[str, list[Any]] = {}
+    for k in (0, 1):
+        Xs, ys, groups = given.at(np.flatnonzero(half != k).tolist())
+        new, truths, _ = given.at(np.flatnonzero(half == k).tolist())
+        learner = make().fit(Xs, ys, groups=groups)
+        learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=groups)
+        for level in LEVELS:
+            for guaranteed in (False, True):
+                asked = {"level": level, "guaranteed": guaranteed}
+                try:
+                    found = covered(learner, new, truths, **asked)
+                except SettingsError:  # too few groups
+                    continue
+                pairs = zip(units[half == k].tolist(), found, strict=True)
+                inside.setdefault(f"{level} {guaranteed}", []).extend([u, *f] for u, f in pairs)
+    return inside
+
+
+def rows_of(name: str, method: str, inside: Mapping[str, Sequence[Any]]) -> list[Row]:
+    rows: list[Row] = []
+    for key, found in inside.items():
+        level, guaranteed = key.split()
+        of_groups: dict[int, list[bool]] = {}
+        for unit, held, _ in found:
+            of_groups.setdefault(unit, []).extend(held)
+        shares = [float(np.mean(held)) for held in of_groups.values() if held]
+        changes = np.concatenate(list(of_groups.values()))
+        row: dict[str, Any] = {"set": name, "method": method, "level": float(level)}
+        row |= {"for": "a new group" if guaranteed == "True" else "about", "groups": len(shares)}
+        row |= {"true changes": changes.size, "in ranges": float(changes.mean())}
+        row |= {"mean of groups": float(np.mean(shares)), "least group": min(shares)}
+        row["share of samples"] = float(np.mean([share for *_, share in found]))
+        rows.append(row)
+    return rows
+
+
+def main(folder: Path, seconds: float) -> None:
+    warnings.simplefilter("ignore")
+    pieces = Pieces("change_ranges", seconds)
+    rows: list[Row] = []
+    for name, read in sets(folder).items():
+        if np.unique(read().groups).size < 2 * FEWEST_GROUPS:
+            continue
+        for method, make in METHODS.items():
+            found = pieces.get(f"{name}, {method}", partial(measured, read, make))
+            rows += [] if found is None else rows_of(name, method, found)
+    pieces.finish()
+    publish("change_ranges", rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED)
+    seconds_option(parser)
+    arguments = parser.parse_args()
+    main(arguments.data, arguments.seconds)
