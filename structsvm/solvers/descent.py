@@ -181,7 +181,15 @@ class QuasiNewton(Solver):
         start = run.risk.start
         tol = self.stopping.tol
 
+        evaluated: dict[bytes, tuple[float, Floats]] = {}
+
         def value(x: Floats) -> tuple[float, Floats]:
+            key = x.tobytes()
+            if key not in evaluated:
+                evaluated[key] = evaluate(x)
+            return evaluated[key]
+
+        def evaluate(x: Floats) -> tuple[float, Floats]:
             """The objective and its gradient with respect to the entries of ``L``."""
             if not isinstance(space, PSD):
                 objective, gradient = run.evaluate(x**2)
@@ -198,7 +206,7 @@ class QuasiNewton(Solver):
         run.evaluate(start)
         yield Step("start")
         # scipy cannot pause after a step. So it goes from the start to one step more each time, and
-        # the run, which keeps its evaluations, makes those of the last step alone.
+        # evaluates what it has not evaluated before, which is the last step alone.
         for n in count(1):
             options = {"maxiter": n, "gtol": tol, "ftol": tol**2}
             reached = scipy_minimize(value, root, jac=True, method="L-BFGS-B", options=options)
