@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -73,6 +73,8 @@ class InputData:
     """Reader of the recordings, if the items have only their names."""
     label: str = "label"
     """The column of labels, after which what is predicted is called."""
+    read: Sequence[str] = ()
+    """The files that were read, if there was no time for all."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -290,11 +292,13 @@ def read_layers(
     later: bool = False,
     layered: bool = True,
     end: float = math.inf,
+    only: Collection[str] = (),
 ) -> dict[str, InputData]:
     """Read the files of a command with the options of a learner, or only name what is read later.
 
-    If there is an ``end``, some of the files are read for which there is time. Layers of labels
-    have the same arrays, and the recordings in which they were looked for.
+    If there is an ``end``, some of the files are read for which there is time; or those that are
+    named, ``only``. Layers of labels have the same arrays, and the recordings in which they were
+    looked for.
     """
     typed = request.files
     labels = request.labels
@@ -306,8 +310,8 @@ def read_layers(
         alone += parameter("labels") + " as well"
         refuse_if(option in OF_LABELS and labels is None, alone)
     if takes_images(problem):
-        images = _read_images(request, terminal, problem, learner, need_labels, end)
-        return {"": InputData(request, terminal, images, problem)}
+        images, read = _read_images(request, terminal, problem, learner, need_labels, end, only)
+        return {"": InputData(request, terminal, images, problem, read=read)}
     lost = getattr(learner, "lost_", ())
     features = [name for name in getattr(learner, "feature_names_in_", ()) if name not in lost]
     apart = labels is not None
@@ -327,9 +331,10 @@ def read_layers(
     files, skipped = find_recordings(request.paths, labels=labels)
     if skipped:
         terminal.note(f"skipped: {some_of([path.name for path in skipped], 5)}")
+    files = {path: name for path, name in files.items() if not only or str(path) in only}
     with terminal.working(f"reading {counted(len(files), 'file')}", end):
-        recordings = read_files(files, options, end, FEWEST_READ)
-    _tell_of_unread(terminal, len({one.source for one in recordings}), len(files))
+        recordings, there = read_files(files, options, end, FEWEST_READ)
+    read = _those_read(terminal, list(map(str, there)), len(files))
     for note in formats_in_words(recordings):
         terminal.note(note)
     layers = {"": recordings}
@@ -352,7 +357,7 @@ def read_layers(
             refuse_without_changes(whole if is_whole else [], apart=apart)
             whole = whole if request.counts_samples else _chosen_windows(whole, terminal)
         label = options.label_column or "label"
-        found[name] = InputData(request, terminal, whole, problem, label=label)
+        found[name] = InputData(request, terminal, whole, problem, label=label, read=read)
     return found
 
 
@@ -389,21 +394,26 @@ def _read_images(
     learner: Learner | None,
     need_labels: bool,
     end: float,
-) -> list[Recording]:
+    only: Collection[str],
+) -> tuple[list[Recording], list[str]]:
     _check_libraries(problem)
     known = {**getattr(learner, "columns_", {}), **request.files}
     missing = known.get("missing_labels", ())
     asked = images_of(request.paths, request.labels)
+    asked = [one for one in asked if not only or str(one[0]) in only]
     with terminal.working("reading images", end):
         images = read_in_time(asked, need_labels, missing, end=end, fewest=FEWEST_READ)
-    _tell_of_unread(terminal, len(images), len(asked))
-    return [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
+    found = [Recording(x.name, x.image, x.labels, (), x.source) for x in images]  # type: ignore[arg-type]
+    return found, _those_read(terminal, [x.source for x in images], len(asked))
 
 
-def _tell_of_unread(terminal: Terminal, n_read: int, n: int) -> None:
-    if n_read < n:
-        told = f"to answer in time, {n_read} of {n} files are read: more --minutes read more"
-        terminal.note(told)
+def _those_read(terminal: Terminal, read: list[str], n: int) -> list[str]:
+    """The files that were read, with a note, if these are not all ``n``."""
+    if len(read) == n:
+        return []
+    told = f"to answer in time, {len(read)} of {n} files are read: more --minutes read more"
+    terminal.note(told)
+    return read
 
 
 def _chosen_windows(recordings: list[Recording], terminal: Terminal) -> list[Recording]:

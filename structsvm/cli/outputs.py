@@ -25,6 +25,7 @@ from structsvm.data.words import IMAGES
 from structsvm.graphs.label_maps import IMAGE_KINDS as IMAGE_KINDS
 from structsvm.graphs.label_maps import MASK_KINDS
 from structsvm.io.folders import PREDICTED, RECORDING_KINDS, TRIED, predictions_among
+from structsvm.io.folders import READ as LISTED
 from structsvm.io.image_folder import MASK_ENDING, OVERLAY, made_of_images
 from structsvm.io.label_files import LABEL_KINDS
 from structsvm.io.recording import BLANKS_BETWEEN, Origin, Recording
@@ -103,7 +104,7 @@ class Guard:
                 yield path
                 continue
             files = [one for one in path.rglob("*") if kind_of(one) in READ]
-            own = {PREDICTED, TRIED}
+            own = {PREDICTED, TRIED, LISTED}
             files = [one for one in files if not own & {*one.relative_to(path).parts}]
             predictions = predictions_among(files) + made_of_images(files)
             yield from set(files).difference([] if path == self.labels else predictions)

@@ -44,7 +44,7 @@ from structsvm.errors import (
     VerdictWarning,
     without_warnings,
 )
-from structsvm.io.folders import MODEL, PREDICTED, TRIED
+from structsvm.io.folders import MODEL, PREDICTED, READ, TRIED
 from structsvm.learner.files import load_learner
 from structsvm.learner.learner import Learner
 from structsvm.learner.menu import Menu
@@ -56,7 +56,9 @@ from structsvm.messages import parameter
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.search import WHOLE
 from structsvm.partitions.plugins import problem_name
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import training_in_words
+from structsvm.support.archive import write_atomically
 from structsvm.support.codec import fingerprint
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import OutOfTimeError, share, until
@@ -72,8 +74,9 @@ JUDGING, MORE = 5.0, 2.0
 there are more methods."""
 LEARNED_BY = 0.6
 """The part of the time of the first answer, about, after which it is learned."""
-READING, SPARE = 0.35, 0.15
-"""The part of the time in which files are read, and by which it may be late in the end."""
+READING, A_FEW, SPARE = 0.35, 3.0, 0.15
+"""The part of the time in which files are read, and the seconds that there are for it in any case;
+the part by which all may be late in the end."""
 LIMIT, SMALLER, LEAST = 0.5, 4, 1_000
 """The part of the time that is left in which the first answer is given, or else one that is learned
 from so many times fewer samples, if these are more than the least."""
@@ -102,7 +105,9 @@ class Time:
     @property
     def of_reading(self) -> float:
         """When reading ends; never, if no time was given."""
-        return self.start + READING * self.whole if self.whole > 0 else math.inf
+        if self.whole == 0:
+            return math.inf
+        return max(self.start + READING * self.whole, time.monotonic() + A_FEW)
 
     def part(self, n: int) -> Time:
         """One of so many parts of what is left."""
@@ -146,11 +151,27 @@ def run_try(args: Namespace, terminal: Terminal) -> int:
     wanted = Wanted(args.output, Guard.of(args), *how)
     wanted.check()
     problem = typed_problem(request)
-    layers = read_layers(request, terminal, problem, blanks=True, end=allowed.of_reading)
+    layers = _read(request, terminal, problem, wanted, allowed)
     if len(layers) == 1:
         _try_layer(next(iter(layers.values())), wanted, allowed)
         return 0
     return _try_each(layers, wanted, terminal, allowed)
+
+
+def _read(
+    request: Request, terminal: Terminal, problem: PartitionProblem, wanted: Wanted, allowed: Time
+) -> dict[str, InputData]:
+    """Read what there is time for, or what an earlier run has read that this one goes on with."""
+    known = wanted.output / READ
+    if wanted.resume or wanted.is_chosen:
+        only = known.read_text().splitlines() if wanted.resume and known.is_file() else ()
+        return read_layers(request, terminal, problem, blanks=True, only=only)
+    known.unlink(missing_ok=True)
+    layers = read_layers(request, terminal, problem, blanks=True, end=allowed.of_reading)
+    if read := next(iter(layers.values())).read:
+        known.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(known, "\n".join(read).encode())
+    return layers
 
 
 def _try_each(
@@ -197,7 +218,8 @@ def _try_layer(inputs: InputData, wanted: Wanted, allowed: Time) -> None:
     model = wanted.output / MODEL
     is_chosen = wanted.is_chosen
     if takes_images(problem):
-        inputs = images_in_time(inputs, allowed.left)
+        least = min(allowed.whole, A_FEW)
+        inputs = images_in_time(inputs, max(allowed.left, least))
     inputs = inputs.labelled_in_part()
     with inputs.named(), terminal.working("checking"):
         about = (inputs.Xs, inputs.ys, inputs.features)

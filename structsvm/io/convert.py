@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,15 +71,16 @@ def _frame_of(path: Path) -> str | None:
 
     arrays = dict(_arrays("m", loadmat(path, simplify_cells=True)))
     sizes = {name: x.size for name, x in arrays.items() if x.ndim == 2 and x.dtype.kind in "fiub"}
-    if not sizes:
-        return None
-    best = max(sizes, key=sizes.__getitem__)
-    T = max(arrays[best].shape)
-    turned = "" if T == len(arrays[best]) else ".T"
+    lengths = Counter(len(x) for x in arrays.values() if x.ndim == 1 and len(x) > 1)
+    best = max(sizes, key=sizes.__getitem__, default="")
+    T = max(arrays[best].shape) if best else max(lengths, key=lengths.__getitem__, default=0)
     columns = {
         name.split("'")[-2]: name for name, x in arrays.items() if x.ndim == 1 and len(x) == T
     }
     assigned = ", ".join(f"{column!r}: {name}" for column, name in columns.items())
+    if not best:
+        return f"pandas.DataFrame({{{assigned}}})" if len(columns) > 1 else None
+    turned = "" if T == len(arrays[best]) else ".T"
     added = f".assign(**{{{assigned}}})" if assigned else ""
     return f"pandas.DataFrame({best}{turned}){added}"
 

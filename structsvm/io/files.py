@@ -84,13 +84,16 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     """
     (files, _) = find_recordings(paths)
     file_options = FileOptions(**options)
-    return cleaned(read_files(files, file_options), file_options)
+    return cleaned(read_files(files, file_options)[0], file_options)
 
 
 def read_files(
     files: Mapping[Path, str], options: FileOptions, end: float = math.inf, fewest: int = 1
-) -> list[Recording]:
-    """Read the recordings of files; some of them, and so many at least, if there is an ``end``."""
+) -> tuple[list[Recording], list[Path]]:
+    """Read the recordings of files; of some, and so many at least, if there is an ``end``.
+
+    The second value is the files that were read.
+    """
     read: dict[int, list[Recording]] = {}
     for i, (path, name) in in_time("files", [*files.items()], end, fewest):
         try:
@@ -102,7 +105,9 @@ def read_files(
         read[i] = several
     recordings = list(chain.from_iterable(read[i] for i in sorted(read)))
     share = options.categories and not options.wanted
-    return with_all_categories(recordings, options) if share else recordings
+    paths = list(files)
+    there = [paths[i] for i in sorted(read)]
+    return with_all_categories(recordings, options) if share else recordings, there
 
 
 def _ways_to_labels(path: Path, files: Mapping[Path, str], options: FileOptions) -> str:

@@ -44,8 +44,9 @@ PROSE = ".txt"
 PREDICTIONS = ("_segments", "_clusters")  # ends of the names of tables of predictions
 HIDDEN = (".", "~$")  # beginnings of the names of hidden files, and of open workbooks
 NO_RECORDINGS = ("index.csv", "readme.txt")  # where there are other files
-MODEL, PREDICTED, TRIED = "model.structsvm", "predicted", "tried.npz"
-"""A model, and a folder and a file beside it, that ``structsvm try`` writes."""
+MODEL, PREDICTED, TRIED, READ = "model.structsvm", "predicted", "tried.npz", "read.txt"
+"""A model, and a folder and files beside it, that ``structsvm try`` writes; the last one lists what
+was read, if there was no time for all."""
 
 
 def find_recordings(
@@ -102,7 +103,7 @@ def checked_path(path: Path) -> Path:
 def _below(folder: Path, above: Set[str] = frozenset()) -> Iterator[Path]:
     """List the files of a folder and its subfolders by name; of hidden ones, and our own, none."""
     above = {*above, os.path.realpath(folder)}
-    made = (PREDICTED, TRIED) if (folder / MODEL).exists() else ()
+    made = (PREDICTED, TRIED, READ) if (folder / MODEL).exists() else ()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(HIDDEN) or path.name in made:
             continue

@@ -99,12 +99,14 @@ def stage(words: str, items: Sequence[T]) -> Iterator[T]:
 
 
 def in_time(words: str, items: Sequence[T], end: float, fewest: int) -> Iterator[tuple[int, T]]:
-    """The items with their places: all in order or, if there is an ``end``, those for which there
-    is time, drawn at random, and no fewer than so many.
+    """The items with their places: all in order or, if there is an ``end``, the first and others
+    for which there is time, drawn at random, and no fewer than so many.
     """
     order = list(range(len(items)))
     if end < math.inf:
-        random.Random(0).shuffle(order)
+        others = order[1:]
+        random.Random(0).shuffle(others)
+        order[1:] = others
     for n, i in enumerate(stage(words, order)):
         if n >= fewest and time.monotonic() > end:
             return

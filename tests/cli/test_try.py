@@ -395,6 +395,11 @@ def test_reading_ends_in_its_part_of_the_time(done, tmp_path, monkeypatch, n, fe
     n_read = max(fewest, math.ceil(60 * try_out.READING / 5))
     assert f"to answer in time, {n_read} of {n} files are read" in err
     assert clock.now - start <= 1.3 * 60
+    start = clock.now
+    again, err = done(f"try change-point {tmp_path}/r --minutes 0.1 --resume -o {tmp_path}/out")
+    assert clock.now - start == 5 * n_read  # the same files
+    assert "files are read" not in err
+    assert again
 
 
 @pytest.mark.parametrize("at_once", [300, 500])

@@ -508,6 +508,19 @@ class TestKindsThatAreConverted:
         np.testing.assert_array_equal(found.X, inside if len(inside) == 6 else inside.T)
         assert found.y.tolist() == Y.tolist()
 
+    @cases(
+        ({"x": X[:, 0], "t": X[:, 1], "y": Y}, "y"),
+        ({"ET": {"u": X[:, 0], "v": X[:, 1], "state": Y, "rate": 500.0}}, "state"),
+        ({"u": X[:, :1], "v": X[:, 1:2], "code": Y, "few": [1.0, 2.0], "name": "ann"}, "code"),
+    )
+    def test_vectors_of_matlab(self, tmp_path, held, label):
+        savemat(tmp_path / "one.mat", held)
+        found = read_recording(
+            run_line(complaint(tmp_path / "one.mat"), tmp_path), label_column=label
+        )
+        np.testing.assert_array_equal(found.X, X[:, :2])
+        assert found.y.tolist() == Y.tolist()
+
     def test_arrays_and_frames(self, tmp_path):
         np.save(tmp_path / "one.npy", X)
         made = run_line(complaint(tmp_path / "one.npy"), tmp_path)
