@@ -85,8 +85,7 @@ class SequentialOracle(Oracle):
         """One compiled call for all recordings of which each would be one."""
         if price == 0.0 or not self.pruning or overrides(type(self), "maximize", SequentialOracle):
             return super().maximize_each(Zs, price)
-        sizes = np.diff(Zs.first)
-        together = sizes * sizes * float(Zs.rows.shape[1] + SCORE_OVERHEAD) <= ONE_CALL
+        together = Zs.sizes * Zs.sizes * float(Zs.rows.shape[1] + SCORE_OVERHEAD) <= ONE_CALL
         # A column that is zero throughout, and left out, is zero at the first sample.
         together &= Zs.rows[Zs.first[:-1]].all(axis=1)
         which = np.flatnonzero(together)
@@ -236,7 +235,7 @@ def _segment_each(Zs: Stack, which: Ints, price: float) -> Iterator[Argmax]:
     rows = read_only(np.ascontiguousarray(Zs.rows, dtype=np.float64))
     boundaries, sizes, numbers = segment_each(rows, Zs.first, which, NO_TRUTH, -price)
     boundaries = read_only(boundaries)
-    lengths = np.diff(Zs.first)[which]
+    lengths = Zs.sizes[which]
     columns = lengths.tolist(), sizes.tolist(), *numbers.tolist()
     end = 0
     for T, size, score, constant, scatter in zip(*columns, strict=True):

@@ -19,7 +19,7 @@ from structsvm.data.deferred import (
 from structsvm.data.missing import magnitudes, scales
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, warn
-from structsvm.support.arrays import Floats, Stack
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     some_of,
 )
@@ -56,20 +56,12 @@ def values_of_columns(task: str, Xs: Sequence[Data]) -> Floats:
 
 
 def _values_together(arrays: Sequence[Floats]) -> Floats:
-    parts = batches_of([len(X) for X in arrays])
-    seen = np.concatenate([_values_of(Stack.of(arrays[a:b])) for a, b in parts])
+    from structsvm.support.compiled import values  # numba takes long to import
+
+    seen = np.concatenate([values(arrays[a:b]) for a, b in batches_of([len(X) for X in arrays])])
     if math.isnan(seen.sum()):
         seen = np.nan_to_num(np.where(np.isnan(seen), seen[:, :1], seen), copy=False)
     return seen
-
-
-def _values_of(Xs: Stack) -> Floats:
-    """The :func:`column_values` of each array, (N, 4, P), NaN where one is missing."""
-    from structsvm.support.compiled import extremes  # numba takes long to import
-
-    starts = Xs.first[:-1]
-    middles = starts + np.diff(Xs.first) // 2
-    return np.stack([*extremes(Xs), Xs.rows[starts], Xs.rows[middles]], axis=1)
 
 
 def constant_features(Xs: Sequence[Data], seen: Floats | None = None) -> NDArray[np.bool_]:

@@ -119,6 +119,8 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
 
 def rows_in_time(X: Any, called: str) -> Rows:
     """A sample with its rows in the order of time, if known; a column of times is left out."""
+    if type(X) is np.ndarray:  # as most samples are, and it knows no times
+        return Rows(X, given=X)
     axis = None
     if is_recording(X):
         axis = getattr(X, "time", None)
@@ -216,7 +218,8 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     """
     names = [names_of(x) for x in samples]
     for own in names:
-        refuse_repeated([] if own is None else list(map(str, own)))
+        if own is not None:
+            refuse_repeated(list(map(str, own)))
     if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
         return samples
     named = set() if features is None else {str(name) for name in features}

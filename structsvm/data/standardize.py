@@ -117,7 +117,7 @@ def centre(Xs: Stack) -> None:
     from structsvm.support.compiled import sums  # numba takes long to import
 
     total, squares = sums(Xs)
-    near = 4.0 * total**2 < np.diff(Xs.first)[:, None] * squares
+    near = 4.0 * total**2 < Xs.sizes[:, None] * squares
     for i in np.flatnonzero(~near.all(axis=1)).tolist():
         Xs.array(i)[:] = centred(Xs.array(i))
 

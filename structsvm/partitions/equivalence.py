@@ -153,7 +153,8 @@ class EquivalenceMatrix:
     def labels(self) -> Ints:
         """Cluster of each sample, (T,), 0..K-1 by first appearance; an error if relaxed."""
         if self.is_contiguous:
-            return np.asarray(_frozen(np.arange(self.n_clusters).repeat(self.sizes)))
+            sizes = self.held[1:] - self.held[:-1]  # what is remembered takes longer to set up
+            return np.asarray(_frozen(np.arange(sizes.size).repeat(sizes)))
         if not self.is_partition:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
         return self.held

@@ -196,7 +196,7 @@ class Oracle(Contract):
             answers = self.maximize_each(Zs, price)
         if not (isinstance(answers, list) and len(answers) == len(Zs)):
             raise_wrong(self, "maximize_each", answers, f"a list of {len(Zs)} Argmax")
-        for answer, n_samples in zip(answers, np.diff(Zs.first).tolist(), strict=True):
+        for answer, n_samples in zip(answers, Zs.sizes.tolist(), strict=True):
             self._verify(answer, n_samples, UNCONSTRAINED)
         return answers
 

@@ -13,7 +13,7 @@ seconds in which nothing else happens.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from structsvm.support.arrays import Floats, Ints, Stack
-from structsvm.support.interrupts import uninterrupted
+from structsvm.support.interrupts import Interrupts, uninterrupted
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -80,9 +80,12 @@ def _tell(level: int, words: str, *arguments: str) -> None:
     logger.log(level, words, *arguments)
 
 
-def _rows_of(stack: Stack) -> Floats:
-    """Its rows in the one form that functions are compiled for."""
-    rows = np.ascontiguousarray(stack.rows, dtype=np.float64).view(np.ndarray)
+def _plain(X: Floats) -> Floats:
+    """An array in the one form that functions are compiled for."""
+    is_plain = type(X) is np.ndarray and X.dtype == np.float64
+    if is_plain and X.flags.c_contiguous and not X.flags.writeable:
+        return X
+    rows = np.ascontiguousarray(X, dtype=np.float64).view(np.ndarray)
     rows.setflags(write=False)
     return rows
 
@@ -90,29 +93,27 @@ def _rows_of(stack: Stack) -> Floats:
 def moments(stack: Stack) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the columns of each array, (N, P); NaN if a value is."""
     mean, deviation = np.zeros((2, len(stack), stack.rows.shape[1]))
-    _fill_moments(_rows_of(stack), stack.first, mean, deviation)
+    _fill_moments(_plain(stack.rows), stack.first, mean, deviation)
     return mean, deviation
 
 
 def sums(stack: Stack) -> tuple[Floats, Floats]:
     """The sum of the columns of each array, and that of their squares, (N, P)."""
     total, squares = np.zeros((2, len(stack), stack.rows.shape[1]))
-    _add_up(_rows_of(stack), stack.first, total, squares)
+    _add_up(_plain(stack.rows), stack.first, total, squares)
     return total, squares
 
 
-def extremes(stack: Stack) -> tuple[Floats, Floats]:
-    """The least and the largest value in the columns of each array, (N, P); NaN if there is none.
+def values(Xs: Sequence[Floats]) -> Floats:
+    """The least, the largest, the first and the middle value of each column, (N, 4, P).
 
-    Values that are missing, NaN, are left out.
+    Values that are missing, NaN, are neither least nor largest, unless there is no other.
     """
-    low = np.full((len(stack), stack.rows.shape[1]), np.inf)
-    high = np.full_like(low, -np.inf)
-    _fill_extremes(_rows_of(stack), stack.first, low, high)
-    empty = low > high
-    if empty.any():
-        low[empty] = high[empty] = np.nan
-    return low, high
+    found = np.empty((len(Xs), 4, Xs[0].shape[1]))
+    with Interrupts():
+        for X, of_one in zip(Xs, found, strict=True):
+            _fill_values(_plain(X), of_one)
+    return found
 
 
 def standardise(stack: Stack, means: Floats, scales: Floats) -> None:
@@ -144,15 +145,21 @@ def _add_up(rows: Floats, first: Ints, total: Floats, squares: Floats) -> None:
                 squares[i, j] += value * value
 
 
-@compiled()
-def _fill_extremes(rows: Floats, first: Ints, low: Floats, high: Floats) -> None:
-    """Lower and raise bounds, which are infinite before."""
-    for i in range(first.size - 1):
-        for t in range(first[i], first[i + 1]):
-            for j in range(rows.shape[1]):
-                value = rows[t, j]
-                low[i, j] = value if value < low[i, j] else low[i, j]
-                high[i, j] = value if value > high[i, j] else high[i, j]
+@inner(no_cpython_wrapper=False)
+def _fill_values(X: Floats, found: Floats) -> None:
+    T, P = X.shape
+    found[0] = np.inf
+    found[1] = -np.inf
+    found[2] = X[0]
+    found[3] = X[T // 2]
+    for t in range(T):
+        for j in range(P):
+            value = X[t, j]
+            found[0, j] = value if value < found[0, j] else found[0, j]
+            found[1, j] = value if value > found[1, j] else found[1, j]
+    for j in range(P):
+        if found[0, j] > found[1, j]:
+            found[:2, j] = np.nan
 
 
 @compiled(error_model="numpy")
