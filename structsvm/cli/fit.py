@@ -13,7 +13,7 @@ from typing import Any
 
 from structsvm.cli.inputs import InputData, read
 from structsvm.cli.outputs import Guard
-from structsvm.cli.request import Request, assigned, learner_of, refuse_if, solver_of, takes_images
+from structsvm.cli.request import Request, learner_of, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import ModelFileError, SettingsError
 from structsvm.evaluation.margin_rates import margin_rates
@@ -44,7 +44,6 @@ class Wanted:
     """What is to be learned, and where it is written."""
 
     output: Path
-    method: str
     choose_lam: bool | None
     """None of images only."""
     baselines: str
@@ -62,7 +61,7 @@ def run_fit(args: Namespace, terminal: Terminal) -> int:
         output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     is_chosen = True if args.lam == "cv" else None
     choose_lam = is_chosen if args.lam in (None, "cv") else False
-    wanted = Wanted(output, args.method, choose_lam, args.baselines, args.checkpoint, args.rates)
+    wanted = Wanted(output, choose_lam, args.baselines, args.checkpoint, args.rates)
     _check_outputs(Guard.of(args), wanted)
     backend = "auto" if args.scheduler is None else "dask"
     lam = None if args.lam == "cv" else args.lam
@@ -79,12 +78,6 @@ def _fit_files(
     terminal: Terminal,
 ) -> int:
     problem: PartitionProblem = named_problem(learner.problem)
-    is_trained = learner.sees is not None and learner.is_learned
-    if is_trained:
-        learner.set_params(solver=solver_of(request, problem))
-    else:
-        of_metric = f"--set solver.NAME is of --method metric, not of {wanted.method}"
-        refuse_if(assigned(request.settings, "solver"), of_metric)
     no_changes = wanted.rates and not problem.traits.contiguous
     refuse_if(no_changes, f"--rates is for changes of recordings, not for {request.problem}")
     learner._check(How(resume=wanted.checkpoint))  # refuses before any work what cannot be
@@ -170,8 +163,7 @@ def learn_from(learner: Learner, inputs: InputData, wanted: Wanted) -> int:
     training = replace(training, called=inputs.names)
     if inputs.files is not None:
         inputs = replace(inputs, labels=training.given)  # which are read now
-    has_lam = learner.sees is not None and learner.is_learned
-    asks = wanted.choose_lam is None and has_lam and takes_images(inputs.problem)
+    asks = wanted.choose_lam is None and learner.has_path and takes_images(inputs.problem)
     if wanted.choose_lam or asks:
         _choose_lam(learner, training, inputs, always=bool(wanted.choose_lam))
     interrupted = _fit(learner, training, inputs, wanted)

@@ -148,6 +148,10 @@ def learner_of(
     lacks = features is not None and "features" not in known
     refuse_if(lacks, f"--context is not for {method}, which makes features of its own")
     learner.set_params(**assigned(request.settings, "", known, f"the method {method}"))
+    if learner.has_path:
+        return learner.set_params(solver=solver_of(request, problem))
+    of_metric = f"--set solver.NAME is of --method metric, not of {method}"
+    refuse_if(assigned(request.settings, "solver"), of_metric)
     return learner
 
 

@@ -30,7 +30,7 @@ from structsvm.learner.fitting import (
     usable_factor,
 )
 from structsvm.learner.known_prices import calibrate_known, complete_labels, gain_over_nothing
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import NOTHING_SAID, TrainingSet
 from structsvm.learner.truths import check_truths
 from structsvm.messages import said_by
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -83,18 +83,14 @@ class Alternation:
 
 def check_labels(data: TrainingSet) -> bool:
     """Return whether labels are partial; refuse partial labels in which nothing changes."""
-    if len(data) and data.complete.all():
+    if data.complete.all():
         check_truths(data.problem.traits, data.truths)
         return False
     for known in data.labels:
         constraint = known.constraint
         if known.n_changes or constraint.apart or len(constraint.together) > 1:
             return True
-    raise DataError(
-        "no label says that anything changes or differs: label a stretch with a change, or a "
-        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
-        "and 1)"
-    )
+    raise DataError(NOTHING_SAID)
 
 
 def learn_partial(

@@ -33,7 +33,7 @@ from structsvm.oracles.state_score import StateScore
 from structsvm.partitions.constraint import Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix, runs_of, stretches_of
 from structsvm.partitions.model import Found, Model
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import among
 from structsvm.support.contract import hook
 from structsvm.support.interrupts import Interrupts
@@ -163,6 +163,13 @@ class Stretch:
     start: int
     end: int
     truth: EquivalenceMatrix
+    n_samples: int
+    """Of the recording."""
+
+    @property
+    def edges(self) -> tuple[bool, bool]:
+        """Whether it begins, and ends, where the recording does."""
+        return self.start == 0, self.end == self.n_samples
 
     def of(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """The part of what every recording has for its samples, (end - start, ...)."""
@@ -202,6 +209,11 @@ class Scored:
         """Numbers of the states of the known stretches."""
         return [part.of(self.codes) for part in self.known]
 
+    @property
+    def edges(self) -> Bools:
+        """Whether each known stretch begins, and ends, where its recording does, (n_known, 2)."""
+        return np.array([part.edges for part in self.known], dtype=np.bool_).reshape(-1, 2)
+
     def seen(self, smoothing: float) -> list[Floats]:
         """Logarithms of the probabilities of the known stretches."""
         return [np.log(part.of(self.probabilities) + smoothing) for part in self.known]
@@ -211,7 +223,8 @@ def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
     """The stretches whose segmentation is known: whole recordings, and parts of others."""
     found: list[Stretch] = []
     for i, code in enumerate(begins):
-        found += [Stretch(i, *one) for one in stretches_of(code != UNKNOWN, code == 1)]
+        parts = stretches_of(code != UNKNOWN, code == 1)
+        found += [Stretch(i, *part, code.size) for part in parts]
     if not found:
         raise DataError(
             f"{owner} is tuned on samples next to each other that have labels, and there are none: "

@@ -139,6 +139,12 @@ class Learner(ProblemParameters, ABC):
 
     @property
     @hook
+    def has_path(self) -> bool:
+        """Whether it is learned with a solver, for some strength ``lam`` of a regularizer."""
+        return False
+
+    @property
+    @hook
     def called(self) -> str:
         """What sentences call the method."""
         return f"the {type(self).__name__}"

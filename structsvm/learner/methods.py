@@ -63,8 +63,8 @@ class Method:
 
     @property
     def has_path(self) -> bool:
-        """Whether it is a metric that is learned, for some strength of the regularizer."""
-        return bool(self.is_metric and self.learner.is_learned)
+        """Whether it is learned for some strength of the regularizer."""
+        return bool(self.learner.has_path)
 
     def along(self, lams: Sequence[float]) -> list[Method]:
         """The candidates of model selection: one for each strength, if it has none of its own."""

@@ -186,6 +186,11 @@ class MetricLearner(Learner):
         return self.metric in LEARNED
 
     @property
+    def has_path(self) -> bool:
+        """Whether it is learned for some strength of a regularizer, which is ``lam``."""
+        return self.is_learned
+
+    @property
     def called(self) -> str:
         """What sentences call the metric."""
         if self.is_learned:

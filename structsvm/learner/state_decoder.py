@@ -95,8 +95,7 @@ class StateDecoder(FrameLearner):
     ) -> None:
         """Note what is allowed, and the unit of scores; refuse labels that are not allowed."""
         self.allowed_ = Allowed.of(self, classes)
-        lengths = np.zeros((classes.size, longest_of(sequences) + 1))
-        check_states(known, sequences, self.allowed_.sequence(lengths), classes)
+        check_states(known, sequences, self.allowed_, classes)
         self.unit_ = TYPICAL / typical_length(sequences)
 
     def _losses(self, scored: Scored) -> tuple[Sequence[Any], Floats]:
@@ -110,9 +109,10 @@ class StateDecoder(FrameLearner):
         order = np.random.default_rng(self.random_state).permutation(len(ys))
         work = np.cumsum([ys[i].size * min(ys[i].size, blocks.longest) * C for i in order])
         chosen = order[: max(1, int(np.searchsorted(work * len(CHOICES), TUNED_ON)))]
+        allowed = self.allowed_.of_parts(blocks.edges)
         for unit in stage("tuning", np.unique(units[chosen]).tolist()):
-            others = StateCounts.of([y for y, u in zip(ys, units, strict=True) if u != unit], C)
-            problem = self.allowed_.sequence(others.lengths(blocks.longest), blocks.size)
+            others = blocks.at(units != unit).counts(C)
+            problem = allowed.sequence(others.lengths(blocks.longest), blocks.size)
             for g, numbers in enumerate(CHOICES):
                 w = others.weight(*numbers)
                 for i in chosen[units[chosen] == unit].tolist():
@@ -142,14 +142,14 @@ class StateDecoder(FrameLearner):
             means = losses[:, tried].mean(axis=1)
             numbers = choices[int(means.argmin())]
             least = float(means.min())
-        counted = StateCounts.of(sequences, C)
+        counted = StateCounts.of(sequences, C, scored.edges)
         self.lengths_ = counted.lengths(TIMES_LONGEST * longest_of(sequences))
         self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
         self.solution_: Solution | None = None
         if not scored.is_tunable:
             return
         blocks = self._blocks(scored)
-        counted = StateCounts.of(blocks.ys, C)
+        counted = blocks.counts(C)
         self.start_ = self.weight_ = self._of_samples(counted.weight(*numbers))
         risk = self._risk(blocks, numbers)
         solution = solver_from("auto").solve(risk)
@@ -166,11 +166,12 @@ class StateDecoder(FrameLearner):
 
     def _risk(self, blocks: Blocks, numbers: tuple[float, ...]) -> RegularizedRisk:
         """What is minimised: the mean loss, and the distance to counts with these numbers."""
-        counted = StateCounts.of(blocks.ys, self.allowed_.first.size)
+        counted = blocks.counts(self.allowed_.first.size)
+        allowed = self.allowed_.of_parts(blocks.edges)
         start = counted.weight(*numbers)
         n = len(blocks.xs)
         return RegularizedRisk(
-            problem=self.allowed_.sequence(counted.lengths(blocks.longest), blocks.size),
+            problem=allowed.sequence(counted.lengths(blocks.longest), blocks.size),
             xs=blocks.xs,
             ys=blocks.ys,
             regularizer=SquaredNorm(center=start).scaled(self.lam / np.unique(blocks.units).size),
@@ -192,17 +193,18 @@ class StateDecoder(FrameLearner):
         work = TIMES_LONGEST * longest_of(sequences) * samples  # that of a search, in blocks of one
         quick = min(typical // FEWEST_BLOCKS, ceil(sqrt(work / WORK)))
         usual = max(1, typical // BLOCKS_OF_A_SEGMENT, quick)
+        allowed = self.allowed_.of_parts(scored.edges)
         for block in sorted({usual, 1}, reverse=True):
             starts = [block_starts(y, block) for y in sequences]
             ys = [in_blocks(y, begin, block) for y, begin in zip(sequences, starts, strict=True)]
             longest = TIMES_LONGEST * longest_of(ys)
             free = np.zeros((self.allowed_.first.size, longest + 1))
-            problem = self.allowed_.sequence(free, block)
+            problem = allowed.sequence(free, block)
             if all(problem.first_broken(y) is None for y in ys):
                 break
         pairs = zip(seen, starts, strict=True)
         xs = [self.unit_ * np.add.reduceat(x, begin) for x, begin in pairs]
-        return Blocks(xs, ys, scored.units_of_known, block, longest)
+        return Blocks(xs, ys, scored.units_of_known, scored.edges, block, longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +217,8 @@ class Blocks:
     """The states of the blocks."""
     units: Ints
     """The group of each stretch."""
+    edges: Bools
+    """Whether it begins, and ends, where its recording does, (n, 2)."""
     size: int
     """Samples of a block."""
     longest: int
@@ -224,7 +228,12 @@ class Blocks:
         """Some of the stretches."""
         chosen = np.flatnonzero(which).tolist()
         xs = [self.xs[i] for i in chosen]
-        return replace(self, xs=xs, ys=[self.ys[i] for i in chosen], units=self.units[chosen])
+        ys = [self.ys[i] for i in chosen]
+        return replace(self, xs=xs, ys=ys, units=self.units[chosen], edges=self.edges[chosen])
+
+    def counts(self, C: int) -> StateCounts:
+        """What they tell about lengths and changes of C states."""
+        return StateCounts.of(self.ys, C, self.edges)
 
     def losses(self, problem: Problem, w: Floats) -> list[float]:
         """The loss of what these weights find in each."""
@@ -274,6 +283,32 @@ class Allowed:
         if (shortest > longest).any():
             raise SettingsError("min_length is above max_length: swap them")
         return cls(changes, first, last, shortest, longest)
+
+    def of_parts(self, edges: Bools) -> Allowed:
+        """What known stretches keep, of which some are cut out of recordings, (n, 2).
+
+        They begin and end in any state, and their first and last segments may have been longer.
+        """
+        if edges.all():
+            return self
+        everything = np.ones_like(self.first)
+        shortest = np.ones_like(self.shortest)
+        return replace(self, first=everything, last=everything, shortest=shortest)
+
+    def first_broken(self, y: Ints, begins: bool, ends: bool) -> int | None:
+        """The first segment of a stretch that is not allowed; one that is cut may be longer."""
+        starts, stops, states = segments_of(y)
+        least = np.asarray(stops - starts, dtype=np.float64)
+        wrong = least > self.longest[states]
+        if not begins:
+            least[0] = inf
+        if not ends:
+            least[-1] = inf
+        wrong |= least < self.shortest[states]
+        wrong[1:] |= ~self.changes[states[:-1], states[1:]]
+        wrong[0] |= begins and not self.first[states[0]]
+        wrong[-1] |= ends and not self.last[states[-1]]
+        return int(wrong.argmax()) if wrong.any() else None
 
     def sequence(self, lengths: Floats, block: int = 1, most: float = inf) -> StateSequence:
         """The problem with these scores of lengths, (C, L), in blocks of so many samples.
@@ -326,15 +361,17 @@ class StateCounts:
     squares: Floats
 
     @classmethod
-    def of(cls, ys: Sequence[Ints], C: int) -> StateCounts:
+    def of(cls, ys: Sequence[Ints], C: int, edges: Bools | None = None) -> StateCounts:
+        """Of stretches that begin and end where recordings do; ``edges``, (n, 2), if not all do."""
+        whole = np.ones((len(ys), 2), dtype=np.bool_) if edges is None else edges
         first = np.zeros(C)
         last = np.zeros(C)
         changes = np.zeros((C, C))
         sums = np.zeros((3, C))
-        for y in ys:
+        for y, (begins, stops) in zip(ys, whole.tolist(), strict=True):
             starts, ends, states = segments_of(y)
-            first[states[0]] += 1
-            last[states[-1]] += 1
+            first[states[0]] += begins
+            last[states[-1]] += stops
             np.add.at(changes, (states[:-1], states[1:]), 1)
             for k in range(3):
                 np.add.at(sums[k], states, np.log(ends - starts) ** k)
@@ -376,12 +413,12 @@ def _shares(counts: Floats, where: Any = True) -> Floats:
 def check_states(
     known: Sequence[Stretch],
     sequences: Sequence[Ints],
-    problem: StateSequence,
+    allowed: Allowed,
     classes: NDArray[Any],
 ) -> None:
     """Refuse sequences of states that are not allowed."""
     for part, y in zip(known, sequences, strict=True):
-        k = problem.first_broken(y)
+        k = allowed.first_broken(y, *part.edges)
         if k is not None:
             starts, ends, states = segments_of(y)
             a = int(part.start + starts[k])

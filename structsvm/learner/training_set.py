@@ -32,6 +32,12 @@ ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 Made = TypeVar("Made")
 
 
+NOTHING_SAID = (
+    "no label says that anything changes or differs: label a stretch with a change, or a region "
+    "with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 and 1)"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
     """Samples to learn from; N of them, :func:`len`. What ``fit`` takes in place of ``Xs, ys``.
@@ -168,7 +174,10 @@ class TrainingSet:
         Completing samples of which nothing is known was measured to be harmful.
         """
         says = [k.truth is not None or not k.constraint.says_nothing for k in self.labels]
-        return self.at(np.flatnonzero(self.weights * says))
+        which = np.flatnonzero(self.weights * says)
+        if not which.size:
+            raise DataError(NOTHING_SAID)
+        return self.at(which)
 
     def with_features(
         self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from cases import refused
+from cases import cases, refused
 from recording_cases import NAMES
 from recording_cases import recordings_of_states as recordings
 from sklearn.base import clone
@@ -316,12 +316,63 @@ test_settings_that_cannot_be_used_are_refused = refused(
 )
 
 
-def test_samples_without_a_name_are_left_out(segmenter, rng):
-    half = NAMES.astype(object)
-    half[: half.size // 2] = None
-    ys = [NAMES] * 3 + [PartialLabels(labels=half)] * 3
+# ---- recordings in which only some segments have names
+
+
+def named_but(*unknown, names=NAMES):
+    """Names of a recording, but for some ranges of its samples."""
+    labels = names.astype(object)
+    for start, end in unknown:
+        labels[start:end] = None
+    return PartialLabels(labels=labels)
+
+
+@cases([(0, 15)], [(15, 22)], [(24, 30)], [(0, 3), (12, 14), (27, 30)])
+def test_samples_without_a_name_are_left_out(segmenter, rng, unknown):
+    """At the start, in the middle, at the end, and in most segments; of some recordings, or all."""
     Xs = recordings(6, rng)
-    assert np.mean(segmenter.fit(Xs, ys).predict_states(Xs[:1])[0] == NAMES) > 0.9
+    new = recordings(4, rng)
+    some = [NAMES] * 3 + [named_but(*unknown)] * 3
+    for ys, least in ((some, 0.9), ([named_but(*unknown)] * 6, 0.75)):
+        found = segmenter.fit(Xs, ys).predict_states(new)
+        assert np.mean([names == NAMES for names in found]) > least
+        assert segmenter.solution_.status.converged
+
+
+@cases(
+    ({"order": ["a", "b", "c"]}, [(0, 12)]),
+    ({"order": ["a", "b", "c"]}, [(0, 8), (16, 24)]),
+    ({"changes": {"a": ["b"], "b": ["c"]}, "min_length": 7}, [(0, 6), (18, 24)]),
+    ({"min_length": {"b": 8}, "max_length": 9}, [(0, 9)]),
+)
+def test_segments_that_are_named_in_part_may_be_longer_than_their_names(rng, settings, unknown):
+    """A part of a recording begins and ends anywhere; the rules still hold where all is known."""
+    ys = [ABC] * 3 + [named_but(*unknown, names=ABC)] * 3
+    segmenter = StateSegmenter(["lda"], **settings).fit(in_order(6, rng), ys)
+    assert np.mean([names == ABC for names in segmenter.predict_states(in_order(3, rng))]) > 0.9
+    (short,) = segmenter.predict_segments([rng.normal(size=(40, 3))])
+    least = settings.get("min_length", 1)
+    least = least if isinstance(least, dict) else dict.fromkeys("abc", least)
+    assert all(row["end"] - row["start"] >= least.get(row["state"], 1) for row in short)
+
+
+test_rules_hold_where_all_of_a_segment_is_named = refused(
+    DataError,
+    lambda rng, settings, unknown: StateSegmenter(["lda"], **settings).fit(
+        in_order(4, rng), [named_but(unknown, names=ABC)] * 4
+    ),
+    ({"min_length": 9}, (0, 4), "recording 0: samples 8..16 of the state 'b'"),
+    ({"min_length": {"a": 9}}, (20, 24), "recording 0: samples 0..8 of the state 'a'"),
+    ({"max_length": {"c": 7}}, (0, 12), "recording 0: samples 16..24 of the state 'c'"),
+    ({"order": ["b", "a", "c"]}, (20, 24), "recording 0: samples 0..8 of the state 'a'"),
+)
+
+
+@cases(np.full(30, -1, dtype=object), PartialLabels(labels=[None] * 30), PartialLabels())
+def test_labels_that_name_nothing_are_refused(segmenter, rng, labels):
+    for learner in (segmenter, FrameClassifier("lda"), BoundaryClassifier("logistic")):
+        with pytest.raises(DataError, match="no label says that anything changes"):
+            learner.fit(recordings(3, rng), [labels] * 3)
 
 
 def test_probabilities_that_do_not_sum_to_one_are_refused(segmenter, rng):
