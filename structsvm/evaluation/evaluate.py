@@ -169,7 +169,7 @@ def evaluate(
     for name, one in stage("baselines", [*others.items()]):
         if name in guesses:
             raise SettingsError(f"baselines: {name!r} is there already: give it another name")
-        found = _labels_by(one, name, measured, form.samples, counts, words)
+        found = _labels_found(one, name, measured, form.samples, counts, words)
         guesses[name] = [_partition_of(y, problem) for y in found]
         if getattr(one, "classes_", None) is not None and hasattr(one, "predict_states"):
             states[name] = found
@@ -284,7 +284,7 @@ def _made_by(stage: Stage) -> object:
     return (id(stage.features), id(stage.standardizer)) if isinstance(stage, Inputs) else id(stage)
 
 
-def _labels_by(
+def _labels_found(
     baseline: Any,
     name: str,
     samples: Sequence[Sample],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.deferred import Step, batches_of
+from structsvm.data.deferred import BATCH, Step, batches_of
 from structsvm.data.per_sample import Counts, check_weights
 from structsvm.data.sample import Sample, apply_to_samples, is_prepared
 from structsvm.errors import SettingsError, among
@@ -63,7 +63,7 @@ def partition_all(
         if n_clusters is None:
             n_clusters = model.n_parts
         counts = counts_within(problem, samples, constraints, n_clusters)
-        ranges = batches_of([sample.n_samples for sample in samples])
+        ranges = batches_of([sample.n_samples for sample in samples], 2 * BATCH)
         parts = [(a, samples[a:b], counts[a:b], constraints[a:b]) for a, b in ranges]
         found = spread("partitioning", _decode_part, parts, (problem, model, step))
     return list(chain.from_iterable(found)), samples
