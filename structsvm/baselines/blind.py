@@ -47,9 +47,10 @@ class BlindLearner(Learner):
 
     def _learn(self, data: TrainingSet, how: How) -> Learned:
         known = []
-        for i, labels in enumerate(data.labels):
+        for i, (sample, labels) in enumerate(zip(data.samples, data.labels, strict=True)):
             for rows, truth in zip(*labels.part, strict=True):
-                known.append(Stretch(i, int(rows[0]), int(rows[-1]) + 1, truth))
+                end = int(rows[-1]) + 1
+                known.append(Stretch(i, int(rows[0]), end, truth, sample.n_samples))
         if all(part.truth.n_clusters == 1 for part in known):
             raise DataError("no recording has a change: there is no boundary to learn from")
         return Learned(AsMeasured(), self._chosen(known, [x.n_samples for x in data.samples]))

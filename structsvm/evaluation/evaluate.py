@@ -272,7 +272,7 @@ def _found_by_all(
         guesses[name] = [each.partition for each in partitions]
         named = None if problem.traits.words is TABLES else names_in(partitions, own, one.classes_)
         if named is None and one.sees is not None:  # a metric of the same samples
-            named = names_in(partitions, samples, learner.classes_)
+            named = names_in(partitions, samples, learner.inputs_.states)
         if named is not None:
             names[name] = named
     # What is blind to the samples comes last.

@@ -29,12 +29,12 @@ from structsvm.learner.steps import (
     labels_of,
     learned_in_words,
     mean_agreement,
+    no_names,
     partition_all,
     refuse_no_segments,
 )
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.messages import parameter
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.model import Found, Model
 from structsvm.partitions.problem import PartitionProblem
@@ -318,18 +318,15 @@ class Learner(ProblemParameters, ABC):
         """
         check_is_fitted(self)
         if self.classes_ is None:
-            raise SettingsError(
-                "this learner has not learned names of states: learn a StateSegmenter from labels "
-                "that are names, or a metric with "
-                + parameter("baselines", ["frame-lda"])
-                + ", or with StateScores among the features"
-            )
+            raise SettingsError(no_names(self.problem_))
         form, found, samples = self._found(X, n_clusters, rules, named=True)
         pairs = zip(found, samples, strict=True)
         return form.answer([named_as_seen(one, x, self.classes_) for one, x in pairs])
 
     def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
+        check_is_fitted(self)
+        refuse_no_segments(self.problem_)
         form, found, _ = self._found(X, n_clusters, rules)
         return form.answer([one.partition.breakpoints for one in found])
 

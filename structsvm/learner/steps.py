@@ -20,6 +20,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.lost_columns import warn_of_new
 from structsvm.learner.preparing import measured, workers_of
 from structsvm.learner.rules import Rules, counts_within, read_rules
+from structsvm.messages import Text, parameter
 from structsvm.parallel.by_name import spread
 from structsvm.partitions.constraint import UNCONSTRAINED, Constraint
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -96,8 +97,22 @@ def refuse_no_segments(problem: PartitionProblem) -> None:
     if not problem.traits.contiguous:
         raise SettingsError(
             f"{type(problem).__name__} gives {words.part}s, not segments: "
-            f"predict_states names each {words.item}"
+            f"predict says which {words.part} each {words.item} is in"
         )
+
+
+def no_names(problem: PartitionProblem) -> Text:
+    """That nothing is named, and which methods name the items of such samples."""
+    named = problem.traits.words.named
+    of_rows = "frame-lda" if problem.traits.contiguous else "lda-classifier"
+    baseline = "region-forest" if named == "region" else of_rows
+    method = "StateSegmenter" if problem.traits.contiguous else baseline
+    return (
+        f"this learner has not learned names of {named}s: learn a {method} from labels that are "
+        "names, or a metric with "
+        + parameter("baselines", [baseline])
+        + f", or with {named.capitalize()}Scores among the features"
+    )
 
 
 def mean_agreement(

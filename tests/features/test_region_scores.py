@@ -12,17 +12,19 @@ from structsvm import (
     MetricLearnerCV,
     NormalizedCut,
     PartialLabels,
+    diagnose,
     evaluate,
     load,
     save,
 )
 from structsvm.baselines import RegionClassifier
-from structsvm.errors import DataWarning
+from structsvm.errors import DataWarning, SettingsError
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, as_graph, node_labels
 from structsvm.graphs.labelled_nodes import node_names, region_rand
 from structsvm.learner.files import model_codec
 from structsvm.learner.preparing import prepare
+from structsvm.model_selection.named import learner_named
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
@@ -266,6 +268,26 @@ def test_a_forest_names_pixels_where_superpixels_cannot_follow_and_pixels_are_co
     (M,) = again.baselines_["pixel-forest"].predict_partitions(images[3:4])
     assert M.n_samples == images[3].size
     assert region_rand(node_labels(maps[3], as_graph(images[3])), M) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:Superpixels cannot follow")
+@pytest.mark.parametrize("name", ["region-forest", "pixel-forest", "grid", "untrained"])
+def test_every_method_of_images_is_evaluated_saved_and_in_words(rng, tmp_path, name):
+    images, maps = thin_lines(rng, 4)
+    learner = learner_named(name, NormalizedCut(), random_state=0).fit(images[:3], maps[:3])
+    found = evaluate(learner, images[3:], maps[3:])
+    assert found.scores["learned"]["loss"] == pytest.approx(-learner.score(images[3:], maps[3:]))
+    assert ("learned" in found.confusion) == name.endswith("forest")
+    save(learner, tmp_path / "m.structsvm")
+    again = load(tmp_path / "m.structsvm").predict(images[3:])[0]
+    assert (again == learner.predict(images[3:])[0]).all()
+    assert str(learner)
+    assert diagnose(learner, images, maps)
+    if not name.endswith("forest"):
+        with pytest.raises(SettingsError, match="names of regions: learn a region-forest"):
+            learner.predict_states(images)
+    with pytest.raises(SettingsError, match="NormalizedCut gives clusters, not segments"):
+        learner.predict_breakpoints(images)
 
 
 def test_pixels_of_a_large_image_are_named_in_blocks(rng, monkeypatch):
