@@ -74,7 +74,8 @@ classifiers of scikit-learn, optional
         Every recording goes once through all states in this order.
     min_length, max_length : int, or mapping of names to int, optional
         Least and greatest number of samples of a segment, of all states or of some; a recording
-        shorter than ``min_length`` is one.
+        shorter than ``min_length`` is one. Where a recording has names in part only, a segment that
+        ends where names do may be longer than these.
     lam : float
         Strength of the regularizer, divided by the number of groups.
     random_state : int, optional
