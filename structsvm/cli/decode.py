@@ -42,7 +42,7 @@ def run_decode(args: Namespace, terminal: Terminal) -> int:
 def _decoded(inputs: InputData, out: Path, margins: bool) -> list[Answer]:
     """Learn from what has labels, decode everything, and write both."""
     learner = learner_of(inputs.request, "decoder")
-    wanted = Wanted(out / MODEL, "decoder", False, "quick", None, rates=False)
+    wanted = Wanted(out / MODEL, False, "quick", None, rates=False)
     out.mkdir(parents=True, exist_ok=True)
     quiet = replace(inputs, terminal=replace(inputs.terminal, as_json=False))
     labelled = [one for one in inputs.items if one.y is not None]
