@@ -18,12 +18,13 @@ from structsvm.errors import ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.frames import FrameModel
 from structsvm.features.scores import Surroundings
 from structsvm.features.trees import STORED, Trees
+from structsvm.learner.allowed_states import Allowed
 from structsvm.learner.given_scores import GivenScores
 from structsvm.learner.learner import Learner
 from structsvm.learner.metric_learner import MetricLearner
 from structsvm.learner.score_decoder import ScoreDecoder
 from structsvm.learner.stages import AsMeasured, FrameScores, Inputs
-from structsvm.learner.state_decoder import Allowed, LearnedStates
+from structsvm.learner.state_decoder import LearnedStates
 from structsvm.learner.state_segmenter import StateSegmenter
 from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary

@@ -15,7 +15,8 @@ from structsvm import ChangePoint, EquivalenceMatrix, PartialLabels, StateSegmen
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import DataError, LearningError, OracleError, SettingsError
 from structsvm.learner import TrainingSet
-from structsvm.learner.state_decoder import Allowed, StateCounts, block_starts, in_blocks
+from structsvm.learner.allowed_states import Allowed
+from structsvm.learner.state_decoder import StateCounts, block_starts, in_blocks
 from structsvm.oracles.semi_markov import best_states
 from structsvm.oracles.state_score import StateScore, segments_of
 from structsvm.partitions import UNCONSTRAINED

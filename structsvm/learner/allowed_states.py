@@ -1,0 +1,140 @@
+"""Which sequences of states are allowed: changes, an order, and how long each state lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.learner.frame_learner import Stretch
+from structsvm.messages import nth
+from structsvm.oracles.state_score import segments_of
+from structsvm.problems.state_sequence import StateSequence
+from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.checks import refuse_below
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """Which states may follow a state, begin and end a recording, and how long each lasts."""
+
+    changes: Bools
+    """(C, C)."""
+    first: Bools
+    """(C,), as all that follow."""
+    last: Bools
+    shortest: Floats
+    """The least and the greatest number of samples of a segment in each state."""
+    longest: Floats
+
+    @classmethod
+    def of(cls, given: Any, classes: NDArray[Any]) -> Allowed:
+        """What a user allows."""
+        names = classes.tolist()
+        C = len(names)
+        changes = np.ones((C, C), dtype=np.bool_)
+        first = np.ones(C, dtype=np.bool_)
+        last = first.copy()
+        if given.order is not None:
+            order = list(given.order)
+            if given.changes is not None or sorted(order, key=repr) != sorted(names, key=repr):
+                raise SettingsError(
+                    f"order is {order}: name each of the states {names} once, and give no changes"
+                )
+            places = np.array([order.index(name) for name in names])
+            changes = places[None, :] == places[:, None] + 1
+            first = places == 0
+            last = places == C - 1
+        elif given.changes is not None:
+            follow = {name: list(after) for name, after in given.changes.items()}
+            strange = {*follow, *chain.from_iterable(follow.values())} - {*names}
+            if strange:
+                raise SettingsError(f"changes name {sorted(strange, key=repr)}: there are {names}")
+            changes = np.array([[b in follow.get(a, ()) for b in names] for a in names])
+        shortest = _of_each(names, given.min_length, "min_length", 1.0)
+        longest = _of_each(names, given.max_length, "max_length", inf)
+        if (shortest > longest).any():
+            raise SettingsError("min_length is above max_length: swap them")
+        return cls(changes, first, last, shortest, longest)
+
+    def of_parts(self, edges: Bools) -> Allowed:
+        """What known stretches keep, of which some are cut out of recordings, (n, 2).
+
+        They begin and end in any state, and their first and last segments may have been longer.
+        """
+        if edges.all():
+            return self
+        everything = np.ones_like(self.first)
+        shortest = np.ones_like(self.shortest)
+        return replace(self, first=everything, last=everything, shortest=shortest)
+
+    def first_broken(self, y: Ints, begins: bool, ends: bool) -> int | None:
+        """The first segment of a stretch that is not allowed; one that is cut may be longer."""
+        starts, stops, states = segments_of(y)
+        least = np.asarray(stops - starts, dtype=np.float64)
+        wrong = least > self.longest[states]
+        if not begins:
+            least[0] = inf
+        if not ends:
+            least[-1] = inf
+        wrong |= least < self.shortest[states]
+        wrong[1:] |= ~self.changes[states[:-1], states[1:]]
+        wrong[0] |= begins and not self.first[states[0]]
+        wrong[-1] |= ends and not self.last[states[-1]]
+        return int(wrong.argmax()) if wrong.any() else None
+
+    def sequence(self, lengths: Floats, block: int = 1, most: float = inf) -> StateSequence:
+        """The problem with these scores of lengths, (C, L), in blocks of so many samples.
+
+        A recording of ``most`` samples that is shorter than the least length may be one segment.
+        """
+        shortest = self.shortest
+        longest = self.longest
+        if block > 1:  # with room for where blocks begin
+            shortest = np.maximum(shortest // block, 1.0)
+            longest = np.ceil(longest / block) + 1
+        shortest = np.minimum(shortest, most)
+        finite = longest[np.isfinite(longest)]
+        more = int(max(0.0, finite.max(initial=0.0) + 2 - lengths.shape[1]))
+        lengths = np.pad(lengths, ((0, 0), (0, more)), mode="edge")
+        n = np.arange(lengths.shape[1])
+        allowed = (n >= shortest[:, None]) & (n <= longest[:, None])
+        lengths = np.where(allowed, lengths, -inf)
+        return StateSequence(lengths, self.changes, self.first, self.last)
+
+
+def check_states(
+    known: Sequence[Stretch],
+    sequences: Sequence[Ints],
+    allowed: Allowed,
+    classes: NDArray[Any],
+) -> None:
+    """Refuse sequences of states that are not allowed."""
+    for part, y in zip(known, sequences, strict=True):
+        k = allowed.first_broken(y, *part.edges)
+        if k is not None:
+            starts, ends, states = segments_of(y)
+            a = int(part.start + starts[k])
+            b = int(part.start + ends[k])
+            raise DataError(
+                nth("recording", part.recording) + f": samples {a}..{b} of the state "
+                f"{str(classes[states[k]])!r} are not what changes, order, min_length and "
+                "max_length allow: change the labels, or the settings"
+            )
+
+
+def _of_each(names: list[Any], given: Any, name: str, default: float) -> Floats:
+    """A number of samples for each state."""
+    of = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    if strange := {*of} - {*names}:
+        raise SettingsError(f"{name} names {sorted(strange, key=repr)}: there are {names}")
+    for value in of.values():
+        if value is not None:
+            refuse_below(1, name, value)
+    return np.array([default if of.get(state) is None else float(of[state]) for state in names])
