@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, pairwise
@@ -14,14 +15,28 @@ from structsvm.data.sample import Sample
 from structsvm.errors import warn
 from structsvm.messages import nth
 
+NUMBERED = re.compile(r"(?P<text>.*?)(?P<number>\d{1,18})", re.DOTALL)
+"""A number, which may stand at the end of a text."""
+
 
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
     vectors = [labels_of_items(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
     states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
     counts = Counter(chain.from_iterable(dict.fromkeys(found) for found in states.values()))
-    if all(map(_is_counted, states.values())) or len(counts) < 2 or max(counts.values()) < 2:
+    if len(counts) < 2 or max(counts.values()) < 2:
         return False
+    if all(map(_is_counted, states.values())):
+        first, second, *_ = counts
+        is_text = isinstance(first, str)
+        is_protocol = len({tuple(found) for found in states.values()}) == 1
+        if is_text and not is_protocol:
+            warn(
+                f"labels such as {first!r} and {second!r} count the segments of each recording: "
+                "they tell segments apart, and are no names of states"
+            )
+        if not (is_text and is_protocol):
+            return False
     without = [i for i in range(len(vectors)) if i not in states]
     if without:
         warn(
@@ -41,6 +56,17 @@ def _states(y: NDArray[Any]) -> list[Any]:
 
 
 def _is_counted(states: Sequence[Any]) -> bool:
-    return all(isinstance(state, int) for state in states) and all(
-        after == before + 1 for before, after in pairwise(states)
+    """Whether numbers, alone or at the end of the same text, rise by one from each to the next."""
+    found = [_numbered(state) for state in states]
+    return None not in found and all(
+        after == (text, number + 1)
+        for (text, number), after in pairwise(one for one in found if one is not None)
     )
+
+
+def _numbered(state: Any) -> tuple[str, int] | None:
+    """A number, and the text that it ends."""
+    if isinstance(state, int):
+        return "", state
+    found = NUMBERED.fullmatch(state) if isinstance(state, str) else None
+    return None if found is None else (found["text"], int(found["number"]))

@@ -81,6 +81,21 @@ def test_what_answers_first_is_a_candidate_or_a_closed_form(labels, T, first):
     assert first in [candidate.name for candidate in menu.candidates]
 
 
+@pytest.mark.parametrize("begin", ["s", "segment ", "run_07-"])
+def test_running_numbers_as_text_are_no_names_unless_all_recordings_have_the_same(begin):
+    """Segments that every recording counts anew, and the phases of a protocol."""
+
+    def counted(n_segments, start=0):
+        numbers = np.minimum(np.arange(30) // 4, n_segments - 1) + start
+        return np.array([f"{begin}{k:02d}" for k in numbers])
+
+    with pytest.warns(DataWarning, match="count the segments of each recording"):
+        found = names_of([counted(3), counted(5), counted(4), counted(6)])
+    assert "states" not in found
+    assert "states" in names_of([counted(3)] * 4)
+    assert "states" in names_of([counted(3), counted(5), counted(4), NAMES])
+
+
 @pytest.mark.parametrize(
     ("labels", "P", "first", "sees"),
     [
