@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.inputs import InputData, read
+from structsvm.cli.input_data import InputData
+from structsvm.cli.inputs import read
 from structsvm.cli.outputs import Guard
 from structsvm.cli.request import Request, learner_of, refuse_if, takes_images
 from structsvm.cli.terminal import Terminal

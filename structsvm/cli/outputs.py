@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import InputData
+from structsvm.cli.input_data import InputData
 from structsvm.cli.request import refuse_if, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from structsvm.cli.inputs import InputData
+from structsvm.cli.input_data import InputData
 from structsvm.cli.request import refuse_if, takes_images
 from structsvm.data.copies import contents, joined
 from structsvm.errors import DataError, DataWarning, without_warnings

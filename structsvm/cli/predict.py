@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.inputs import InputData, read_for
+from structsvm.cli.input_data import InputData
+from structsvm.cli.inputs import read_for
 from structsvm.cli.outputs import (
     Answer,
     Guard,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import structsvm.plotting
-from structsvm.cli.inputs import InputData, read_for
+from structsvm.cli.input_data import InputData
+from structsvm.cli.inputs import read_for
 from structsvm.cli.options import FIGURES, OF_MODELS
 from structsvm.cli.outputs import Guard, figure_in
 from structsvm.cli.request import Request, refuse_if, takes_images

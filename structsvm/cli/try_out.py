@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.answer import Answer
-from structsvm.cli.inputs import InputData, folders_of, read_layers
+from structsvm.cli.input_data import InputData
+from structsvm.cli.inputs import folders_of, read_layers
 from structsvm.cli.outputs import Guard, places
 from structsvm.cli.parts import (
     A_SECOND,

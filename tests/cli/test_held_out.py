@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint, Clustering
-from structsvm.cli.inputs import InputData
+from structsvm.cli.input_data import InputData
 from structsvm.cli.parts import Part, about_parts, about_time, divided, n_items, thinned
 from structsvm.cli.request import Request
 from structsvm.cli.terminal import Terminal
