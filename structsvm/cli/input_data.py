@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -175,6 +176,9 @@ class InputData:
                 f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
                 "give " + parameter("missing_labels", doubtful[0]),
             )
+        alike = Counter(name.casefold() for name in names)
+        if doubtful := sorted(name for name in names if alike[name.casefold()] > 1):
+            warn(f"{listed(doubtful)} differ by case alone, and are different states")
         return inputs
 
     def partial_labels(self) -> list[Any]:

@@ -18,8 +18,17 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, about, printable
-from structsvm.io.label_file import WHOSE, LabelFile, name_of
-from structsvm.io.label_rows import START, STOP, STRETCH, WRITTEN_CLOCK, Interval, moment, settled
+from structsvm.io.label_file import WHOSE, LabelFile, name_of, role_of
+from structsvm.io.label_rows import (
+    START,
+    STOP,
+    STRETCH,
+    WRITTEN_CLOCK,
+    Interval,
+    is_moment,
+    moment,
+    settled,
+)
 from structsvm.io.label_tables import (
     after,
     is_plain_elan,
@@ -306,6 +315,20 @@ def _of_speakers(file: LabelFile) -> Iterator[Interval]:
             yield Interval(begin, end, speaker, name, {}, line)
 
 
+def _are_lines_of_samples(file: LabelFile) -> bool:
+    """Whether every line is the name of a state and nothing else, and the first is no header."""
+    lines = [text.strip() for _, text in file.lines]
+    if file.columns or not lines or lines.count(lines[0]) == 1 or role_of(lines[0]):
+        return False
+    return not any(re.search(r"[\t;,]", text) or is_moment(text.split()[0]) for text in lines)
+
+
+def _of_lines_of_samples(file: LabelFile) -> Iterator[Interval]:
+    """Read a label for each sample, one below the other, without a header."""
+    for t, (line, text) in enumerate(file.lines):
+        yield Interval(t, t + 1, text.strip(), None, {}, line, "samples")
+
+
 FORMATS: tuple[
     tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Interval]]], ...
 ] = (
@@ -317,6 +340,7 @@ FORMATS: tuple[
     ("subtitles", lambda file: file.kind in SUBTITLES, _of_subtitles),
     ("speakers", lambda file: file.kind == ".rttm", _of_speakers),
     ("text of ELAN", is_plain_elan, read_plain_elan),
+    ("a label for each sample", _are_lines_of_samples, _of_lines_of_samples),
     ("lines without a header", is_track, read_lines),
     ("table", lambda _: True, read_table),
 )

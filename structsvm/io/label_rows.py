@@ -98,9 +98,13 @@ def is_moment(text: str) -> bool:
     return True
 
 
+LASTS = ("inf", "infinity", "eof", "...")
+"""What else stands for the end of a recording, in lower case."""
+
+
 def has_end(text: str, words: Sequence[str]) -> bool:
     """Whether a cell holds an end: no blank, no missing value, and none of the words for an end."""
-    return text.strip().lower() not in (*MISSING_WORDS, *words)
+    return text.strip().lower() not in (*MISSING_WORDS, *LASTS, *words)
 
 
 def settled(rows: Sequence[Interval]) -> list[Interval]:

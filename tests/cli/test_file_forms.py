@@ -320,6 +320,15 @@ def test_a_command_learns_them_and_says_what_it_took_them_for(done, named):
     assert "unlabelled" not in err
     assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken as a class" in err
     assert "give --set files.missing_labels=NA" in err
+    assert "'NULL', 'null' differ by case alone" in err
+
+
+@cases(("Walk", True), ("WALK", True), ("wälk", False))
+def test_states_that_differ_by_case_alone_are_told(done, tmp_path, other, is_told):
+    one = written_table(tmp_path / "a.csv", np.repeat(["rest", "walk", "rest"], 9))
+    two = written_table(tmp_path / "b.csv", np.repeat(["rest", other, "rest"], 9))
+    _, err = done(f"fit change-point {one} {two} --baselines none -o {tmp_path / 'm.structsvm'}")
+    assert (f"'{other}', 'walk' differ by case alone" in err) == is_told
 
 
 @cases(

@@ -380,6 +380,22 @@ class TestFiles:
             write_intervals(tmp_path / f"own.{kind}", {"a": WALK, "b": WALK[:1]})
             assert read_intervals(tmp_path / f"own.{kind}") == {"a": WALK, "b": WALK[:1]}
 
+    @pytest.mark.parametrize("more", ["", " the dog"])
+    @pytest.mark.parametrize("name", ["walk.txt", "walk.csv"])
+    def test_a_label_a_line_is_that_of_a_sample(self, tmp_path, name, more):
+        y = [f"{state}{more}" for state in ["rest"] * 3 + ["walk"] * 2 + ["rest"]]
+        (tmp_path / name).write_text("\n".join(y) + "\n")
+        walk = [Recording("walk", np.zeros((6, 1)), None, ("x",))]
+        assert with_labels(walk, tmp_path / name)[0].y.tolist() == y
+        (tmp_path / name).write_text("\n".join(y[:5]) + "\n")
+        with pytest.raises(DataError, match="1 of 6 samples are in no stretch, the first at sample 5"):
+            with_labels(walk, tmp_path / name)
+
+    def test_a_line_that_is_there_once_may_be_a_header(self, tmp_path):
+        (tmp_path / "walk.txt").write_text("gait\nrest\nrest\nwalk\n")
+        with pytest.raises(DataError, match="no column of the start; the columns are gait"):
+            read_intervals(tmp_path / "walk.txt")
+
     def test_text_of_elan_without_a_header(self, tmp_path):
         elan = tmp_path / "walk.txt"
         rows = [

@@ -114,7 +114,7 @@ def test_samples_before_the_first_start_are_not_known(tmp_path):
         labels(tmp_path, table("time,label", STARTS[1:]))
 
 
-@pytest.mark.parametrize("end", ["", "end", "Ende", "fin", "NaN", "-", "None"])
+@pytest.mark.parametrize("end", ["", "end", "Ende", "fin", "NaN", "-", "None", "inf", "EOF"])
 def test_the_last_stretch_may_be_open(tmp_path, end):
     rows = [*STATES[:2], (35, end, "rest")]
     assert labels(tmp_path, table("start,end,label", rows)) == Y
