@@ -152,14 +152,17 @@ def folders_of(output: Path, layers: Sequence[str]) -> dict[str, Path]:
 def _layers(
     recordings: list[Recording], labels: Path, about: Mapping[str, Any], layered: bool
 ) -> dict[str, list[Recording]]:
-    """The recordings with the labels of a file; those that it has nothing about have none."""
+    """The recordings with the labels of a file; of ``some``, the others have none."""
     if not layered:
         return {"": with_labels(recordings, labels, **about)}
-    found = {}
-    for name, some in layers_of(recordings, labels, **about).items():
-        known = {one.name: one for one in some}
-        found[name] = [known.get(one.name, one) for one in recordings]
-    return found
+    layers = layers_of(recordings, labels, **about)
+    if not about["some"]:
+        return layers
+    padded = {}
+    for name, labelled in layers.items():
+        by_name = {one.name: one for one in labelled}
+        padded[name] = [by_name.get(one.name, one) for one in recordings]
+    return padded
 
 
 def _read_images(

@@ -121,7 +121,7 @@ have so many samples with --set problem.min_length=N and problem.max_length=N.
         "segments with names from the scores of any model, and labels of some files",
         """\
   structsvm decode scores/ --labels bouts.csv -o decoded/
-  structsvm predict decoded/decoder.structsvm new/ -o more/
+  structsvm predict decoded/decoder.structsvm new_scores/ -o more/
 
 A table of scores has a column for each state, such as walk or Probability_walk, with the scores of
 a model that has not seen these files. The decoder is learned from those that have labels, and saved

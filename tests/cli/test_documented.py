@@ -48,6 +48,7 @@ def place(folder, tmp_path_factory):
     np.savetxt(place / "new.csv", TEST[0].X, delimiter=",", header=header, comments="")
     _write_long_tables(place)
     _write_films(place)
+    _write_scores(place)
     for i, recording in enumerate((*TRAIN, *TEST)):
         (place / "people" / f"{i // 2}").mkdir(parents=True, exist_ok=True)
         write_recording(recording, place / "people" / f"{i // 2}" / f"walk{i % 2}.npz")
@@ -75,6 +76,23 @@ def _write_long_tables(place):
     own = frames[0].drop(columns=["subject", "t"]).assign(place="here")
     own.iloc[3:5, 0] = np.nan
     own.to_csv(place / "german.csv", sep=";", decimal=",", index=False)
+
+
+def _write_scores(place):
+    """Write scores of two states, and the bouts of some of the files."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k, folder in enumerate(["scores"] * 5 + ["new_scores"]):
+        (place / folder).mkdir(exist_ok=True)
+        walks = np.repeat([0, 1, 0, 1, 0], rng.integers(15, 30, 5))
+        p = np.clip(0.25 + 0.5 * walks + rng.normal(scale=0.2, size=walks.size), 0, 1)
+        scores = pd.DataFrame({"Probability_walk": p, "Probability_rest": 1 - p})
+        scores.to_csv(place / folder / f"r{k}.csv", index=False)
+        ends = [0, *(np.flatnonzero(np.diff(walks)) + 1).tolist(), walks.size]
+        states = ("rest", "walk", "rest", "walk", "rest")
+        rows += zip([f"r{k}"] * 5, ends[:-1], ends[1:], states, strict=True) if k < 4 else ()
+    table = pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
+    table.to_csv(place / "bouts.csv", index=False)
 
 
 def _write_films(place):

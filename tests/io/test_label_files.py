@@ -388,7 +388,9 @@ class TestFiles:
         walk = [Recording("walk", np.zeros((6, 1)), None, ("x",))]
         assert with_labels(walk, tmp_path / name)[0].y.tolist() == y
         (tmp_path / name).write_text("\n".join(y[:5]) + "\n")
-        with pytest.raises(DataError, match="1 of 6 samples are in no stretch, the first at sample 5"):
+        with pytest.raises(
+            DataError, match="1 of 6 samples are in no stretch, the first at sample 5"
+        ):
             with_labels(walk, tmp_path / name)
 
     def test_a_line_that_is_there_once_may_be_a_header(self, tmp_path):
