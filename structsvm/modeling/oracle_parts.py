@@ -41,7 +41,7 @@ class Infeasible:
     ----------
     value : float, or array of shape (m,)
         Of one plane at ``x``, or of several.
-    slope : array in the shape of ``x``, or of shape (m, *x.shape)
+    slope : array in the shape of ``x``, or m of these in the shape ``(m, *x.shape)``
         A tuple of slopes for several arguments.
 
     Examples
