@@ -63,6 +63,7 @@ OF_BASELINES = {
     "frame_classifier": ("PricedStates",),
     "region_classifier": ("SeenNodes", "Regions"),
     "row_classifier": ("Classes",),
+    "smoothed_scores": ("SmoothedStates",),
 }
 """What else model files name, by the module of :mod:`structsvm.baselines` that has it."""
 ESTIMATORS = {

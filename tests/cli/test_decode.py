@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from recording_cases import NAMES, recordings_of_states, scores_of_states
 
+from structsvm import load
+
 STATES = ["rest", "turn", "walk"]
 
 
@@ -37,6 +39,12 @@ def test_scores_in_segments_out(done, folder):
     assert (found["state"] == NAMES).mean() > 0.9
     out, _ = done("predict out/decoder.structsvm scores/m5.csv")
     assert "rest until" in out
+
+
+def test_what_is_set_by_hand_is_saved_with_the_decoder(done, folder):
+    _, err = done("decode scores --labels bouts.csv -o out")
+    assert "not stored" not in err
+    assert {"largest-score", "smoothed-scores"} <= {*load("out/decoder.structsvm").baselines_}
 
 
 def test_labels_may_be_among_the_scores(run, folder):
