@@ -98,7 +98,7 @@ def form_of(rewritten: Rewritten) -> Form | None:
     if (
         rewritten.constraints
         or len(spaces) < len(rewritten.variables)
-        or any(not held.atom.is_nonneg() for held in rewritten.held)
+        or any(not stand_in.atom.is_nonneg() for stand_in in rewritten.stand_ins)
         or not rewritten.objective.is_quadratic()
     ):
         return None

@@ -64,7 +64,9 @@ def conflicts(
         if value > SEEN
     ]
     if beyond > SEEN:
-        words = ", ".join(sorted({rewritten.held[a].atom.called for a in _without_slack(cuts)}))
+        words = ", ".join(
+            sorted({rewritten.stand_ins[a].atom.called for a in _without_slack(cuts)})
+        )
         theirs.append(f"the planes of Infeasible(value, slope) that {words} returned")
     return tuple(theirs)
 

@@ -15,7 +15,8 @@ from structsvm.errors import without_warnings
 from structsvm.masters.base import NO_SLACK, Cut
 from structsvm.masters.cvxpy import SMALLEST, size_of, size_of_constraint, solve_by, solve_in_units
 from structsvm.modeling.atoms import OracleAtom
-from structsvm.modeling.pool import Plane
+from structsvm.modeling.pool import Plane, Touch
+from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 
@@ -30,7 +31,7 @@ OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
 
 
 @dataclass(eq=False)
-class Held:
+class StandIn:
     """An atom, and what stands for it."""
 
     number: int
@@ -48,6 +49,14 @@ class Held:
     """The arguments are ``matrix @ w + offset``."""
     quality: Quality = Quality.EXACT
     """The weakest answer that planes are of, also those of runs before."""
+
+    @property
+    def rows(self) -> slice:
+        """Its groups among those of the problem."""
+        return slice(self.first, self.first + self.heights.size)
+
+    def touch(self, answer: Planes) -> Touch:
+        return Touch.of(answer, self.heights.size)
 
     def lifted(self, cut: Cut) -> Cut:
         """A plane of the atom as a cut in the user's variables, which has it for its labelling."""
@@ -76,7 +85,7 @@ class Rewritten:
     def __init__(self, problem: cp.Problem, slack: str) -> None:
         self.slack = slack
         self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
-        self.held: list[Held] = []
+        self.stand_ins: list[StandIn] = []
         self._complex: list[tuple[Any, Any, Any]] = []
         """Complex variables, and the real ones in the place of each."""
         self._inner: list[cp.Variable] = []
@@ -98,7 +107,7 @@ class Rewritten:
             *chain.from_iterable(halves for _, *halves in self._complex),
             *self._inner,
         ]
-        self.leaves = [*self.variables, *(held.heights for held in self.held)]
+        self.leaves = [*self.variables, *(stand_in.heights for stand_in in self.stand_ins)]
         """Variables and heights."""
         self._ends = np.cumsum([leaf.size for leaf in self.leaves])
         self.dim = sum(v.size for v in self.variables)
@@ -138,8 +147,8 @@ class Rewritten:
         if atom.sums_terms and self.slack == "one":
             groups = np.zeros_like(groups)
         heights = heights_of(atom, int(groups.max()) + 1)
-        first = sum(held.heights.size for held in self.held)
-        self.held.append(Held(len(self.held), atom, arguments, heights, groups, first))
+        first = sum(stand_in.heights.size for stand_in in self.stand_ins)
+        self.stand_ins.append(StandIn(len(self.stand_ins), atom, arguments, heights, groups, first))
         whole = cp.sum(heights) if atom.sums_terms else cp.reshape(heights, atom.shape, "F")
         standing[id(atom)] = whole
 
@@ -208,8 +217,8 @@ class Rewritten:
 
         None where no constraint holds both an atom and such a variable.
         """
-        heights = {held.heights.id for held in self.held}
-        arguments = chain.from_iterable(held.arguments for held in self.held)
+        heights = {stand_in.heights.id for stand_in in self.stand_ins}
+        arguments = chain.from_iterable(stand_in.arguments for stand_in in self.stand_ins)
         inside = {v.id for v in chain.from_iterable(arg.variables() for arg in arguments)}
         free = {v.id for v in self.variables} - inside
         of_constraints = [{v.id for v in c.variables()} for c in self.constraints]
@@ -248,14 +257,14 @@ class Rewritten:
     def map_arguments(self) -> None:
         """Write the arguments of each atom as ``matrix @ w + offset``."""
         self.put(np.zeros(self.dim))
-        for held in self.held:
+        for stand_in in self.stand_ins:
             rows = []
-            for arg in held.arguments:
+            for arg in stand_in.arguments:
                 of = {v.id: gradient for v, gradient in arg.grad.items()}
                 found = [of.get(v.id, sp.csr_array((v.size, arg.size))) for v in self.variables]
                 rows.append([sp.csr_array([[g]] if np.isscalar(g) else g).T for g in found])
-            held.matrix = sp.block_array(rows, format="csr")
-            held.offset = np.concatenate([column(arg.value) for arg in held.arguments])
+            stand_in.matrix = sp.block_array(rows, format="csr")
+            stand_in.offset = np.concatenate([column(arg.value) for arg in stand_in.arguments])
 
 
 def atoms_of(*nodes: Any) -> list[OracleAtom]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,16 +12,17 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from structsvm.errors import OracleWarning, warn, without_warnings
+from structsvm.errors import without_warnings
 from structsvm.masters.base import NO_SLACK, Cut, Master, MasterSolution, Request, WorkingSet
 from structsvm.modeling.by_clarabel import ROOMS, Box
 from structsvm.modeling.conflicts import conflicts
+from structsvm.modeling.memory import ACTIVE_PLANE, Memory
 from structsvm.modeling.oracle_parts import ask
 from structsvm.modeling.points import Point, Points
 from structsvm.modeling.pool import Plane, Touch, tops
 from structsvm.modeling.restricted import InfeasibleError, Restricted
 from structsvm.modeling.restriction import levels
-from structsvm.modeling.rewriting import Held, Rewritten
+from structsvm.modeling.rewriting import Rewritten, StandIn
 from structsvm.modeling.solver_choice import solver_of
 from structsvm.modeling.witnesses import ROUNDING, Witnesses
 from structsvm.parallel.base import SerialSession
@@ -31,12 +31,6 @@ from structsvm.solvers.certificate import ADMISSIBLE, BudgetSpentError, Certific
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality, Solution, Status
 from structsvm.support.arrays import Floats, Ints
-
-ROOM = 2**26
-"""Bytes of the planes that are kept of an atom, at most: the latest."""
-
-ACTIVE_PLANE = 1e-7
-"""A multiplier below which a plane has no part in a solution."""
 
 DEPTHS = (0.0, 1e3, 1e6, 1e9)
 """What functions of which nothing is known are taken to be above the negative of, in turn."""
@@ -65,16 +59,16 @@ class ProgramRun(CutRun):
         warm_start: bool,
     ) -> None:
         self.rewritten = rewritten = Rewritten(problem, slack)
-        self.held = rewritten.held
+        self.stand_ins = rewritten.stand_ins
         self.dim = rewritten.dim
+        self._memory = Memory(rewritten)
         if not warm_start:
-            for held in self.held:
-                held.atom.pool.clear()
+            self._memory.forget()
         self._start = rewritten.start(warm_start)
         name = None if solver is None else solver.upper()
         self._solver_of = partial(solver_of, box=Box(self._start), solver=name, options=options)
-        self.n_samples = sum(h.atom.n_terms for h in self.held)
-        of_atoms = (held.atom.parts(a) for a, held in enumerate(self.held))
+        self.n_samples = sum(h.atom.n_terms for h in self.stand_ins)
+        of_atoms = (stand_in.atom.parts(a) for a, stand_in in enumerate(self.stand_ins))
         self.parts = list(chain.from_iterable(of_atoms))
         self.session = SerialSession(self.parts)
         self.certificate = Certificate(floor=-np.inf)
@@ -84,8 +78,8 @@ class ProgramRun(CutRun):
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
         rewritten.map_arguments()
-        floors = [0.0 if held.atom.is_nonneg() else -np.inf for held in self.held]
-        sizes = [held.heights.size for held in self.held]
+        floors = [0.0 if stand_in.atom.is_nonneg() else -np.inf for stand_in in self.stand_ins]
+        sizes = [stand_in.heights.size for stand_in in self.stand_ins]
         self.floor: Floats = np.append(np.repeat(floors, sizes), 0.0)
         self._cuts = self.working_set(self.groups(rewritten.slack))
         """Those of the last restricted problem."""
@@ -103,11 +97,9 @@ class ProgramRun(CutRun):
         """The round from which on one is looked for, again."""
         self._is_doubted = False
         """Whether a bound was above a minimum that was found in other units."""
-        self._remembered: set[int] = set()
-        """Planes of earlier runs, which the pools hold."""
         self._touches: list[Touch] = []
         """The answers of each atom at the best point."""
-        self._witnesses = Witnesses(self.held)
+        self._witnesses = Witnesses(self.stand_ins)
         self._heights = np.zeros(rewritten.n_groups)
         self._largest = np.zeros(rewritten.n_groups)
         """The size of the terms of each group where the oracles were asked last, and the largest
@@ -120,7 +112,7 @@ class ProgramRun(CutRun):
 
     def groups(self, slack: str) -> Ints:
         """The group of each function, (n_samples,), for the slack of the rewritten problem."""
-        return np.concatenate([held.first + held.groups for held in self.held])
+        return np.concatenate([stand_in.first + stand_in.groups for stand_in in self.stand_ins])
 
     def start(self, groups: Ints) -> list[Cut]:
         """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
@@ -128,52 +120,14 @@ class ProgramRun(CutRun):
         answers = self._answers(self._arguments(self._start))
         known = self.working_set(groups)
         cuts: list[Cut] = []
-        for held in self._unchanged(answers):
-            pool = held.atom.pool
-            cuts += map(held.lifted, pool.cuts)
-            self._remembered |= set(map(id, pool.cuts))
-            self._largest[held.first : held.first + held.heights.size] = pool.largest
-            held.quality = weakest((held.quality, pool.quality))
+        for stand_in in self._memory.recall(answers, self._answers):
+            pool = stand_in.atom.pool
+            cuts += map(stand_in.lifted, pool.cuts)
+            self._largest[stand_in.rows] = pool.largest
+            stand_in.quality = weakest((stand_in.quality, pool.quality))
         known.add(cuts)
         found = self._noted(self._start, answers, known.group_values(self._start))
         return cuts + found.cuts()
-
-    def _unchanged(self, answers: Sequence[Planes]) -> list[Held]:
-        """Atoms of which planes are known that still hold, by one question to each oracle.
-
-        ``answers`` are those at the start, which often is the last solution. An oracle may read a
-        cvxpy.Parameter or data that have changed since, and nothing else tells.
-        """
-        known = [h for h in self.held if h.atom.pool.cuts and h.atom.pool.marks == self._marks(h)]
-        arguments = [planes.w for planes in answers]
-        for held in known:
-            touch = held.atom.pool.touch
-            assert touch is not None
-            arguments[held.number] = touch.argument
-        pairs = zip(arguments, answers, strict=True)
-        if not all(np.array_equal(at, planes.w) for at, planes in pairs):
-            answers = self._answers(arguments)
-        return [held for held in known if self._is_unchanged(held, answers[held.number])]
-
-    def _is_unchanged(self, held: Held, answer: Planes) -> bool:
-        """Whether the oracle of an atom says what it said at the last solution; if not, forget."""
-        now = self._touch(held, answer)
-        atom = held.atom
-        then = atom.pool.touch
-        assert then is not None
-        term = then.differs(now)
-        if term is not None:
-            warn(
-                f"{atom.called}: at the last solution the oracle returned {then.uppers[term]:.9g}, "
-                f"and at the same point it now returns {now.uppers[term]:.9g}: it has changed, and "
-                "what was known of it is forgotten. Name the cvxpy.Parameter that it depends on in "
-                "parameters=, or call solve with warm_start=False after other changes",
-                OracleWarning,
-            )
-        if term is None and not then.has_other_slopes(now):
-            return True
-        atom.pool.clear()
-        return False
 
     def conflicts(self, constraints: list[cp.Constraint]) -> tuple[str, ...]:
         """Those that contradict each other, in words."""
@@ -201,13 +155,14 @@ class ProgramRun(CutRun):
     def _minimum(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """The solution; one that proves nothing where functions have had no value so far."""
         assert self.solver is not None
-        known = np.isin(np.arange(cuts.n_groups), cuts.groups) | np.isfinite(self.floor)
-        for depth in () if known.all() else DEPTHS:
-            held = self.working_set(cuts.groups)
-            held.restore(cuts.state())
-            held.add(Cut(int(g), -depth, np.zeros(self.dim), ()) for g in np.flatnonzero(~known))
+        has_bound = np.isin(np.arange(cuts.n_groups), cuts.groups) | np.isfinite(self.floor)
+        unbounded = np.flatnonzero(~has_bound)
+        for depth in DEPTHS if unbounded.size else ():
+            bounded = self.working_set(cuts.groups)
+            bounded.restore(cuts.state())
+            bounded.add(Cut(int(g), -depth, np.zeros(self.dim), ()) for g in unbounded)
             try:
-                answer = self.solver.solve(held, tol)
+                answer = self.solver.solve(bounded, tol)
             except InfeasibleError:
                 continue
             return replace(answer, multipliers=answer.multipliers[: len(cuts)], bound=None)
@@ -354,12 +309,8 @@ class ProgramRun(CutRun):
         if found is not None and certificate.update_best(found.objective, found.w):
             self.best = found
             certificate.scale = found.scale
-            self._touches = list(map(self._touch, self.held, answers))
+            self._touches = list(map(StandIn.touch, self.stand_ins, answers))
             self._confirm()
-
-    @staticmethod
-    def _touch(held: Held, answer: Planes) -> Touch:
-        return Touch.of(answer, held.heights.size)
 
     def _uppers(self, planes: Planes) -> Floats:
         """Upper bounds of the groups where oracles were asked; infinite outside of a domain."""
@@ -368,7 +319,7 @@ class ProgramRun(CutRun):
         return np.append(top.values + top.slacks, np.inf if is_outside else 0.0)
 
     def _arguments(self, w: Floats) -> list[Floats]:
-        return [held.matrix @ w + held.offset for held in self.held]
+        return [stand_in.matrix @ w + stand_in.offset for stand_in in self.stand_ins]
 
     def _answers(self, arguments: Sequence[Floats]) -> list[Planes]:
         """What the oracles of each atom say at its argument: a plane for each group, in its space.
@@ -376,22 +327,22 @@ class ProgramRun(CutRun):
         BudgetSpentError where there is no time.
         """
         deadline = time.time() + self.seconds_left(self.n_samples)
-        pairs = zip(self.held, arguments, strict=True)
-        questions = [held.atom.question(at, deadline) for held, at in pairs]
+        pairs = zip(self.stand_ins, arguments, strict=True)
+        questions = [stand_in.atom.question(at, deadline) for stand_in, at in pairs]
         started = time.perf_counter()
         answers = self.session.map_shares(ask, questions)
         self.oracle_seconds += time.perf_counter() - started
         if None in answers:
             raise BudgetSpentError(Status.MAX_SECONDS)
-        of_atoms: list[list[Planes]] = [[] for _ in self.held]
+        of_atoms: list[list[Planes]] = [[] for _ in self.stand_ins]
         for part, planes in zip(self.parts, answers, strict=True):
             of_atoms[part.atom].append(planes)
-        return list(map(self._of_atom, self.held, of_atoms))
+        return list(map(self._of_atom, self.stand_ins, of_atoms))
 
     def _lifted(self, w: Floats, answers: Sequence[Planes]) -> Planes:
         """The planes of all atoms, in the user's variables."""
-        found = Planes.joined(list(map(partial(self._lifted_of, w), self.held, answers)))
-        found = found._replace(quality=weakest(held.quality for held in self.held))
+        found = Planes.joined(list(map(partial(self._lifted_of, w), self.stand_ins, answers)))
+        found = found._replace(quality=weakest(stand_in.quality for stand_in in self.stand_ins))
         sizes = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
         self._heights = np.zeros(self.rewritten.n_groups)
         np.maximum.at(self._heights, found.groups, sizes)
@@ -401,22 +352,22 @@ class ProgramRun(CutRun):
         self.certificate.quality = weakest((self.certificate.quality, found.quality))
         return found
 
-    def _of_atom(self, held: Held, parts: Sequence[Planes]) -> Planes:
+    def _of_atom(self, stand_in: StandIn, parts: Sequence[Planes]) -> Planes:
         """The planes of an atom, one at least for each group that has a value."""
-        self._guessed[held.first + held.groups] = False
+        self._guessed[stand_in.first + stand_in.groups] = False
         for part in parts:
             if part.quality is Quality.HEURISTIC:
-                self._guessed[held.first + held.groups[part.groups]] = True
+                self._guessed[stand_in.first + stand_in.groups[part.groups]] = True
         joined = Planes.joined(parts)
-        is_sum = held.atom.sums_terms
-        planes = joined.summed(held.groups[joined.groups]) if is_sum else joined
-        held.quality = weakest([held.quality, planes.quality])
+        is_sum = stand_in.atom.sums_terms
+        planes = joined.summed(stand_in.groups[joined.groups]) if is_sum else joined
+        stand_in.quality = weakest([stand_in.quality, planes.quality])
         self.oracle_calls += planes.calls
         return planes
 
-    def _lifted_of(self, w: Floats, held: Held, planes: Planes) -> Planes:
+    def _lifted_of(self, w: Floats, stand_in: StandIn, planes: Planes) -> Planes:
         """The planes of an atom, in the user's variables."""
-        cuts = list(map(held.lifted, planes.cuts()))
+        cuts = list(map(stand_in.lifted, planes.cuts()))
         return planes._replace(
             w=w,
             groups=np.array([cut.group for cut in cuts]),
@@ -425,47 +376,25 @@ class ProgramRun(CutRun):
             labellings=[cut.labellings for cut in cuts],
         )
 
-    def _marks(self, held: Held) -> bytes:
-        """What the planes of an atom depend on."""
-        sizes = [arg.size for arg in held.arguments]
-        values = [parameter.value for parameter in held.atom.parameters_of_oracle]
-        return pickle.dumps((self.rewritten.slack, sizes, values))
-
     def solution(self, status: Status) -> Solution:
         """The best point with its certificate; the planes stay with their atoms."""
-        kept: list[list[Cut]] = [[] for _ in self.held]
-        for labellings in self._cuts.state()["labellings"]:
-            for a, cut, _, _ in labellings:
-                kept[a].append(cut)
-        for held, cuts in zip(self.held, kept, strict=True):
-            most = max(1, ROOM // cuts[0].slope.nbytes) if cuts else 0
-            pool = held.atom.pool
-            pool.marks = self._marks(held)
-            pool.cuts = cuts[-most:]
-            pool.quality = held.quality
-            pool.touch = self._touches[held.number]
-            of_atom = slice(held.first, held.first + held.heights.size)
-            pool.largest = float(self._largest[of_atom].max())
+        self._memory.keep(self._cuts, self._touches, self._largest)
         return super().solution(status)
 
     @property
     def rests_on_memory(self) -> bool:
         """Whether planes of earlier runs have a part in the last restricted minimum."""
-        for multiplier, active in self._active:
-            cuts = (cut for _, cut, _, _ in active.labellings or ())
-            if multiplier > ACTIVE_PLANE and any(id(cut) in self._remembered for cut in cuts):
-                return True
-        return False
+        return self._memory.is_part_of(self._active)
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
         """Give the user's variables, constraints and atoms their values, duals and planes."""
         if self.solver is not None:
             self.solver.give_duals(problem.constraints)
         self.rewritten.put(w)
-        found: list[list[Plane]] = [[] for _ in self.held]
+        found: list[list[Plane]] = [[] for _ in self.stand_ins]
         for multiplier, active in self._active:
             for a, cut, _, share in active.labellings or ():
                 if share * multiplier > ACTIVE_PLANE:
-                    found[a].append(self.held[a].plane(cut, share * multiplier))
-        for held, planes in zip(self.held, found, strict=True):
-            held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
+                    found[a].append(self.stand_ins[a].plane(cut, share * multiplier))
+        for stand_in, planes in zip(self.stand_ins, found, strict=True):
+            stand_in.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))

@@ -9,7 +9,7 @@ import numpy as np
 from structsvm.errors import OracleError
 from structsvm.masters.base import NO_SLACK
 from structsvm.modeling.pool import SLIPS
-from structsvm.modeling.rewriting import Held
+from structsvm.modeling.rewriting import StandIn
 from structsvm.solvers.planes import Planes
 from structsvm.support.arrays import Floats, Ints
 
@@ -23,10 +23,10 @@ MOST = 20
 class Witnesses:
     """Points, and upper bounds of the groups there, that later planes must not be above."""
 
-    def __init__(self, held: Sequence[Held]) -> None:
-        self._held = held
+    def __init__(self, stand_ins: Sequence[StandIn]) -> None:
+        self._stand_ins = stand_ins
         self._points: list[tuple[Floats, Floats]] = []
-        self._outside: Held | None = next(filter(_has_domain, held), None)
+        self._outside: StandIn | None = next(filter(_has_domain, stand_ins), None)
         """The last atom that had no value at a point."""
 
     def check(
@@ -40,7 +40,7 @@ class Witnesses:
         outside = np.flatnonzero(planes.groups == NO_SLACK)
         for row in outside[:1]:
             ((atom, *_), *_) = planes.labellings[row] or ((0,),)
-            self._outside = self._held[atom]
+            self._outside = self._stand_ins[atom]
         groups = np.arange(known.size)
         sizes = np.append(sizes[:-1], largest[-1])  # no plane without a slack is of this point
         self._compare(groups, known, uppers, sizes, largest, "the oracle returned", "an earlier")
@@ -75,16 +75,16 @@ class Witnesses:
                 "which the oracle has a value: value + <slope, x' - x> <= 0 has to hold for every "
                 "x' at which it has one; name the cvxpy.Parameter it depends on in parameters="
             )
-        held = max((held for held in self._held if held.first <= g), key=lambda held: held.first)
-        term = "" if held.heights.size == 1 else f", term {g - held.first}"
+        stand_in = [each for each in self._stand_ins if each.first <= g][-1]
+        term = "" if stand_in.heights.size == 1 else f", term {g - stand_in.first}"
         raise OracleError(
-            f"{held.atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that "
-            f"it is {lowers[k]:.9g} at least: it does not find a maximum of planes, or has changed "
-            "since; give upper bounds if it is inexact, and name the cvxpy.Parameter it depends on "
-            "in parameters="
+            f"{stand_in.atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says "
+            f"that it is {lowers[k]:.9g} at least: it does not find a maximum of planes, or has "
+            "changed since; give upper bounds if it is inexact, and name the cvxpy.Parameter it "
+            "depends on in parameters="
         )
 
 
-def _has_domain(held: Held) -> bool:
+def _has_domain(stand_in: StandIn) -> bool:
     """Whether planes of earlier runs are known that a domain keeps."""
-    return any(cut.group == NO_SLACK for cut in held.atom.pool.cuts)
+    return any(cut.group == NO_SLACK for cut in stand_in.atom.pool.cuts)
