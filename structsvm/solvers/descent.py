@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import count
 
 import numpy as np
-from scipy.optimize import minimize as scipy_minimize
 
 from structsvm.errors import LearningError
 from structsvm.problem import Outline, Risk
@@ -18,6 +16,7 @@ from structsvm.solvers.base_run import AnyRun
 from structsvm.solvers.certificate import Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent_run import Descent
+from structsvm.solvers.lbfgs import descend
 from structsvm.status import Solution, Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unless
@@ -157,7 +156,7 @@ class QuasiNewton(Solver):
     ----------
     stopping : Stopping
         Its ``tol`` is a gradient with respect to the factor; a step that lowers the objective by
-        less than ``tol**2`` of itself ends the run, too.
+        less than ``tol**2`` times itself, or 1 where it is smaller, ends the run, too.
 
     Examples
     --------
@@ -181,14 +180,6 @@ class QuasiNewton(Solver):
         start = run.risk.start
         tol = self.stopping.tol
 
-        evaluated: dict[bytes, tuple[float, Floats]] = {}
-
-        def value(x: Floats) -> tuple[float, Floats]:
-            key = x.tobytes()
-            if key not in evaluated:
-                evaluated[key] = evaluate(x)
-            return evaluated[key]
-
         def evaluate(x: Floats) -> tuple[float, Floats]:
             """The objective and its gradient with respect to the entries of ``L``."""
             if not isinstance(space, PSD):
@@ -204,13 +195,11 @@ class QuasiNewton(Solver):
         else:
             root = np.sqrt(start)
         run.evaluate(start)
-        yield Step("start")
-        # scipy cannot pause after a step. So it goes from the start to one step more each time, and
-        # evaluates what it has not evaluated before, which is the last step alone.
-        for n in count(1):
-            options = {"maxiter": n, "gtol": tol, "ftol": tol**2}
-            reached = scipy_minimize(value, root, jac=True, method="L-BFGS-B", options=options)
-            if reached.nit < n:
-                break
-            yield Step("L-BFGS")
-        yield Step("L-BFGS", stationary=reached.success, stalled=not reached.success)
+        label = "start"
+        before = np.inf
+        for point in descend(evaluate, root):
+            is_flat = float(np.abs(point.gradient).max()) <= tol
+            is_level = before - point.value <= tol**2 * max(abs(point.value), 1.0)
+            yield Step(label, stationary=is_flat or is_level)
+            label = "L-BFGS"
+            before = point.value

@@ -1,0 +1,154 @@
+"""L-BFGS, a step at a time, with a line search that also serves functions with kinks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from structsvm.support.arrays import Floats
+
+MEMORY = 10
+"""Steps that the curvature is known from."""
+
+SUFFICIENT_FALL = 1e-3
+"""Share of the fall along the gradient that a step must bring about."""
+
+CURVATURE = 0.9
+"""Share of the slope that is left after a step, at most."""
+
+MAX_TRIALS = 20
+"""Evaluations of a line search."""
+
+LONGEST = 4.0
+"""How often a trial is as long as the one before, at most."""
+
+BORDER = 0.1
+"""Share of an interval at each of its ends where no trial is made."""
+
+EPS = float(np.finfo(float).eps)
+
+Evaluate = Callable[[Floats], tuple[float, Floats]]
+"""The value of a function at a point, and its gradient."""
+
+Pair = tuple[Floats, Floats]
+"""A step, and by how much the gradient changed."""
+
+
+class Iterate(NamedTuple):
+    """A point, with the value of the function and its gradient."""
+
+    x: Floats
+    value: float
+    gradient: Floats
+
+
+class Trial(NamedTuple):
+    """A step length, with the value of the function there and its slope along the direction."""
+
+    length: float
+    value: float
+    slope: float
+
+
+def descend(evaluate: Evaluate, x: Floats) -> Iterator[Iterate]:
+    """The start, and one point after another of lower value, until no step finds one.
+
+    Nocedal and Wright, Numerical Optimization, algorithm 7.5.
+    """
+    pairs: deque[Pair] = deque(maxlen=MEMORY)
+    now = Iterate(x, *evaluate(x))
+    yield now
+    while now.gradient.any():
+        if pairs:
+            found = _step(evaluate, now, _direction(now.gradient, pairs), 1.0)
+        else:
+            length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))
+            found = _step(evaluate, now, -now.gradient, length)
+        if found is None:
+            if not pairs:
+                return
+            pairs.clear()
+            continue
+        step = found.x - now.x
+        change = found.gradient - now.gradient
+        if step @ change > EPS * abs(step @ now.gradient) and change @ change > 0.0:
+            pairs.append((step, change))
+        now = found
+        yield now
+
+
+def _direction(gradient: Floats, pairs: Sequence[Pair]) -> Floats:
+    """The quasi-Newton direction, by two loops over the pairs."""
+    direction = -gradient
+    shares = []
+    for step, change in reversed(pairs):
+        share = (step @ direction) / (step @ change)
+        shares.append(share)
+        direction = direction - share * change
+    step, change = pairs[-1]
+    direction = direction * ((step @ change) / (change @ change))
+    for (step, change), share in zip(pairs, reversed(shares), strict=True):
+        direction = direction + (share - (change @ direction) / (step @ change)) * step
+    return direction
+
+
+def _step(evaluate: Evaluate, now: Iterate, direction: Floats, length: float) -> Iterate | None:
+    """A point that keeps both weak Wolfe conditions, or the first at least; None if none is found.
+
+    The interval of Lewis and Overton (Nonsmooth optimization via quasi-Newton methods, 2013), with
+    minima of cubics for trials.
+    """
+    low = Trial(0.0, now.value, float(now.gradient @ direction))
+    first = low
+    high: Trial | None = None
+    lower: Iterate | None = None
+    if not first.slope < 0.0:
+        return None
+    for _ in range(MAX_TRIALS):
+        x = now.x + length * direction
+        point = Iterate(x, *evaluate(x))
+        trial = Trial(length, point.value, float(point.gradient @ direction))
+        enough = first.value + SUFFICIENT_FALL * length * first.slope
+        if not (trial.value <= enough and trial.value < first.value):
+            high = trial
+        elif trial.slope >= CURVATURE * first.slope:
+            return point
+        else:
+            low = trial
+            lower = point
+        length = _longer(first, trial) if high is None else _between(low, high)
+    return lower
+
+
+def _longer(first: Trial, trial: Trial) -> float:
+    minimum = _cubic_minimum(first, trial)
+    longest = LONGEST * trial.length
+    return min(max(minimum, (1.0 + BORDER) * trial.length), longest) if minimum else longest
+
+
+def _between(low: Trial, high: Trial) -> float:
+    width = high.length - low.length
+    minimum = _cubic_minimum(low, high)
+    if not minimum:
+        return low.length + 0.5 * width
+    return min(max(minimum, low.length + BORDER * width), high.length - BORDER * width)
+
+
+def _cubic_minimum(a: Trial, b: Trial) -> float | None:
+    """Where the cubic with these values and slopes has its minimum, if it has one.
+
+    Nocedal and Wright, equation 3.59.
+    """
+    if not np.isfinite([b.value, b.slope]).all():
+        return None
+    width = b.length - a.length
+    bend = a.slope + b.slope - 3.0 * (b.value - a.value) / width
+    square = bend**2 - a.slope * b.slope
+    if square < 0.0:
+        return None
+    root = float(np.sqrt(square))
+    divisor = b.slope - a.slope + 2.0 * root
+    return b.length - width * (b.slope + root - bend) / divisor if divisor else None
